@@ -1,0 +1,1 @@
+"""Cost models: plug-ins that say which arcs, at what cost, up to what capacity."""

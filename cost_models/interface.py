@@ -1,0 +1,173 @@
+"""What a cost model is given and what it answers.
+
+A model looks at a batch of *shapes* (tasks whose requests and selectors are alike) and at columns of *machines*, and
+answers with an `Assessment`: a filter, the native figure of placing one task of a shape on a machine, how that figure
+grows as a machine fills, and joint rows for whatever several tasks share. The scheduler maps native figures to points
+(0 best, 100 worst) through the model's declared `Range`, multiplies by the configured weight and builds the network.
+
+Everything here depends on numpy alone, so that a model can be written and tested without the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Float64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+
+class ModelArgumentError(ValueError):
+    """Bad ``args`` in the configuration: the message names the argument, what is wrong with it and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The span of a model's native figure: ``best`` maps to 0 points, ``worst`` to 100.
+
+    ``best`` may lie above ``worst`` (scores). Figures outside are clipped if ``bounded``; a figure that has no upper
+    end (such as a network cost) declares ``bounded=False`` and may exceed 100 points.
+    """
+
+    best: float
+    worst: float
+    bounded: bool = True
+
+    def points(self, raw: NDArray[Any]) -> Float64:
+        """Map native figures to points, elementwise."""
+        points = (np.asarray(raw, dtype=np.float64) - self.best) * (100.0 / (self.worst - self.best))
+        return np.clip(points, 0.0, 100.0 if self.bounded else None)
+
+    def points_per_unit(self) -> float:
+        """Points that one unit of the native figure is worth, as a positive number."""
+        return abs(100.0 / (self.worst - self.best))
+
+
+@dataclass(frozen=True, slots=True)
+class MachineColumns:
+    """The machines of a round, one row each; read-only.
+
+    ``capacity``, ``free``: int64[M, K], in the unit of each resource (milli-cores, bytes, counts); ``free`` is what
+    is left of the capacity and never negative here. ``running``: int64[M], tasks on the machine. ``usage``:
+    float64[M, K], the last measured use, NaN where there is none; ``usage_time``: float64[M], seconds since the
+    epoch, NaN where there is none. ``records``: typed records by kind and name, as the models ask for them.
+    """
+
+    names: Sequence[str]
+    resources: Sequence[str]
+    capacity: Int64
+    free: Int64
+    running: Int64
+    labels: Sequence[Mapping[str, str]]
+    annotations: Sequence[Mapping[str, str]]
+    usage: Float64
+    usage_time: Float64
+    records: Mapping[str, Mapping[str, bytes]]
+    now: float
+
+    @property
+    def count(self) -> int:
+        """M, the number of machines."""
+        return len(self.names)
+
+    def column(self, resource: str) -> int | None:
+        """Index of a resource's column, or None if neither a machine nor a task knows it."""
+        try:
+            return self.resources.index(resource)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """What a model may see of one shape besides its requests."""
+
+    namespace: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeBatch:
+    """The shapes of a round. ``requests``: int64[S, K] per task; ``counts``: int64[S] waiting tasks of each shape."""
+
+    requests: Int64
+    counts: Int64
+    rows: Sequence[ShapeRow]
+
+    @property
+    def count(self) -> int:
+        """S, the number of shapes."""
+        return int(self.requests.shape[0])
+
+
+@dataclass(frozen=True, slots=True)
+class SparseArcs:
+    """Figures for single (shape, machine) pairs, replacing those of the row: ``shape``, ``machine``: int64[A],
+    ``raw``: float64[A]. For models that prefer a few machines and price all others alike.
+    """
+
+    shape: Int64
+    machine: Int64
+    raw: Float64
+
+
+@dataclass(frozen=True, slots=True)
+class JointRows:
+    """Limits on what tasks of any shapes use together, which a flow of single units cannot bound.
+
+    Row ``row_of[m]`` (int64[M], -1: none) takes ``amount[s]`` (int64[S]) from every task of shape ``s`` on machine
+    ``m``; the amounts on a row never exceed ``limit`` (int64[R]). ``reason`` is what a machine that lacks room is
+    rejected with. A row of its own per machine is ``row_of = arange(M)``.
+    """
+
+    row_of: Int64
+    amount: Int64
+    limit: Int64
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A model's answer for a batch of shapes.
+
+    ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
+    ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. ``sparse``: exceptions to ``raw``.
+    ``joint``: joint rows. ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
+    None: the score is ``100 - points``.
+    """
+
+    raw: NDArray[Any]
+    feasible: Bool | None = None
+    reason: str = ""
+    sparse: SparseArcs | None = None
+    joint: Sequence[JointRows] = ()
+    score: Float64 | None = None
+
+
+class CostModel(Protocol):
+    """A scheduling policy or overlay.
+
+    A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between
+    rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``.
+    """
+
+    name: str
+    range: Range
+    record_kinds: Sequence[str]
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Judge every machine for every shape."""
+        ...
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        """Return by how much ``raw`` of a task with ``request`` (int64[K]) grows per such task already placed on a
+        machine in this round: float64[M], >= 0. Zero means indifference to crowding.
+        """
+        ...

@@ -1,0 +1,248 @@
+"""What the core is told: machines, jobs, task classes and tasks, and the events that carry them.
+
+Plain immutable values, free of any transport. Quantities are integers in the unit of their resource: cpu in
+milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Operator: TypeAlias = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+OPERATORS: frozenset[str] = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"})
+EFFECTS: frozenset[str] = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
+
+PODS = "pods"
+"""Every task occupies one unit of this resource on its machine, whether or not its class says so."""
+
+MAX_QUANTITY = 2**53
+"""Largest amount of a resource that is accepted; above it, sums over a machine could leave 64 bits."""
+
+
+class InvalidEventError(ValueError):
+    """An event that cannot be applied: says which object and which field. Nothing of its batch has been applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A mark that keeps away tasks which do not tolerate it (core/v1 Taint)."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """core/v1 Toleration; an empty ``key`` with ``Exists`` matches every taint, an empty ``effect`` every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One ``key operator values`` condition on labels or fields (core/v1 NodeSelectorRequirement)."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorTerm:
+    """A conjunction of requirements. A term without any requirement matches nothing, as in Kubernetes."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredTerm:
+    """A term that is worth ``weight`` (1..100) on machines that match it."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as last described. ``allocatable`` maps resource name to amount; an absent resource counts as 0."""
+
+    name: str
+    allocatable: Mapping[str, int]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    not_ready: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClass:
+    """Everything that constraints and costs can see of a task; tasks with equal content are interchangeable.
+
+    Mappings are stored as sorted tuples of pairs so that the content is hashable. ``machine`` pins the class to one
+    machine; ``invalid`` says why such tasks can never be placed.
+    """
+
+    requests: tuple[tuple[str, int], ...] = ()
+    node_selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[NodeSelectorTerm, ...] = ()
+    preferred: tuple[PreferredTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    namespace: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+    machine: str = ""
+    invalid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The owner of tasks. ``size`` 0 means unknown, ``min_members`` 0 or 1 means no gang."""
+
+    id: str
+    name: str = ""
+    size: int = 0
+    min_members: int = 0
+    namespace: str = ""
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MachineUpserted:
+    """A machine appeared or changed; the description replaces the former one."""
+
+    machine: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRemoved:
+    """A machine is gone, and the tasks on it are forgotten."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobDefined:
+    """A job appeared or changed."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class JobRemoved:
+    """A job is gone; its tasks stay until they are removed themselves."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDefined:
+    """Gives a class the number by which tasks refer to it. Redefining a number with other content is an error."""
+
+    id: int
+    task_class: TaskClass
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSubmitted:
+    """Unbound tasks of one class and job. A known uid is updated; one that is bound or assumed keeps its machine.
+
+    ``names`` and ``created`` (seconds since the epoch) are parallel to ``uids`` or empty.
+    """
+
+    task_class: int
+    uids: tuple[str, ...]
+    job: str = ""
+    priority: int = 0
+    names: tuple[str, ...] = ()
+    created: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRemoved:
+    """A task ended or was deleted, wherever it was. Unknown uids are ignored."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class TasksBound:
+    """Tasks that run on a machine, whoever placed them. Overrides any earlier state of those uids."""
+
+    machine: str
+    task_class: int
+    uids: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    priority: int = 0
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSampled:
+    """Measured use of a machine at ``time`` (seconds since the epoch); unknown machines are ignored."""
+
+    machine: str
+    time: float
+    usage: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSampled:
+    """Measured use of a task at ``time`` (seconds since the epoch); unknown tasks are ignored."""
+
+    uid: str
+    time: float
+    usage: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordUpserted:
+    """A typed record for models; kinds that no model reads are kept and ignored."""
+
+    kind: str
+    name: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRemoved:
+    """A typed record is gone."""
+
+    kind: str
+    name: str
+
+
+Event: TypeAlias = (
+    MachineUpserted
+    | MachineRemoved
+    | JobDefined
+    | JobRemoved
+    | ClassDefined
+    | TasksSubmitted
+    | TaskRemoved
+    | TasksBound
+    | MachineSampled
+    | TaskSampled
+    | RecordUpserted
+    | RecordRemoved
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BindingReport:
+    """What became of a PLACE delta: accepted (``bound``) or refused, and then whether to ``retry`` with back-off."""
+
+    uid: str
+    machine: str
+    bound: bool
+    reason: str = ""
+    retry: bool = True

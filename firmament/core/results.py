@@ -1,0 +1,122 @@
+"""What the core answers: round results with deltas, reasons and figures, and explanations of single tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class DeltaKind(Enum):
+    """What a delta asks the driver to do."""
+
+    PLACE = "PLACE"
+    PREEMPT = "PREEMPT"
+    MIGRATE = "MIGRATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One instruction. ``depends_on`` names tasks of the same round that must be bound or gone before this one."""
+
+    kind: DeltaKind
+    uid: str
+    machine: str
+    from_machine: str = ""
+    depends_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unscheduled:
+    """Tasks that stay pending for the same reasons. ``reasons`` counts machines by root cause."""
+
+    uids: tuple[str, ...]
+    message: str
+    reasons: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True)
+class RoundStats:
+    """Figures of one round; seconds per stage, ``cost`` in points. See ``RoundStats`` of the protocol."""
+
+    machines: int = 0
+    tasks: int = 0
+    classes: int = 0
+    arcs: int = 0
+    waves: int = 0
+    passes: int = 0
+    solves: int = 0
+    certified: bool = True
+    gap: float = 0.0
+    cost: int = 0
+    snapshot_seconds: float = 0.0
+    network_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    admit_seconds: float = 0.0
+    placed: int = 0
+    pending: int = 0
+    time_limited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported."""
+
+    round: int
+    deltas: tuple[Delta, ...] = ()
+    unscheduled: tuple[Unscheduled, ...] = ()
+    stats: RoundStats = field(default_factory=RoundStats)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdict:
+    """One model's say on one machine: ``score`` is None where the model has none; ``cost`` is in points."""
+
+    model: str
+    feasible: bool
+    raw: float
+    score: float | None
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class MachineVerdict:
+    """Whether a task may use a machine, the root cause first if not, and what each model would charge."""
+
+    machine: str
+    feasible: bool
+    reasons: tuple[str, ...]
+    cost: float
+    models: tuple[ModelVerdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Per-machine verdicts for one task, as of now."""
+
+    uid: str
+    name: str
+    state: str
+    machine: str
+    machines: tuple[MachineVerdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """A task as listed: ``state`` is PENDING, BACKOFF, ASSUMED or BOUND."""
+
+    uid: str
+    name: str
+    state: str
+    machine: str
+    priority: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """A machine as listed; ``free`` is negative only where others have overcommitted the machine."""
+
+    name: str
+    allocatable: dict[str, int]
+    free: dict[str, int]
+    tasks: int

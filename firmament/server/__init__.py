@@ -1,0 +1,1 @@
+"""The shell around the core: gRPC service, sessions, rounds driven by events."""

@@ -1,0 +1,1 @@
+"""The contract between bridge and solver: `.proto` sources and the code generated from them."""

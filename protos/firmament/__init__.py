@@ -1,0 +1,1 @@
+"""Protocol packages of the solver."""
