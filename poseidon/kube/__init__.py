@@ -1,0 +1,1 @@
+"""The Kubernetes API as poseidon needs it: objects, quantities, transport."""

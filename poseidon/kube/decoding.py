@@ -1,0 +1,185 @@
+"""From bytes of the API server, or from parsed manifests, to structs.
+
+The fast path decodes JSON straight into structs. Where that fails the value is decoded generically, nulls are
+taken out (Kubernetes treats them as absent) and the rest is converted, so that one odd object neither spoils a list
+of 100,000 nor needs every field declared nullable.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from poseidon.kube.objects import KubeStruct, ListMeta, ObjectMeta
+
+T = TypeVar("T", bound=KubeStruct)
+
+
+class MalformedObjectError(ValueError):
+    """An object that is not what its kind says. ``field`` is a path such as ``spec.containers[0].name``."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+        self.problem = problem
+
+
+class WatchEvent(Struct, frozen=True, gc=False):
+    """A line of a watch. ``object`` is still encoded: its kind depends on ``type`` (ERROR carries a Status)."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class Rejected(Struct, frozen=True):
+    """An item of a list that could not be decoded, with as much of its metadata as could."""
+
+    metadata: ObjectMeta
+    problem: str
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """One page of a list. ``continue_token`` is "" on the last page."""
+
+    items: tuple[T, ...]
+    resource_version: str
+    continue_token: str
+    rejected: tuple[Rejected, ...] = ()
+
+
+class _RawPage(KubeStruct, frozen=True):
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+class _MetadataOnly(KubeStruct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_RAW_PAGES = msgspec.json.Decoder(_RawPage)
+_WATCH_EVENTS = msgspec.json.Decoder(WatchEvent)
+
+
+def decode_page(raw: bytes, kind: type[T]) -> Page[T]:
+    """Decode one page of a list of ``kind``. Undecodable items are set aside in ``rejected``.
+
+    Raises ``MalformedObjectError`` when the page itself is not a list.
+    """
+    page = _decode(_RAW_PAGES, raw)
+    decode = _decoder(kind).decode
+    items: list[T] = []
+    rejected: list[Rejected] = []
+    for item in page.items or ():
+        try:
+            items.append(decode(item))
+        except msgspec.MsgspecError:
+            try:
+                items.append(_decode_tolerant(item, kind))
+            except MalformedObjectError as error:
+                rejected.append(Rejected(decode_metadata(item), str(error)))
+    metadata = page.metadata
+    return Page(tuple(items), metadata.resource_version, metadata.continue_token, tuple(rejected))
+
+
+def decode_watch_event(line: bytes) -> WatchEvent:
+    """Decode the envelope of a watch line; raises ``MalformedObjectError``."""
+    return _decode(_WATCH_EVENTS, line)
+
+
+def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
+    """Decode one object; raises ``MalformedObjectError`` naming the field that is wrong."""
+    try:
+        return _decoder(kind).decode(raw)
+    except msgspec.MsgspecError:
+        return _decode_tolerant(raw, kind)
+
+
+def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
+    """Decode what metadata a broken object has: all of it, else name, namespace and uid, else nothing."""
+    try:
+        return _decode_tolerant(raw, _MetadataOnly).metadata
+    except MalformedObjectError:
+        pass
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.MsgspecError:
+        return ObjectMeta()
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    found = metadata if isinstance(metadata, dict) else {}
+    keep = {key: text for key in ("name", "namespace", "uid") if isinstance(text := found.get(key), str)}
+    return msgspec.convert(keep, ObjectMeta)
+
+
+def convert_object(value: object, kind: type[T]) -> T:
+    """Convert a parsed manifest into ``kind``; raises ``MalformedObjectError`` naming the wrong field."""
+    try:
+        return msgspec.convert(without_nulls(value), kind)
+    except msgspec.ValidationError as error:
+        raise malformed(error) from None
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def malformed(error: msgspec.MsgspecError) -> MalformedObjectError:
+    """Put msgspec's message in the words of someone who writes manifests."""
+    text = str(error)
+    problem, _, path = text.partition(" - at ")
+    about_key = "`key` in " in path or path.startswith("key")
+    path = path[path.find("`$") :].strip("`").removeprefix("$").removeprefix(".")
+    # msgspec writes [...] for "some entry of"; which one is not known here.
+    path = path.replace("[...]", "[*]")
+    problem = _TYPE_NAMES.sub(lambda match: _PLAIN_NAMES.get(match.group(1), match.group(1)), problem)
+    problem = problem[:1].lower() + problem[1:]
+    return MalformedObjectError(path, f"a key of this map: {problem}" if about_key else problem)
+
+
+_TYPE_NAMES = re.compile(r"`([^`]*)`")
+_PLAIN_NAMES = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a map",
+    "null": "null",
+    "str | null": "a string",
+    "int | null": "an integer",
+    "object | null": "a map",
+    "array | null": "a list",
+    "int | float | str": "a quantity",
+    "str | int | float": "a quantity",
+}
+
+
+@lru_cache(maxsize=64)
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind)
+
+
+S = TypeVar("S")
+
+
+def _decode(decoder: msgspec.json.Decoder[S], raw: bytes | msgspec.Raw) -> S:
+    try:
+        return decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise malformed(error) from None
+
+
+def _decode_tolerant(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise malformed(error) from None
+    return convert_object(value, kind)
