@@ -1,0 +1,83 @@
+# Every target sets up what it needs: a virtual environment in .venv with exactly the versions of requirements.lock.
+# Only Python >= 3.11 with its venv module, make and git are expected on the machine.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# The interpreter that makes the environment. Override it with: make PYTHON=/path/to/python3 test
+PYTHON ?= python3
+# Extra arguments: make test ARGS="tests/protos -x", make demo ARGS="--nodes 200", make bench ARGS="throughput --help"
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+RESOLVER := .venv-lock
+UV_VERSION := 0.13.8
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.PHONY: demo test lint bench proto lock format clean help
+
+demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
+	@$(BIN)/poseidon demo $(ARGS)
+
+test: $(INSTALLED) ## Run the tests
+	@echo "==> tests"
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
+	@echo "==> ruff check"
+	@$(BIN)/ruff check .
+	@echo "==> ruff format"
+	@$(BIN)/ruff format --check .
+	@echo "==> mypy"
+	@$(BIN)/mypy
+	@echo "==> import layers"
+	@$(BIN)/lint-imports
+
+bench: $(INSTALLED) ## Measure throughput at a small size
+	@$(BIN)/python -m benchmarks $(or $(ARGS),throughput --nodes 1000 --tasks 1000 --classes 10)
+
+proto: $(INSTALLED) ## Regenerate the code of the gRPC contract
+	@echo "==> generating protocol code"
+	@$(BIN)/python -m protos.generate
+
+format: $(INSTALLED) ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+# Versions that are locked already stay; to move one: make lock ARGS="--upgrade-package NAME", all: ARGS=--upgrade
+lock: $(RESOLVER)/.installed ## Bring both lock files in line with pyproject.toml
+	@echo "==> resolving"
+	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) --extra dev $(ARGS) -o requirements.lock pyproject.toml -
+	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) -c requirements.lock -o deploy/docker/requirements.lock pyproject.toml -
+
+# The package is built with a locked version too, so that nothing is fetched beside the lock.
+BUILD_REQUIREMENT := setuptools>=77
+RESOLVE := $(RESOLVER)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links
+
+clean: ## Remove the environments, caches and build output
+	@rm -rf $(VENV) $(RESOLVER) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# No build isolation: it would fetch a setuptools of its own instead of using the locked one.
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: pass one with make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "==> installing the locked versions into $(VENV) (a minute or two, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(RESOLVER)/.installed:
+	@$(PYTHON) -m venv $(RESOLVER)
+	@$(RESOLVER)/bin/python -m pip install --quiet uv==$(UV_VERSION)
+	@touch $@
