@@ -1,0 +1,254 @@
+"""The scheduler's configuration: one YAML document, checked completely before anything runs.
+
+``load`` reads it, ``build_core`` turns it into what the core takes, ``effective_yaml`` prints it with every
+default filled in. Keys are camelCase; unknown keys are errors. All faults of a file are collected, one per line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr, ValidationError
+from pydantic.alias_generators import to_camel
+
+from cost_models.interface import ModelArgumentError
+from cost_models.registry import available, load_model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from firmament.core.configuration import CoreConfiguration
+
+API_VERSION: Final = "firmament.io/v1alpha1"
+KIND: Final = "SchedulerConfiguration"
+
+BASE_POLICIES: tuple[str, ...] = (
+    "cpu_mem", "trivial", "random", "sjf", "quincy", "whare_map", "coco", "octopus", "net", "void",
+)  # fmt: skip
+OVERLAYS: tuple[str, ...] = ("network_overhead", "numa_fit", "load_threshold", "topology")
+
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|us|s|m|h))+")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|s|m|h)")
+_UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(self.lines))
+
+
+def parse_duration(value: object) -> float:
+    """Return seconds from a number of seconds or a string such as ``20ms``, ``1.5s`` or ``1m30s``."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and _DURATION.fullmatch(value):
+        return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(value))
+    raise ValueError(
+        f"{value!r} is not a duration; write seconds (0.5) or a number with a unit (20ms, 1m30s)"
+    )
+
+
+def _listed(value: object) -> object:
+    """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+Duration: TypeAlias = Annotated[
+    float, BeforeValidator(parse_duration), Field(ge=0, le=3600, allow_inf_nan=False)
+]
+Weight: TypeAlias = Annotated[StrictInt, Field(ge=1, le=1000)]
+SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
+
+class _Section(BaseModel):
+    """Common rules: camelCase in YAML, snake_case in Python, unknown keys refused, immutable."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class ModelSection(_Section):
+    """A cost model by name, its weight (1..1000) and its arguments as the model names them."""
+
+    name: StrictStr
+    weight: Weight = 1
+    args: dict[StrictStr, Any] = Field(default_factory=dict)
+
+
+class RoundSection(_Section):
+    """How rounds are run.
+
+    ``batching_window`` (20 ms): how long a round waits for more events once there is work.
+    """
+
+    batching_window: Duration = 0.02
+
+
+class SchedulerConfiguration(_Section):
+    """The whole configuration. ``scheduler_names`` may hold ``*``, which stands for every name."""
+
+    api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
+    kind: Literal["SchedulerConfiguration"] = KIND
+    scheduler_names: Annotated[tuple[SchedulerName, ...], BeforeValidator(_listed), Field(min_length=1)] = (
+        "poseidon",
+    )
+    policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))
+    cost_models: tuple[ModelSection, ...] = ()
+    round: RoundSection = Field(default_factory=RoundSection)
+
+    def schedules(self, scheduler_name: str) -> bool:
+        """Say whether pods of this scheduler name are ours."""
+        return "*" in self.scheduler_names or scheduler_name in self.scheduler_names
+
+
+def load(path: Path | None) -> SchedulerConfiguration:
+    """Read and check a configuration file; None gives the defaults. Raises ``ConfigurationError``."""
+    if path is None:
+        return SchedulerConfiguration()
+    document = _read(path)
+    faults: list[str] = []
+    configuration: SchedulerConfiguration | None = None
+    try:
+        configuration = SchedulerConfiguration.model_validate(document, by_alias=True, by_name=False)
+    except ValidationError as error:
+        faults += (_schema_fault(detail) for detail in error.errors())
+    faults += (f"{key}: is missing; write {key}: {value}" for key, value in _header() if key not in document)
+    faults += _model_faults(document)
+    if faults or configuration is None:
+        raise ConfigurationError(f"{path}: {fault}" for fault in faults)
+    return configuration
+
+
+def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
+    """Load the models and return the core's configuration. Raises ``ConfigurationError``."""
+    from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
+
+    faults = list(_model_faults(configuration.model_dump(by_alias=True, mode="json")))
+    if faults:
+        raise ConfigurationError(f"configuration: {fault}" for fault in faults)
+    sections = (configuration.policy, *configuration.cost_models)
+    policy, *overlays = (WeightedModel(load_model(each.name, each.args), each.weight) for each in sections)
+    return CoreConfiguration(policy=policy, overlays=tuple(overlays), options=RoundOptions())
+
+
+def effective_yaml(configuration: SchedulerConfiguration) -> str:
+    """Return the configuration as YAML with every default filled in; ``load`` accepts it again."""
+    document = configuration.model_dump(by_alias=True, mode="json")
+    return yaml.safe_dump(document, sort_keys=False, default_flow_style=False, allow_unicode=True)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """A safe loader that refuses a key given twice, which plain YAML would silently let the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key.value!r} is given twice; remove one", key.start_mark
+                )
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the one mapping that the file holds."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            [f"{path}: cannot be read: {error.strerror}; name a readable file"]
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError([f"{path}: is not UTF-8 text; save it as UTF-8 YAML"]) from error
+    try:
+        documents = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
+    except yaml.YAMLError as error:
+        raise ConfigurationError([f"{path}{_yaml_fault(error)}"]) from error
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise ConfigurationError([f"{path}: must hold exactly one YAML mapping of kind {KIND}"])
+    return documents[0]
+
+
+def _yaml_fault(error: yaml.YAMLError) -> str:
+    """Return ``:LINE:COLUMN: what`` for a syntax error."""
+    mark = getattr(error, "problem_mark", None)
+    place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+    return f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable characters'}"
+
+
+def _header() -> tuple[tuple[str, str], ...]:
+    return (("apiVersion", API_VERSION), ("kind", KIND))
+
+
+# --- faults -------------------------------------------------------------------------------------------------
+
+
+def _schema_fault(detail: Mapping[str, Any]) -> str:
+    """Turn one of pydantic's errors into a line for people."""
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
+    given = detail.get("input")
+    if detail["type"] == "extra_forbidden":
+        return f"{path}: is not a known key; remove it or correct its spelling"
+    if detail["type"] == "missing":
+        return f"{path}: is missing; add it"
+    if detail["type"] == "literal_error":
+        return f"{path}: must be {detail['ctx']['expected']}, not {given!r}"
+    message = str(detail["msg"]).removeprefix("Value error, ").replace("Input should", "must")
+    return f"{path}: {message}" if str(given) in message else f"{path}: {message}, not {given!r}"
+
+
+def _model_faults(document: Mapping[str, Any]) -> Iterator[str]:
+    """Check names, roles, repetition and arguments of the models; nothing else of the document counts.
+
+    It works on the raw document so that its faults are listed together with those of the schema.
+    """
+    policy = document.get("policy")
+    if isinstance(policy, Mapping):
+        yield from _one_model_fault("policy", policy, base=True)
+    overlays = document.get("costModels")
+    seen: dict[str, str] = {}
+    for index, overlay in enumerate(overlays if isinstance(overlays, (list, tuple)) else ()):
+        if not isinstance(overlay, Mapping):
+            continue
+        field = f"costModels[{index}]"
+        yield from _one_model_fault(field, overlay, base=False)
+        name = overlay.get("name")
+        if isinstance(name, str) and seen.setdefault(name, field) != field:
+            yield f"{field}.name: {name} is already given as {seen[name]}; remove one of them"
+
+
+def _one_model_fault(field: str, section: Mapping[str, Any], *, base: bool) -> Iterator[str]:
+    """Yield what is wrong with one model section, if anything."""
+    name, args = section.get("name"), section.get("args", {})
+    if not isinstance(name, str):
+        return
+    kinds = available()
+    usable = ", ".join(sorted(each for each, kind in kinds.items() if (kind == "policy") == base))
+    remedy = f"use one of: {usable}" if usable else "remove it"
+    role = "a base policy" if base else "an overlay"
+    wrong_role = name in (OVERLAYS if base else BASE_POLICIES) or (
+        name in kinds and (kinds[name] == "policy") != base
+    )
+    if wrong_role:
+        other = "costModels" if base else "policy"
+        yield f"{field}.name: {name} is not {role}; move it to {other}"
+    elif name not in kinds and name in (*BASE_POLICIES, *OVERLAYS):
+        yield f"{field}.name: {name} is not available in this version; {remedy}"
+    elif name not in kinds:
+        yield f"{field}.name: {name!r} is not a known model; {remedy}"
+    elif isinstance(args, Mapping):
+        try:
+            load_model(name, args)
+        except ModelArgumentError as error:
+            yield f"{field}.args: {error}"
