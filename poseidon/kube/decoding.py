@@ -1,8 +1,8 @@
 """From bytes of the API server, or from parsed manifests, to structs.
 
 The fast path decodes JSON straight into structs. Where that fails the value is decoded generically, nulls are
-taken out (Kubernetes treats them as absent) and the rest is converted, so that one odd object neither spoils a list
-of 100,000 nor needs every field declared nullable.
+taken out (Kubernetes treats them as absent) and the rest is converted, so that one odd object spoils no list of
+100,000, and fields need not be declared nullable.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class MalformedObjectError(ValueError):
 
 
 class WatchEvent(Struct, frozen=True, gc=False):
-    """A line of a watch. ``object`` is still encoded: its kind depends on ``type`` (ERROR carries a Status)."""
+    """A line of a watch. ``object`` is left encoded: what it is depends on ``type`` (ERROR: a Status)."""
 
     type: str
     object: msgspec.Raw
@@ -92,8 +92,9 @@ def decode_watch_event(line: bytes) -> WatchEvent:
 
 def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     """Decode one object; raises ``MalformedObjectError`` naming the field that is wrong."""
+    decoder: msgspec.json.Decoder[T] = _decoder(kind)
     try:
-        return _decoder(kind).decode(raw)
+        return decoder.decode(raw)
     except msgspec.MsgspecError:
         return _decode_tolerant(raw, kind)
 

@@ -1,8 +1,8 @@
 """The scheduling-relevant fields of core Kubernetes objects, as msgspec structs.
 
 Unknown fields are skipped while decoding, absent ones take Kubernetes' own defaults. Attributes are in
-snake_case, wire names in camelCase. Lists become tuples, so that an empty one costs nothing. See `decoding` for how
-nulls and malformed objects are treated.
+snake_case, wire names in camelCase. Lists become tuples, so that an empty one costs nothing. `decoding` says
+how nulls and malformed objects are treated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Resources: TypeAlias = dict[str, Number]
 
 
 class KubeStruct(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Base of all structs here. ``gc=False`` is safe as they are trees: no value refers back to its holder."""
+    """Base of the structs here. They are trees, so nothing can leak through ``gc=False``."""
 
 
 # --- metadata -----------------------------------------------------------------------------------------------

@@ -1,0 +1,96 @@
+"""Kubernetes quantities as exact integers.
+
+The grammar is that of ``k8s.io/apimachinery/pkg/api/resource``: a signed decimal number and a suffix, which is
+a decimal SI letter (n u m k M G T P E), a binary one (Ki .. Ei) or an exponent (``e3``, ``E-2``). Fractions of
+the wanted unit round away from zero, as ``Quantity.Value()`` and ``Quantity.MilliValue()`` do.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+MAX_AMOUNT = 2**53
+"""Largest amount that is accepted; above it, sums over a machine could leave 64 bits."""
+
+_MAX_LENGTH = 64
+_MAX_POWER = 100
+
+_QUANTITY = re.compile(
+    r"(?P<sign>[+-]?)(?:(?P<whole>\d+)(?:\.(?P<fraction>\d*))?|\.(?P<bare_fraction>\d+))"
+    r"(?P<suffix>[numkMGTPE]|[KMGTPE]i|[eE](?P<exponent>[+-]?\d+))?",
+    re.ASCII,
+)
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+class QuantityError(ValueError):
+    """Text that is not a quantity, or one that no machine can have. The message is fit for a person."""
+
+
+def amount(resource: str, value: str | float) -> int:
+    """Return ``value`` in the protocol's unit for ``resource``: milli-cores for cpu, else whole units.
+
+    Raises ``QuantityError`` for anything that is not a quantity, is negative, or exceeds ``MAX_AMOUNT``.
+    """
+    found = milli_units(value) if resource == "cpu" else whole_units(value)
+    if found < 0:
+        raise QuantityError(f"{value!r} is negative; give an amount of 0 or more")
+    return found
+
+
+def whole_units(value: str | float) -> int:
+    """Return the quantity rounded away from zero to an integer; raises ``QuantityError``."""
+    return _scaled(_text(value), 0)
+
+
+def milli_units(value: str | float) -> int:
+    """Return a thousand times the quantity rounded away from zero to an integer; raises ``QuantityError``."""
+    return _scaled(_text(value), 3)
+
+
+def _text(value: str | float) -> str:
+    """Bring a number to the text that JSON would carry; refuses a bool, which Python calls an int."""
+    if isinstance(value, bool):
+        raise QuantityError(f"{str(value).lower()} is not a quantity; write a number such as 500m or 2Gi")
+    if isinstance(value, int):
+        # Formatting a huge integer is slow, and refused by Python beyond 4,300 digits.
+        if abs(value) > MAX_AMOUNT:
+            raise QuantityError("the number is absurdly large; the largest amount is 2^53")
+        return str(value)
+    return value if isinstance(value, str) else repr(value)
+
+
+@lru_cache(maxsize=16_384)
+def _scaled(text: str, decimals: int) -> int:
+    """Parse ``text`` and multiply by ``10**decimals``, rounding away from zero."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_LENGTH else None
+    if match is None:
+        shown = text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + "…"
+        raise QuantityError(
+            f"{shown!r} is not a quantity; write a number with an optional unit, such as 2, 500m or 2Gi"
+        )
+    fraction = match["fraction"] or match["bare_fraction"] or ""
+    mantissa = int((match["whole"] or "") + fraction)
+    suffix = match["suffix"] or ""
+    exponent = decimals - len(fraction)
+    if match["exponent"] is not None:
+        exponent += int(match["exponent"])
+    elif suffix in _DECIMAL:
+        exponent += _DECIMAL[suffix]
+    else:
+        mantissa <<= _BINARY[suffix]
+    found = _times_power_of_ten(mantissa, exponent)
+    if found > MAX_AMOUNT:
+        raise QuantityError(f"{text!r} is absurdly large; the largest amount is 2^53")
+    return -found if match["sign"] == "-" else found
+
+
+def _times_power_of_ten(mantissa: int, exponent: int) -> int:
+    """Return ``ceil(mantissa * 10**exponent)``, without building numbers that cannot matter."""
+    if mantissa == 0:
+        return 0
+    # A mantissa has at most 64 digits and 60 bits of suffix: beyond these powers it is far too large, or a trace.
+    power: int = 10 ** min(abs(exponent), _MAX_POWER)
+    return mantissa * power if exponent >= 0 else -(-mantissa // power)
