@@ -1,7 +1,7 @@
 """The scheduler's configuration: one YAML document, checked completely before anything runs.
 
 ``load`` reads it, ``build_core`` turns it into what the core takes, ``effective_yaml`` prints it with every
-default filled in. Keys are camelCase; unknown keys are errors. All faults of a file are collected, one per line.
+default filled in. Keys are camelCase, unknown keys are errors, and all faults of a file are collected.
 """
 
 from __future__ import annotations

@@ -1,0 +1,194 @@
+"""Decodes what a driver sends: events and binding reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from firmament.core.model import (
+    BindingReport,
+    ClassDefined,
+    Event,
+    InvalidEventError,
+    Job,
+    JobDefined,
+    JobRemoved,
+    Machine,
+    MachineRemoved,
+    MachineSampled,
+    MachineUpserted,
+    RecordRemoved,
+    RecordUpserted,
+    Taint,
+    TaskRemoved,
+    TaskSampled,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.wire.checks import moment, parallel, quantities, refuse, required, unique_uids, usage
+from firmament.wire.classes import check_effect, class_from_proto
+
+if TYPE_CHECKING:
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+def events_from_proto(messages: Iterable[pb.Event]) -> list[Event]:
+    """Decode a batch. Raises ``InvalidEventError`` that names the event's place, its object and the field."""
+    events: list[Event] = []
+    for index, message in enumerate(messages):
+        try:
+            events.extend(event_from_proto(message))
+        except InvalidEventError as error:
+            raise InvalidEventError(f"event {index}: {error}") from error
+    return events
+
+
+def event_from_proto(message: pb.Event) -> tuple[Event, ...]:
+    """Decode one event; one message may stand for several. Raises ``InvalidEventError``."""
+    body = message.WhichOneof("body")
+    if body is None:
+        raise InvalidEventError(
+            "Event: body: is missing or unknown to this version; send one of the known events"
+        )
+    decoded = _DECODERS[body](getattr(message, body))
+    return decoded if isinstance(decoded, tuple) else (decoded,)
+
+
+def reports_from_proto(message: pb.BindingReports) -> list[BindingReport]:
+    """Decode binding reports. Raises ``InvalidEventError``."""
+    reports = []
+    for index, each in enumerate(message.reports):
+        subject = f"report {index}: BindingReport"
+        uid = required(subject, "task", each.task)
+        machine = required(f"{subject} {uid}", "machine", each.machine)
+        reports.append(BindingReport(uid, machine, each.bound, each.reason, each.retry))
+    return reports
+
+
+def _machine(message: pb.Machine) -> Event:
+    subject = f"Machine {required('Machine', 'name', message.name)}"
+    return MachineUpserted(
+        Machine(
+            name=message.name,
+            allocatable=quantities(subject, "allocatable", message.allocatable),
+            labels=dict(message.labels),
+            taints=tuple(_taint(subject, f"taints[{i}]", taint) for i, taint in enumerate(message.taints)),
+            unschedulable=message.unschedulable,
+            not_ready=message.not_ready,
+            annotations=dict(message.annotations),
+        )
+    )
+
+
+def _taint(subject: str, field: str, message: pb.Taint) -> Taint:
+    if not message.key:
+        raise refuse(subject, f"{field}.key", "is empty; it is required")
+    return Taint(message.key, message.value, check_effect(subject, field, message.effect))
+
+
+def _machine_removed(name: str) -> Event:
+    return MachineRemoved(required("MachineRemoved", "name", name))
+
+
+def _job(message: pb.Job) -> Event:
+    job_id = required("Job", "id", message.id)
+    return JobDefined(Job(job_id, message.name, message.size, message.min_members, message.namespace))
+
+
+def _job_removed(job_id: str) -> Event:
+    return JobRemoved(required("JobRemoved", "id", job_id))
+
+
+def _task_class(message: pb.TaskClass) -> Event:
+    return ClassDefined(*class_from_proto(message))
+
+
+def _tasks(message: pb.TaskBatch) -> Event:
+    uids, names = _members("TaskBatch", message)
+    subject = f"TaskBatch of {uids[0]}"
+    created = tuple(message.created)
+    parallel(subject, "created", created, len(uids))
+    for index, value in enumerate(created):
+        moment(subject, f"created[{index}]", value)
+    return TasksSubmitted(
+        task_class=message.task_class,
+        uids=uids,
+        job=message.job,
+        priority=message.priority,
+        names=names,
+        created=created,
+    )
+
+
+def _tasks_updated(message: pb.TasksUpdated) -> tuple[Event, ...]:
+    return tuple(_tasks(batch) for batch in message.batches)
+
+
+def _bound(message: pb.BoundTasks) -> Event:
+    uids, names = _members("BoundTasks", message)
+    return TasksBound(
+        machine=required(f"BoundTasks of {uids[0]}", "machine", message.machine),
+        task_class=message.task_class,
+        uids=uids,
+        names=names,
+        priority=message.priority,
+        job=message.job,
+    )
+
+
+def _members(kind: str, message: pb.TaskBatch | pb.BoundTasks) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return checked uids and names, and check that a class is named."""
+    uids, names = unique_uids(kind, message.uids), tuple(message.names)
+    subject = f"{kind} of {uids[0]}"
+    parallel(subject, "names", names, len(uids))
+    if not message.task_class:
+        raise refuse(subject, "task_class", "is 0; name the class that describes these tasks")
+    return uids, names
+
+
+def _task_removed(uid: str) -> Event:
+    return TaskRemoved(required("TaskRemoved", "uid", uid))
+
+
+def _machine_sample(message: pb.MachineSample) -> Event:
+    subject = f"MachineSample {required('MachineSample', 'machine', message.machine)}"
+    return MachineSampled(
+        message.machine, moment(subject, "time", message.time), usage(subject, message.usage)
+    )
+
+
+def _task_sample(message: pb.TaskSample) -> Event:
+    subject = f"TaskSample {required('TaskSample', 'task', message.task)}"
+    return TaskSampled(message.task, moment(subject, "time", message.time), usage(subject, message.usage))
+
+
+def _record(message: pb.Record) -> Event:
+    return RecordUpserted(*_record_key("Record", message.key), message.payload)
+
+
+def _record_removed(message: pb.RecordKey) -> Event:
+    return RecordRemoved(*_record_key("RecordRemoved", message))
+
+
+def _record_key(subject: str, key: pb.RecordKey) -> tuple[str, str]:
+    return required(subject, "kind", key.kind), required(f"{subject} {key.kind}", "name", key.name)
+
+
+_DECODERS: Mapping[str, Callable[[Any], Event | tuple[Event, ...]]] = MappingProxyType(
+    {
+        "machine": _machine,
+        "machine_removed": _machine_removed,
+        "job": _job,
+        "job_removed": _job_removed,
+        "task_class": _task_class,
+        "tasks": _tasks,
+        "task_removed": _task_removed,
+        "bound": _bound,
+        "machine_sample": _machine_sample,
+        "task_sample": _task_sample,
+        "record": _record,
+        "record_removed": _record_removed,
+        "tasks_updated": _tasks_updated,
+    }
+)
