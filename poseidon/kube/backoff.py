@@ -1,0 +1,32 @@
+"""Exponential back-off with jitter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Delays that double from ``initial`` up to ``cap`` seconds.
+
+    Each delay is drawn from the upper half of its step, so that many clients that failed together do not come
+    back together, and none comes back at once.
+    """
+
+    random: Random
+    initial: float = 0.2
+    cap: float = 30.0
+    factor: float = 2.0
+    failures: int = field(default=0, init=False)
+
+    def next(self) -> float:
+        """Count one more failure and return the seconds to wait before the next try."""
+        # The exponent is bounded: long outages would otherwise overflow a float.
+        step = min(self.cap, self.initial * self.factor ** min(self.failures, 64))
+        self.failures += 1
+        return step * (0.5 + 0.5 * self.random.random())
+
+    def reset(self) -> None:
+        """Forget all failures: something worked."""
+        self.failures = 0

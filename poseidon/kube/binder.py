@@ -1,0 +1,182 @@
+"""Posts bindings in parallel over kept-open connections, and says what became of each.
+
+A fixed set of workers drains one queue, so that ten thousand bindings are ten thousand queue entries and not
+as many tasks. A binding carries the pod's uid as a precondition: a namesake that was created meanwhile is
+never bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from poseidon.kube.backoff import Backoff
+from poseidon.kube.errors import ApiError, KubeError
+
+if TYPE_CHECKING:
+    from poseidon.kube.metrics import KubeMetrics
+    from poseidon.kube.transport import Transport
+
+_log = logging.getLogger(__name__)
+_ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')
+
+
+class BindRequest(NamedTuple):
+    """One pod to be bound to one node."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+
+
+class BindResult(Enum):
+    """What became of a binding."""
+
+    BOUND = "bound"
+    ELSEWHERE = "elsewhere"
+    """The pod runs on another node already."""
+    GONE = "gone"
+    """The pod does not exist any more, is being deleted, or a namesake has taken its place."""
+    FAILED = "failed"
+    """Not bound, but it may succeed another time."""
+
+
+class BindOutcome(NamedTuple):
+    """The end of a binding; ``reason`` is empty when bound."""
+
+    request: BindRequest
+    result: BindResult
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BinderOptions:
+    """``concurrency`` is the number of bindings in flight, ``attempts`` how often each is posted at most."""
+
+    concurrency: int = 64
+    attempts: int = 5
+    backoff_initial: float = 0.1
+    backoff_cap: float = 5.0
+
+
+class Binder:
+    """Binds pods until cancelled.
+
+    ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: a binding
+    that had been carried out although its answer was lost counts as bound when it is posted again.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        on_outcome: Callable[[BindOutcome], None],
+        *,
+        metrics: KubeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: BinderOptions | None = None,
+    ) -> None:
+        self._transport = transport
+        self._on_outcome = on_outcome
+        self._metrics = metrics
+        self._random = random
+        self._clock = clock
+        self._sleep = sleep
+        self._options = options or BinderOptions()
+        self._queue: asyncio.Queue[BindRequest] = asyncio.Queue()
+        self._unfinished = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def unfinished(self) -> int:
+        """How many requests wait or are in flight."""
+        return self._unfinished
+
+    def submit(self, request: BindRequest) -> None:
+        """Queue a binding."""
+        self._unfinished += 1
+        self._idle.clear()
+        self._queue.put_nowait(request)
+
+    async def wait_idle(self) -> None:
+        """Wait until nothing waits or is in flight."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Work on the queue for ever, with as many workers as bindings may be in flight."""
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(self._options.concurrency):
+                workers.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            request = await self._queue.get()
+            started = self._clock()
+            outcome = await self._bind(request)
+            self._metrics.bind_duration.labels(outcome.result.value).observe(self._clock() - started)
+            self._unfinished -= 1
+            if not self._unfinished:
+                self._idle.set()
+            self._on_outcome(outcome)
+
+    async def _bind(self, request: BindRequest) -> BindOutcome:
+        path = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}/binding"
+        body = binding_body(request)
+        backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
+        for attempt in range(1, self._options.attempts + 1):
+            try:
+                await self._transport.post(path, body)
+            except ApiError as error:
+                if not error.transient or attempt == self._options.attempts:
+                    return judge(request, error)
+                delay = max(backoff.next(), error.retry_after or 0.0)
+            except KubeError as error:
+                if attempt == self._options.attempts:
+                    return BindOutcome(request, BindResult.FAILED, str(error))
+                delay = backoff.next()
+            else:
+                return BindOutcome(request, BindResult.BOUND)
+            self._metrics.bind_retries.inc()
+            _log.debug("binding retried pod=%s/%s in=%.1fs", request.namespace, request.name, delay)
+            await self._sleep(delay)
+        raise AssertionError("unreachable: the last attempt returns")
+
+
+def binding_body(request: BindRequest) -> bytes:
+    """Encode a core/v1 Binding with the uid as its precondition."""
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": request.name, "namespace": request.namespace, "uid": request.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": request.node},
+        }
+    )
+
+
+def judge(request: BindRequest, error: ApiError) -> BindOutcome:
+    """Say what a final refusal means. The words of a 409 are those of kube-apiserver's binding storage."""
+    if error.not_found:
+        return BindOutcome(request, BindResult.GONE, "the pod is gone")
+    if error.conflict:
+        assigned = _ASSIGNED.search(error.message)
+        if assigned is not None and assigned.group(1) == request.node:
+            return BindOutcome(request, BindResult.BOUND)
+        if assigned is not None:
+            return BindOutcome(request, BindResult.ELSEWHERE, f"already assigned to node {assigned.group(1)}")
+        if "being deleted" in error.message:
+            return BindOutcome(request, BindResult.GONE, "the pod is being deleted")
+        if "UID in the precondition" in error.message:
+            return BindOutcome(request, BindResult.GONE, "another pod has taken its name")
+    return BindOutcome(request, BindResult.FAILED, str(error))

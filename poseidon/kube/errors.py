@@ -1,0 +1,53 @@
+"""What can go wrong between this process and an API server, as typed errors with one-line messages."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+
+class KubeError(Exception):
+    """Base of all errors of this package that concern a single request."""
+
+
+class ApiError(KubeError):
+    """The API server answered with an error.
+
+    ``status`` is the HTTP code (or the code of an ERROR event of a watch), ``reason`` the machine-readable
+    word of the ``Status`` body ("NotFound", "Expired", ...), ``message`` its text, and ``retry_after`` the
+    seconds that the server asks the client to wait, or None.
+    """
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(f"{status} {reason}: {message}" if reason else f"{status}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+
+    @property
+    def not_found(self) -> bool:
+        """Whether the object or its whole API group is absent."""
+        return self.status == HTTPStatus.NOT_FOUND
+
+    @property
+    def conflict(self) -> bool:
+        """Whether a precondition failed or the object is in another state than the request assumes."""
+        return self.status == HTTPStatus.CONFLICT
+
+    @property
+    def expired(self) -> bool:
+        """Whether a resource version or a continue token is too old: the client must list anew."""
+        return self.status == HTTPStatus.GONE or self.reason in ("Expired", "Gone")
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later without any change to it."""
+        return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or self.status >= 500
+
+
+class UnreachableError(KubeError):
+    """No complete answer came: refused, reset, timed out, or TLS failed. The request may have been carried out."""
+
+
+class SettingsError(Exception):
+    """The kubeconfig or the in-cluster settings cannot be used: one line that says which and why."""

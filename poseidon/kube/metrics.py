@@ -1,0 +1,40 @@
+"""Counters of the traffic with an API server."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+
+class KubeMetrics:
+    """The metrics of reflectors, binder and writers, registered in ``registry``."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.watch_events = Counter(
+            "poseidon_watch_events",
+            "Objects received, by list or watch.",
+            ["resource", "type"],
+            registry=registry,
+        )
+        self.relists = Counter(
+            "poseidon_watch_relists", "Full lists begun, by cause.", ["resource", "reason"], registry=registry
+        )
+        self.watch_errors = Counter(
+            "poseidon_watch_errors", "Failed lists and watches.", ["resource", "kind"], registry=registry
+        )
+        self.rejected_objects = Counter(
+            "poseidon_rejected_objects", "Objects that could not be decoded.", ["resource"], registry=registry
+        )
+        self.bind_duration = Histogram(
+            "poseidon_bind_duration_seconds",
+            "Time from the first POST of a binding to its outcome.",
+            ["result"],
+            registry=registry,
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+        )
+        self.bind_retries = Counter("poseidon_bind_retries", "Bindings posted again.", registry=registry)
+        self.writes = Counter(
+            "poseidon_status_writes",
+            "Events and pod conditions written.",
+            ["kind", "result"],
+            registry=registry,
+        )

@@ -1,0 +1,199 @@
+"""HTTP to an API server: raw bytes in, raw bytes out, typed errors. The only module that makes requests.
+
+One session with kept-open connections serves lists, watches and writes. Nothing is decoded here but the
+``Status`` bodies of errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlencode
+
+import aiohttp
+from yarl import URL
+
+from poseidon.kube.decoding import MalformedObjectError, decode_object
+from poseidon.kube.errors import ApiError, UnreachableError
+from poseidon.kube.objects import Status
+
+if TYPE_CHECKING:
+    from poseidon.kube.settings import ConnectionSettings
+
+JSON = "application/json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+
+_log = logging.getLogger(__name__)
+_MAX_MESSAGE = 500
+
+
+class Transport:
+    """A client of one API server.
+
+    ``timeout`` bounds every request that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
+    read again after ``refresh_seconds``, in a thread. Use as ``async with``, or call ``close()``.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        *,
+        clock: Callable[[], float],
+        user_agent: str = "poseidon",
+        timeout: float = 30.0,
+        refresh_seconds: float = 10.0,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._refresh_seconds = refresh_seconds
+        self._timeout = aiohttp.ClientTimeout(total=timeout, connect=10.0)
+        # Identity: compressing lists costs the server more time than the bytes cost on a cluster network.
+        self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
+        self._authorized_until = float("-inf") if settings.authorize else float("inf")
+        self._authorizing = asyncio.Lock()
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server, for messages."""
+        return self._settings.server
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections. Further requests open new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """Return the body of a GET. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("GET", path, query, None, JSON)
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """Return the body of a POST of JSON. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("POST", path, None, body, JSON)
+
+    async def patch(self, path: str, body: bytes, content_type: str = STRATEGIC_MERGE_PATCH) -> bytes:
+        """Return the body of a PATCH. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("PATCH", path, None, body, content_type)
+
+    async def lines(
+        self, path: str, query: Mapping[str, str], read_timeout: float
+    ) -> AsyncGenerator[list[bytes], None]:
+        """Stream a response: each item holds all whole lines that one read brought, without their newlines.
+
+        Ends when the server ends the response; an unfinished last line is dropped. Raises ``ApiError`` for an
+        error status, ``UnreachableError`` when the connection breaks or is silent for ``read_timeout``
+        seconds. Close the iterator (``contextlib.aclosing``) to release the connection.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, connect=10.0, sock_read=read_timeout)
+        try:
+            async with await self._open(
+                "GET", path, query=query, body=None, content_type=JSON, patience=timeout
+            ) as response:
+                await _raise_for_status(response)
+                rest = b""
+                async for chunk in response.content.iter_any():
+                    lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+                    rest = lines.pop()
+                    if lines:
+                        yield lines
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unreachable("GET", path, error) from error
+
+    async def _exchange(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, content_type: str
+    ) -> bytes:
+        try:
+            async with await self._open(
+                method, path, query=query, body=body, content_type=content_type, patience=self._timeout
+            ) as response:
+                await _raise_for_status(response)
+                return await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unreachable(method, path, error) from error
+
+    async def _open(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        patience: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        if self._clock() >= self._authorized_until:
+            await self._authorize()
+        session = self._session
+        if session is None:
+            session = self._session = self._new_session()
+        url = self._settings.server + path + ("?" + urlencode(query) if query else "")
+        headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
+        return await session.request(
+            method,
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=patience,
+            proxy=self._settings.proxy,
+            server_hostname=self._settings.tls_server_name,
+        )
+
+    def _new_session(self) -> aiohttp.ClientSession:
+        tls: ssl.SSLContext | bool = self._settings.tls if self._settings.tls is not None else True
+        # Callers bound their own concurrency; a limit here could make a binding wait for a watch.
+        connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=60.0)
+        return aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18, trust_env=False
+        )
+
+    async def _authorize(self) -> None:
+        """Ask for credentials again; on failure keep the former ones, which may still be valid."""
+        async with self._authorizing:
+            if self._settings.authorize is None or self._clock() < self._authorized_until:
+                return
+            try:
+                value = await asyncio.to_thread(self._settings.authorize)
+            except Exception as error:  # noqa: BLE001 - plug-ins and file systems raise anything
+                _log.warning('credentials not refreshed error="%s"', " ".join(str(error).split()))
+            else:
+                if value:
+                    self._headers = {**self._headers, "Authorization": value}
+            self._authorized_until = self._clock() + self._refresh_seconds
+
+
+async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
+    if response.status < 300:
+        return
+    raw = await response.read()
+    reason, message = "", raw.decode("utf-8", "replace").strip()
+    retry_after = _seconds(response.headers.get("Retry-After"))
+    try:
+        status = decode_object(raw, Status)
+    except MalformedObjectError:
+        pass  # a proxy or load balancer answered, not the API server
+    else:
+        reason, message = status.reason, status.message or message
+        retry_after = retry_after or status.details.retry_after_seconds or None
+    message = " ".join(message.split())[:_MAX_MESSAGE] or (response.reason or "")
+    raise ApiError(response.status, reason, message, retry_after)
+
+
+def _seconds(text: str | None) -> float | None:
+    """Read a Retry-After header. Dates are not used by API servers and count as absent."""
+    return float(text) if text is not None and text.isdecimal() else None
+
+
+def _unreachable(method: str, path: str, error: BaseException) -> UnreachableError:
+    what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+    return UnreachableError(f"{method} {path}: {what or type(error).__name__}")
