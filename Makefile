@@ -73,11 +73,11 @@ $(INSTALLED): requirements.lock pyproject.toml
 		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: pass one with make PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "==> installing the locked versions into $(VENV) (a minute or two, once)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(RESOLVER)/.installed:
 	@$(PYTHON) -m venv $(RESOLVER)
-	@$(RESOLVER)/bin/python -m pip install --quiet uv==$(UV_VERSION)
+	@$(RESOLVER)/bin/python -m pip install -qq uv==$(UV_VERSION)
 	@touch $@

@@ -266,7 +266,9 @@ class BindingReports(_message.Message):
 
     REPORTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___BindingReport]: ...
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___BindingReport]:
+        """what became of deltas, in any order"""
+
     def __init__(
         self,
         *,
@@ -366,7 +368,9 @@ class Welcome(_message.Message):
     RECORD_KINDS_FIELD_NUMBER: _builtins.int
     RESET_REQUIRED_FIELD_NUMBER: _builtins.int
     version_major: _builtins.int
+    """protocol version the server speaks"""
     version_minor: _builtins.int
+    """see Hello"""
     server: _builtins.str
     """free text for logs, such as "firmament 0.1.0" """
     reset_required: _builtins.bool
@@ -431,7 +435,9 @@ class RoundResult(_message.Message):
         """tasks of this round that stay pending, by reason; changed ones only"""
 
     @_builtins.property
-    def stats(self) -> Global___RoundStats: ...
+    def stats(self) -> Global___RoundStats:
+        """size, outcome and duration of the round"""
+
     def __init__(
         self,
         *,
@@ -459,6 +465,7 @@ class Delta(_message.Message):
     class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Delta._Kind.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
         KIND_UNSPECIFIED: Delta._Kind.ValueType  # 0
+        """never sent"""
         PLACE: Delta._Kind.ValueType  # 1
         """bind the task to the machine"""
         PREEMPT: Delta._Kind.ValueType  # 2
@@ -468,6 +475,7 @@ class Delta(_message.Message):
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     KIND_UNSPECIFIED: Delta.Kind.ValueType  # 0
+    """never sent"""
     PLACE: Delta.Kind.ValueType  # 1
     """bind the task to the machine"""
     PREEMPT: Delta.Kind.ValueType  # 2
@@ -481,6 +489,7 @@ class Delta(_message.Message):
     FROM_MACHINE_FIELD_NUMBER: _builtins.int
     DEPENDS_ON_FIELD_NUMBER: _builtins.int
     kind: Global___Delta.Kind.ValueType
+    """what is to be done"""
     task: _builtins.str
     """uid"""
     machine: _builtins.str
@@ -522,7 +531,9 @@ class UnscheduledTasks(_message.Message):
         """uids"""
 
     @_builtins.property
-    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]: ...
+    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]:
+        """the figures of the message"""
+
     def __init__(
         self,
         *,
@@ -584,6 +595,7 @@ class RoundStats(_message.Message):
     PENDING_FIELD_NUMBER: _builtins.int
     TIME_LIMITED_FIELD_NUMBER: _builtins.int
     machines: _builtins.int
+    """machines that took part"""
     tasks: _builtins.int
     """tasks that took part"""
     classes: _builtins.int
@@ -591,6 +603,7 @@ class RoundStats(_message.Message):
     arcs: _builtins.int
     """arcs of the largest network solved"""
     waves: _builtins.int
+    """joint solves in sequence, where tasks of one round depend on each other"""
     passes: _builtins.int
     """solve-and-admit passes"""
     solves: _builtins.int
@@ -602,11 +615,17 @@ class RoundStats(_message.Message):
     cost: _builtins.int
     """cost of the placement in points, rounded"""
     snapshot_seconds: _builtins.float
+    """copying the state and finding classes"""
     network_seconds: _builtins.float
+    """feasibility, costs, building and pricing networks"""
     solve_seconds: _builtins.float
+    """inside the solver"""
     admit_seconds: _builtins.float
+    """decoding flows, joint admission and deltas"""
     placed: _builtins.int
+    """tasks that got a machine"""
     pending: _builtins.int
+    """tasks that got none"""
     time_limited: _builtins.bool
     """a solve was cut off at the time limit"""
     def __init__(
@@ -674,7 +693,9 @@ class Taint(_message.Message):
     VALUE_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
     key: _builtins.str
+    """such as "node-role.kubernetes.io/control-plane" """
     value: _builtins.str
+    """may be empty"""
     effect: _builtins.str
     """NoSchedule, PreferNoSchedule or NoExecute"""
     def __init__(
@@ -750,9 +771,13 @@ class Machine(_message.Message):
     not_ready: _builtins.bool
     """its Ready condition is not True"""
     @_builtins.property
-    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """all labels of the node"""
+
     @_builtins.property
-    def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]: ...
+    def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]:
+        """effects other than the known three are refused"""
+
     @_builtins.property
     def allocatable(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """what tasks may use together; a resource not listed is absent (amount 0)"""
@@ -798,6 +823,7 @@ class Job(_message.Message):
     min_members: _builtins.int
     """tasks that must be placed together; 0 or 1: no gang"""
     namespace: _builtins.str
+    """namespace of the owner"""
     def __init__(
         self,
         *,
@@ -823,10 +849,13 @@ class Requirement(_message.Message):
     OPERATOR_FIELD_NUMBER: _builtins.int
     VALUES_FIELD_NUMBER: _builtins.int
     key: _builtins.str
+    """label, or "metadata.name" in fields"""
     operator: _builtins.str
     """In, NotIn, Exists, DoesNotExist, Gt, Lt"""
     @_builtins.property
-    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """none for Exists and DoesNotExist, one integer for Gt and Lt"""
+
     def __init__(
         self,
         *,
@@ -879,7 +908,9 @@ class PreferredTerm(_message.Message):
     weight: _builtins.int
     """1..100"""
     @_builtins.property
-    def term(self) -> Global___NodeSelectorTerm: ...
+    def term(self) -> Global___NodeSelectorTerm:
+        """an empty term matches nothing"""
+
     def __init__(
         self,
         *,
@@ -907,6 +938,7 @@ class Toleration(_message.Message):
     operator: _builtins.str
     """Equal (default) or Exists"""
     value: _builtins.str
+    """compared with the taint's for Equal; empty for Exists"""
     effect: _builtins.str
     """empty: every effect"""
     def __init__(
@@ -1003,6 +1035,7 @@ class TaskClass(_message.Message):
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
+    """namespace of the tasks"""
     machine: _builtins.str
     """pinned to this machine (spec.nodeName of an unbound task); empty: no pin"""
     invalid: _builtins.str
@@ -1024,7 +1057,9 @@ class TaskClass(_message.Message):
         """node affinity, preferred"""
 
     @_builtins.property
-    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Toleration]: ...
+    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Toleration]:
+        """taints that do not keep the tasks away"""
+
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """labels that some selector or model looks at"""
@@ -1067,6 +1102,7 @@ class TaskBatch(_message.Message):
     NAMES_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     task_class: _builtins.int
+    """id of a defined class"""
     job: _builtins.str
     """id of a defined job; empty: each task is its own job"""
     priority: _builtins.int
@@ -1134,11 +1170,17 @@ class BoundTasks(_message.Message):
     NAMES_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
+    """name"""
     task_class: _builtins.int
+    """id of a defined class"""
     priority: _builtins.int
+    """higher is more important"""
     job: _builtins.str
+    """id of a defined job; empty: each task is its own job"""
     @_builtins.property
-    def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """required, unique; pending tasks of these uids become bound"""
+
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """parallel to uids; may be empty"""
@@ -1168,6 +1210,7 @@ class Usage(_message.Message):
     RESOURCE_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
     resource: _builtins.str
+    """as in Quantity"""
     amount: _builtins.float
     """in the unit of Quantity"""
     def __init__(
@@ -1192,10 +1235,13 @@ class MachineSample(_message.Message):
     TIME_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
+    """name"""
     time: _builtins.float
     """seconds since the epoch, when it was measured"""
     @_builtins.property
-    def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]: ...
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
+        """what was in use; resources not listed were not measured"""
+
     def __init__(
         self,
         *,
@@ -1221,8 +1267,11 @@ class TaskSample(_message.Message):
     task: _builtins.str
     """uid"""
     time: _builtins.float
+    """seconds since the epoch, when it was measured"""
     @_builtins.property
-    def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]: ...
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
+        """what was in use; resources not listed were not measured"""
+
     def __init__(
         self,
         *,
@@ -1271,7 +1320,9 @@ class Record(_message.Message):
     payload: _builtins.bytes
     """JSON of the object, as the model of that kind documents"""
     @_builtins.property
-    def key(self) -> Global___RecordKey: ...
+    def key(self) -> Global___RecordKey:
+        """a record of the same key is replaced"""
+
     def __init__(
         self,
         *,
@@ -1296,6 +1347,7 @@ class ScheduleRequest(_message.Message):
 
     CLUSTER_FIELD_NUMBER: _builtins.int
     cluster: _builtins.str
+    """name given in Hello"""
     def __init__(
         self,
         *,
@@ -1316,6 +1368,7 @@ class ExplainRequest(_message.Message):
     CLUSTER_FIELD_NUMBER: _builtins.int
     TASK_FIELD_NUMBER: _builtins.int
     cluster: _builtins.str
+    """name given in Hello"""
     task: _builtins.str
     """uid"""
     def __init__(
@@ -1342,13 +1395,17 @@ class Explanation(_message.Message):
     MACHINE_FIELD_NUMBER: _builtins.int
     MACHINES_FIELD_NUMBER: _builtins.int
     task: _builtins.str
+    """uid"""
     name: _builtins.str
+    """for people, such as "ns/name" """
     state: _builtins.str
     """PENDING, ASSUMED, BOUND"""
     machine: _builtins.str
     """where it is, if anywhere"""
     @_builtins.property
-    def machines(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineVerdict]: ...
+    def machines(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineVerdict]:
+        """one per machine"""
+
     def __init__(
         self,
         *,
@@ -1376,7 +1433,9 @@ class MachineVerdict(_message.Message):
     COST_FIELD_NUMBER: _builtins.int
     MODELS_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
+    """name"""
     feasible: _builtins.bool
+    """no constraint and no model rejects it, and the task fits now"""
     cost: _builtins.float
     """sum of the models' costs"""
     @_builtins.property
@@ -1384,7 +1443,9 @@ class MachineVerdict(_message.Message):
         """root cause first; empty when feasible"""
 
     @_builtins.property
-    def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelVerdict]: ...
+    def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelVerdict]:
+        """one per model"""
+
     def __init__(
         self,
         *,
@@ -1414,6 +1475,7 @@ class ModelVerdict(_message.Message):
     model: _builtins.str
     """base policy, overlays, and "kubernetes" for the task's own preferred rules"""
     feasible: _builtins.bool
+    """this model's verdict alone"""
     raw: _builtins.float
     """the model's native figure"""
     score: _builtins.float
@@ -1476,14 +1538,23 @@ class ListStateResponse(_message.Message):
     TASKS_FIELD_NUMBER: _builtins.int
     MACHINE_STATES_FIELD_NUMBER: _builtins.int
     machines: _builtins.int
+    """number of machines"""
     pending: _builtins.int
+    """number of tasks that wait for a machine"""
     assumed: _builtins.int
+    """number of tasks whose binding is not yet reported"""
     bound: _builtins.int
+    """number of tasks that are bound"""
     rounds: _builtins.int
+    """number of rounds run"""
     @_builtins.property
-    def clusters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def clusters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """names of all clusters"""
+
     @_builtins.property
-    def tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskState]: ...
+    def tasks(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskState]:
+        """with_tasks only"""
+
     @_builtins.property
     def machine_states(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineState]:
         """with_tasks only"""
@@ -1519,11 +1590,15 @@ class TaskState(_message.Message):
     PRIORITY_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     uid: _builtins.str
+    """uid"""
     name: _builtins.str
+    """for people, such as "ns/name" """
     state: _builtins.str
     """PENDING, BACKOFF, ASSUMED, BOUND"""
     machine: _builtins.str
+    """where it is, if anywhere"""
     priority: _builtins.int
+    """higher is more important"""
     message: _builtins.str
     """why it is pending"""
     def __init__(
@@ -1553,9 +1628,13 @@ class MachineState(_message.Message):
     FREE_FIELD_NUMBER: _builtins.int
     TASKS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
+    """name"""
     tasks: _builtins.int
+    """number of tasks on it, assumed ones included"""
     @_builtins.property
-    def allocatable(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]: ...
+    def allocatable(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """what tasks may use together"""
+
     @_builtins.property
     def free(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """never negative unless others overcommitted the machine"""
@@ -1582,6 +1661,7 @@ class ExportNetworkRequest(_message.Message):
 
     CLUSTER_FIELD_NUMBER: _builtins.int
     cluster: _builtins.str
+    """name given in Hello"""
     def __init__(
         self,
         *,
@@ -1602,6 +1682,7 @@ class ExportNetworkResponse(_message.Message):
     DIMACS_FIELD_NUMBER: _builtins.int
     ROUND_FIELD_NUMBER: _builtins.int
     dimacs: _builtins.str
+    """empty when nothing has been solved yet"""
     round: _builtins.int
     """round whose last solve this was; 0: none yet"""
     def __init__(

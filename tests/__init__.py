@@ -1,0 +1,1 @@
+"""The test suite; support code shared by several parts stands in ``tests.support``."""
