@@ -46,7 +46,7 @@ class ApiError(KubeError):
 
 
 class UnreachableError(KubeError):
-    """No complete answer came: refused, reset, timed out, or TLS failed. The request may have been carried out."""
+    """No complete answer came: refused, reset, timed out, bad TLS. It may have been carried out."""
 
 
 class SettingsError(Exception):

@@ -1,4 +1,4 @@
-"""Keeps a handler informed of every object of one resource: list, then watch, and recover from whatever breaks.
+"""Keeps a handler informed of all objects of one resource: list, watch, recover from whatever breaks.
 
 A list comes in pages, each handed on as it arrives. The watch starts at the list's version and asks for
 bookmarks, so that after a broken stream it resumes where it stopped. When the server has forgotten that
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from poseidon.kube.transport import Transport
 
 T = TypeVar("T", bound=KubeStruct)
-T_contra = TypeVar("T_contra", bound=KubeStruct, contravariant=True)
 
 _log = logging.getLogger(__name__)
 
@@ -45,10 +44,10 @@ class Change(NamedTuple, Generic[T]):
     object: T | None
 
 
-class Handler(Protocol[T_contra]):
+class Handler(Protocol[T]):
     """Receives changes, in the order of the server, from the event loop's thread. Must not block."""
 
-    def on_changes(self, changes: Sequence[Change[T_contra]]) -> None:
+    def on_changes(self, changes: Sequence[Change[T]]) -> None:
         """Take one batch. An object may come again unchanged; an absence may come for an unknown uid."""
 
     def on_synced(self) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import proxy_bypass_environment
 
 from poseidon.kube.errors import SettingsError
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
 Authorize = Callable[[], str]
-"""Returns the value of the Authorization header, "" for none. May read files or run a plug-in: call it in a thread."""
+"""Returns the value of the Authorization header, "" for none. May block: it reads files or runs a plug-in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,13 @@ def load_settings(
     source = _find_kubeconfig(kubeconfig, environ)
     if source is None and not environ.get("KUBERNETES_SERVICE_HOST"):
         raise SettingsError(
-            "no API server given: pass --kubeconfig FILE, set KUBECONFIG, or run inside a cluster with a service account"
+            "no API server given: pass --kubeconfig FILE, set KUBECONFIG, "
+            "or run inside a cluster with a service account"
         )
     if source is None and context is not None:
         raise SettingsError(f"context {context!r}: contexts need a kubeconfig; pass --kubeconfig FILE")
-    return _settings_of(_load_configuration(source, context), source or "in-cluster settings")
+    where = f"kubeconfig {source}" if source else "in-cluster settings"
+    return _settings_of(_load_configuration(source, context, where), where)
 
 
 def _find_kubeconfig(given: Path | None, environ: Mapping[str, str]) -> str | None:
@@ -75,22 +76,20 @@ def _find_kubeconfig(given: Path | None, environ: Mapping[str, str]) -> str | No
     return str(default) if default.is_file() else None
 
 
-def _load_configuration(source: str | None, context: str | None) -> Configuration:
+def _load_configuration(source: str | None, context: str | None, where: str) -> Configuration:
     from kubernetes.client import Configuration
     from kubernetes.config import load_incluster_config, load_kube_config
 
     configuration = Configuration()
-    where = f"kubeconfig {source}" if source else "in-cluster settings"
     try:
         if source:
-            load_kube_config(
+            load_kube_config(  # type: ignore[no-untyped-call]  # the package is not annotated
                 source, context=context, client_configuration=configuration, persist_config=False
             )
         else:
-            load_incluster_config(client_configuration=configuration)
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
     except Exception as error:
-        # The package lets errors of its parsers through (YAML, base64, types); all of them mean the same
-        # here.
+        # The package lets errors of its parsers through (YAML, base64, types); all mean the same here.
         raise SettingsError(f"{where}: {_one_line(error)}") from error
     return configuration
 
@@ -101,11 +100,7 @@ def _settings_of(configuration: Configuration, where: str) -> ConnectionSettings
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingsError(f"{where}: cluster.server: {server!r} is not an http(s) URL; correct it")
     proxy = configuration.proxy
-    if (
-        proxy
-        and configuration.no_proxy
-        and proxy_bypass_environment(parts.hostname, {"no": configuration.no_proxy})
-    ):
+    if proxy and _bypasses_proxy(parts.hostname, configuration.no_proxy or ""):
         proxy = None
     return ConnectionSettings(
         server=server,
@@ -114,6 +109,12 @@ def _settings_of(configuration: Configuration, where: str) -> ConnectionSettings
         authorize=lambda: _authorization(configuration),
         proxy=proxy or None,
     )
+
+
+def _bypasses_proxy(host: str, no_proxy: str) -> bool:
+    """Read a no_proxy list as curl does: "*", or host names and the domains below them."""
+    names = [name.strip().lstrip(".").lower() for name in no_proxy.split(",")]
+    return "*" in names or any(name and (host == name or host.endswith("." + name)) for name in names)
 
 
 def _tls_context(configuration: Configuration, where: str) -> ssl.SSLContext:

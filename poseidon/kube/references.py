@@ -1,0 +1,22 @@
+"""Names of single objects."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+
+class PodRef(NamedTuple):
+    """One pod; ``uid`` tells it from an earlier or later namesake."""
+
+    uid: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def timestamp(seconds: float) -> str:
+    """Write seconds since the epoch as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
