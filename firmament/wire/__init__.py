@@ -1,7 +1,7 @@
 """Between protocol messages and the core's values: strict on the way in, plain on the way out.
 
-Whatever comes out of ``events_from_proto`` is well-formed by itself (names, amounts, operators, lengths). Whether
-it fits the cluster (is the class defined, does the machine exist) is for the core to say.
+Whatever comes out of ``events_from_proto`` is well-formed by itself (names, amounts, operators, lengths).
+Whether it fits the cluster (is the class defined, does the machine exist) is for the core to say.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ _EFFECT_LIST = ", ".join(sorted(EFFECTS))
 def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     """Return the class and the number that the client gave it. Raises ``InvalidEventError``.
 
-    The rules of a class that says of itself that it is invalid are dropped unread: its tasks are never placed,
-    and what is wrong with them is often one of these rules.
+    The rules of a class that calls itself invalid are dropped unread: its tasks are never placed, and what is
+    wrong with them is often one of these rules.
     """
     if not message.id:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")

@@ -72,7 +72,7 @@ def _quantities(amounts: Mapping[str, int]) -> list[pb.Quantity]:
 
 
 def _add_delta(deltas: RepeatedCompositeFieldContainer[pb.Delta], delta: Delta) -> None:
-    """Append a delta. Nearly all are plain placements, and there may be 100,000 of them: they take the short way."""
+    """Append a delta. Plain placements, of which there may be 100,000, take the short way."""
     if delta.kind is DeltaKind.PLACE and not delta.depends_on:
         deltas.add(kind=pb.Delta.PLACE, task=delta.uid, machine=delta.machine)
         return

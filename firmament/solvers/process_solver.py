@@ -1,0 +1,119 @@
+"""A solver that runs in worker processes, so that a long solve stops nothing else and can be cut off."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
+from firmament.solvers.worker_handle import WorkerDiedError, WorkerHandle
+
+DEFAULT_SOLVER = "firmament.solvers.ortools_solver:OrToolsSolver"
+_KEPT_READY = 2  # one to solve with and a spare that takes over without the delay of starting one
+
+
+def _ignore() -> None:
+    """Do nothing with the news that a worker was replaced."""
+
+
+class ProcessSolver:
+    """Solves in worker processes; safe to share between threads, which then solve in parallel.
+
+    ``factory``: the solver to run there, as ``package.module:Class``. ``on_restart`` is called whenever a
+    worker had to be replaced, because it died or was killed at a time limit. Workers end with this process,
+    however it ends.
+    """
+
+    def __init__(self, factory: str = DEFAULT_SOLVER, *, on_restart: Callable[[], None] = _ignore) -> None:
+        self._factory = factory
+        self._on_restart = on_restart
+        self._lock = threading.Lock()
+        self._closed = False
+        self._idle: deque[WorkerHandle] = deque(WorkerHandle(factory) for _ in range(_KEPT_READY))
+        self._busy: set[WorkerHandle] = set()
+
+    def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
+        """Return an optimal flow.
+
+        Raises ``SolverTimeoutError`` at the time limit (seconds), and ``SolverError`` if the solver refuses
+        the problem, if two workers in a row die of it, or if this solver is closed.
+        """
+        deadline = None if time_limit is None else time.monotonic() + time_limit
+        try:
+            return self._solve_once(problem, deadline)
+        except WorkerDiedError:
+            return self._solve_once(problem, deadline)
+
+    def close(self) -> None:
+        """End all workers, also those that are solving; idempotent."""
+        with self._lock:
+            self._closed = True
+            idle, busy = list(self._idle), list(self._busy)
+            self._idle.clear()
+        for worker in idle:
+            worker.dispose()
+        for worker in busy:
+            worker.kill()  # the thread that waits for it disposes of it
+
+    def worker_pids(self) -> tuple[int, ...]:
+        """Process ids of all workers, the one to be used next first."""
+        with self._lock:
+            return tuple(worker.pid for worker in (*self._busy, *self._idle))
+
+    def _solve_once(self, problem: FlowProblem, deadline: float | None) -> FlowSolution:
+        worker = self._take()
+        try:
+            solution = worker.solve(problem, deadline)
+        except (WorkerDiedError, SolverTimeoutError):
+            self._discard(worker)
+            raise
+        except BaseException:
+            self._give_back(worker)
+            raise
+        self._give_back(worker)
+        return solution
+
+    def _take(self) -> WorkerHandle:
+        """Return a worker for this thread alone, and see to it that a spare is getting ready meanwhile."""
+        dead = []
+        try:
+            with self._lock:
+                self._refuse_if_closed()
+                while self._idle and not self._idle[0].alive():
+                    dead.append(self._idle.popleft())
+                worker = self._idle.popleft() if self._idle else WorkerHandle(self._factory)
+                self._busy.add(worker)
+                if not self._idle:
+                    with suppress(SolverError):  # a spare that cannot be started now is no reason to fail
+                        self._idle.append(WorkerHandle(self._factory))
+                return worker
+        finally:
+            for each in dead:
+                each.dispose()
+                self._on_restart()
+
+    def _give_back(self, worker: WorkerHandle) -> None:
+        """Return a sound worker to the pool: to the front, since its memory is already grown."""
+        with self._lock:
+            self._busy.discard(worker)
+            self._idle.appendleft(worker)
+            surplus = self._idle.pop() if self._closed or len(self._idle) > _KEPT_READY else None
+        if surplus is not None:
+            surplus.dispose()
+
+    def _discard(self, worker: WorkerHandle) -> None:
+        """Kill a worker that died or overran; unless closed, that counts as a restart."""
+        with self._lock:
+            self._busy.discard(worker)
+            closed = self._closed
+        worker.dispose()
+        if closed:
+            raise SolverError("the solver is closed")
+        self._on_restart()
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise SolverError("the solver is closed")

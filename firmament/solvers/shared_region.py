@@ -1,0 +1,104 @@
+"""Memory that two processes share, and how a flow problem lies in it.
+
+The memory has no name in any file system: it is reached through a file descriptor that the worker inherits,
+and it is gone when the last process that holds it is, however that process ends. The size of /dev/shm, which
+containers keep small, does not limit it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from firmament.solvers.base import FlowProblem, Int32, Int64
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SMALLEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemViews:
+    """Arrays that lie in a region: the five of ``FlowProblem``, and ``flows`` (int64[A]) for the answer."""
+
+    problem: FlowProblem
+    flows: Int64
+
+
+class SharedRegion:
+    """A growable piece of shared memory.
+
+    Views on it stay valid when it grows or closes, until they are dropped.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._memory: mmap.mmap | None = None
+
+    @classmethod
+    def create(cls) -> SharedRegion:
+        """Return a new, empty region."""
+        if hasattr(os, "memfd_create"):
+            return cls(os.memfd_create("firmament-solver", os.MFD_CLOEXEC))
+        with tempfile.TemporaryFile() as file:  # already unlinked: the descriptor is all there is
+            return cls(os.dup(file.fileno()))
+
+    def views(self, arcs: int, nodes: int) -> ProblemViews:
+        """Lay a problem of this size over the start of the region, which grows if it is too small."""
+        memory = self._mapped(_bytes_needed(arcs, nodes))
+        offset = 0
+
+        def take(count: int, dtype: type[np.generic]) -> NDArray[np.generic]:
+            nonlocal offset
+            array = np.frombuffer(memory, dtype=dtype, count=count, offset=offset)
+            offset += array.nbytes
+            return array
+
+        capacities, costs, flows = (take(arcs, np.int64) for _ in range(3))
+        supplies = take(nodes, np.int64)
+        tails, heads = (take(arcs, np.int32) for _ in range(2))
+        return ProblemViews(
+            FlowProblem(
+                tails=_as32(tails),
+                heads=_as32(heads),
+                capacities=_as64(capacities),
+                costs=_as64(costs),
+                supplies=_as64(supplies),
+            ),
+            flows=_as64(flows),
+        )
+
+    def close(self) -> None:
+        """Give the memory back; idempotent. Mappings end with the last view on them."""
+        self._memory = None
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def _mapped(self, needed: int) -> mmap.mmap:
+        """Return a mapping of at least ``needed`` bytes; whichever side comes first grows the file."""
+        if self._memory is None or len(self._memory) < needed:
+            size = os.fstat(self.descriptor).st_size
+            if size < needed:
+                size = max(_SMALLEST, needed + needed // 2)
+                os.ftruncate(self.descriptor, size)
+            self._memory = mmap.mmap(self.descriptor, size)
+        return self._memory
+
+
+def _bytes_needed(arcs: int, nodes: int) -> int:
+    return 8 * (3 * arcs + nodes) + 4 * 2 * arcs
+
+
+def _as64(array: NDArray[np.generic]) -> Int64:
+    return array.view(np.int64)
+
+
+def _as32(array: NDArray[np.generic]) -> Int32:
+    return array.view(np.int32)
