@@ -36,7 +36,7 @@ lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
 	@echo "==> mypy"
 	@$(BIN)/mypy
 	@echo "==> import layers"
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 bench: $(INSTALLED) ## Measure throughput at a small size
 	@$(BIN)/python -m benchmarks $(or $(ARGS),throughput --nodes 1000 --tasks 1000 --classes 10)
@@ -44,10 +44,6 @@ bench: $(INSTALLED) ## Measure throughput at a small size
 proto: $(INSTALLED) ## Regenerate the code of the gRPC contract
 	@echo "==> generating protocol code"
 	@$(BIN)/python -m protos.generate
-
-format: $(INSTALLED) ## Format the code and mend what ruff can mend
-	@$(BIN)/ruff check --fix-only --quiet .
-	@$(BIN)/ruff format .
 
 # Versions that are locked already stay; to move one: make lock ARGS="--upgrade-package NAME", all: ARGS=--upgrade
 lock: $(RESOLVER)/.installed ## Bring both lock files in line with pyproject.toml
@@ -59,6 +55,10 @@ lock: $(RESOLVER)/.installed ## Bring both lock files in line with pyproject.tom
 BUILD_REQUIREMENT := setuptools>=77
 RESOLVE := $(RESOLVER)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--no-emit-index-url --no-emit-find-links
+
+format: $(INSTALLED) ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
 
 clean: ## Remove the environments, caches and build output
 	@rm -rf $(VENV) $(RESOLVER) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

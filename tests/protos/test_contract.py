@@ -1,7 +1,7 @@
 """The contract is described field by field, and only ever grows.
 
-``contract.txt`` holds one line per rpc, field and enum value. A line in it that the sources no longer have is a
-break for peers of an older version; a new line in the sources has to be written down there once.
+``contract.txt`` holds one line per rpc, field and enum value. A line in it that the sources no longer have
+is a break for peers of an older version; a new line in the sources has to be written down there once.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def test_the_package_is_versioned_and_has_one_service(files):
 
 
 def test_enums_start_with_an_unspecified_value(files):
-    firsts = {}
+    firsts: dict[str, str] = {}
     for file in files:
         for _, name, line in entries(file):
             if line.startswith("value "):

@@ -16,7 +16,7 @@ SUFFIXES = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "_pb2_grpc.pyi")
 
 @pytest.fixture(scope="module")
 def regenerated(tmp_path_factory) -> Path:
-    output = tmp_path_factory.mktemp("generated")
+    output: Path = tmp_path_factory.mktemp("generated")
     generate(output)
     return output
 

@@ -1,0 +1,1 @@
+"""The repository as a whole: layers, locks, make targets and documents."""

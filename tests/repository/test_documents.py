@@ -1,0 +1,41 @@
+"""Links between the repository's documents lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SKIPPED = {".venv", ".venv-lock", ".git", "build", "dist"}
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def documents() -> list[Path]:
+    """Every Markdown file of the repository."""
+    return sorted(file for file in ROOT.rglob("*.md") if not SKIPPED & set(file.relative_to(ROOT).parts))
+
+
+def anchors(document: Path) -> set[str]:
+    """Names of a document's headings, as hosts of repositories make them."""
+    headings = re.findall(r"^#+ (.+)$", CODE.sub(_keep_inline, document.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def _keep_inline(match: re.Match[str]) -> str:
+    return "" if match[0].startswith("```") else match[0]
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(document):
+    broken = []
+    for link in LINK.findall(CODE.sub("", document.read_text())):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert not broken

@@ -1,0 +1,68 @@
+"""The make targets are documented and fail clearly where they cannot work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = ("demo", "test", "lint", "bench", "proto", "lock", "format", "clean", "help")
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run make in the repository, apart from any make that runs the tests."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
+    }
+    return subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", *arguments],
+        env={**environment, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_is_the_default_and_lists_every_target():
+    result = make()
+    assert result.returncode == 0
+    assert [line.split()[1] for line in result.stdout.splitlines()] == list(TARGETS)
+
+
+@pytest.mark.parametrize("interpreter", ["old", "absent"])
+def test_an_unsuitable_interpreter_gives_one_clear_line(tmp_path, interpreter):
+    python = tmp_path / interpreter
+    if interpreter == "old":
+        python.write_text("#!/bin/sh\nexit 1\n")
+        python.chmod(0o755)
+    result = make("lint", f"PYTHON={python}", f"VENV={tmp_path / 'venv'}")
+    assert result.returncode != 0
+    assert result.stdout == ""
+    message, *rest = result.stderr.splitlines()
+    assert message.startswith("Python 3.11 or newer is needed")
+    assert str(python) in message
+    assert len(rest) == 1  # make's own line
+    assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "lint", "bench", "proto", "format"])
+def test_targets_set_up_what_they_need(tmp_path, target):
+    result = make("-n", target, f"VENV={tmp_path / 'venv'}")
+    assert result.returncode == 0
+    assert "--require-hashes -r requirements.lock" in result.stdout
+
+
+def test_ci_runs_lint_and_tests():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
+    lines = script.read_text().splitlines()
+    assert "set -euo pipefail" in lines
+    assert "make lint test" in lines
