@@ -1,0 +1,138 @@
+"""Task classes: what constraints and costs can see of a pod, described once and referred to by number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.translate.affinity import preferred_terms, required_terms, tolerations
+from poseidon.translate.defects import Defect
+from poseidon.translate.resources import effective_requests
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from poseidon.kube.objects import Pod, PodSpec
+
+_SPEC_CACHE_LIMIT = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Which of a pod's metadata some selector or model looks at; the rest must not split a class."""
+
+    labels: frozenset[str] = frozenset()
+    annotations: frozenset[str] = frozenset()
+    namespaces: bool = False
+
+
+def class_content(
+    pod: Pod, visibility: Visibility | None = None, *, machine: str = ""
+) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
+    """Return the class of a pod, with id 0, and what is wrong with the pod's spec.
+
+    ``machine`` pins the class. A class with defects carries them as ``invalid`` and only its requests
+    besides, so that the solver always accepts it, never places it, and still counts it where it runs.
+    """
+    visible = visibility or Visibility()
+    spec = pod.spec
+    defects: list[Defect] = []
+    if not spec.containers:
+        defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
+    requests = effective_requests(spec, defects)
+    message = pb.TaskClass(
+        requests=[pb.Quantity(resource=name, amount=requests[name]) for name in sorted(requests)],
+        namespace=pod.metadata.namespace if visible.namespaces else "",
+        labels=_chosen(pod.metadata.labels, visible.labels),
+        annotations=_chosen(pod.metadata.annotations, visible.annotations),
+        machine=machine,
+    )
+    rules = _rules(spec, defects)
+    if defects:
+        message.invalid = "; ".join(str(defect) for defect in defects)
+    else:
+        message.MergeFrom(rules)
+    return message, tuple(defects)
+
+
+def _rules(spec: PodSpec, defects: list[Defect]) -> pb.TaskClass:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    return pb.TaskClass(
+        node_selector=spec.node_selector,
+        required=required_terms(affinity, defects) if affinity else (),
+        preferred=preferred_terms(affinity, defects) if affinity else (),
+        tolerations=tolerations(spec.tolerations, defects),
+    )
+
+
+def _chosen(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
+    return {key: given[key] for key in keys if key in given} if keys else {}
+
+
+class ClassTable:
+    """Numbers classes by content, from 1.
+
+    Most pods are copies of a template, so a pod whose relevant spec has been seen before costs one encoding
+    and one look-up. Classes are never forgotten; the memory of specs is bounded.
+    """
+
+    def __init__(self, visibility: Visibility | None = None) -> None:
+        self._visibility = visibility or Visibility()
+        self._encode = msgspec.json.Encoder().encode
+        self._by_spec: dict[bytes, int] = {}
+        self._by_content: dict[bytes, int] = {}
+        self._messages: list[pb.TaskClass] = []
+        self._defects: list[tuple[Defect, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def intern(self, pod: Pod, *, machine: str = "") -> int:
+        """Return the number of the pod's class, pinned to ``machine`` if given; ``spec.nodeName`` is ignored."""
+        key = self._spec_key(pod, machine)
+        known = self._by_spec.get(key)
+        if known is not None:
+            return known
+        message, defects = class_content(pod, self._visibility, machine=machine)
+        content = message.SerializeToString(deterministic=True)
+        number = self._by_content.get(content)
+        if number is None:
+            number = len(self._messages) + 1
+            message.id = number
+            self._messages.append(message)
+            self._defects.append(defects)
+            self._by_content[content] = number
+        if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
+            self._by_spec.clear()
+        self._by_spec[key] = number
+        return number
+
+    def message(self, number: int) -> pb.TaskClass:
+        """Return the description of a class, to be sent once per stream before tasks refer to it."""
+        return self._messages[number - 1]
+
+    def defects(self, number: int) -> tuple[Defect, ...]:
+        """Return what is wrong with the spec of the class's pods, empty if nothing is."""
+        return self._defects[number - 1]
+
+    def _spec_key(self, pod: Pod, machine: str) -> bytes:
+        spec = pod.spec
+        visible = self._visibility
+        return self._encode(
+            (
+                spec.containers,
+                spec.init_containers,
+                spec.overhead,
+                spec.resources,
+                spec.node_selector,
+                spec.affinity,
+                spec.tolerations,
+                machine,
+                pod.metadata.namespace if visible.namespaces else "",
+                _chosen(pod.metadata.labels, visible.labels),
+                _chosen(pod.metadata.annotations, visible.annotations),
+            )
+        )

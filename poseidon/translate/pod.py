@@ -1,0 +1,118 @@
+"""A Pod becomes a task, or says why it is none at present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from poseidon.translate.priority import UnknownPriorityClassError
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.kube.objects import ObjectMeta, Pod
+    from poseidon.translate.classes import ClassTable
+    from poseidon.translate.priority import PriorityResolver
+
+GATED_REASON = "Scheduling is blocked due to non-empty scheduling gates"
+"""kube-scheduler's words for a pod with scheduling gates."""
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+class Disposition(Enum):
+    """What a scheduler has to do with a pod."""
+
+    FINISHED = "finished"  # Succeeded or Failed: holds nothing, wherever it ran
+    BOUND = "bound"  # counts on its node
+    TERMINATING = "terminating"  # being deleted before it was ever bound
+    GATED = "gated"  # waits for its gates, not for a node
+    PENDING = "pending"  # wants a node
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A pod in the terms of the protocol. ``job`` is the owner's id, "" for a pod that owns itself."""
+
+    uid: str
+    name: str
+    task_class: int
+    job: str
+    priority: int
+    created: float
+
+
+def disposition(pod: Pod) -> Disposition:
+    """Classify a pod by how far it has come."""
+    if pod.terminal:
+        return Disposition.FINISHED
+    if pod.spec.node_name:
+        return Disposition.BOUND
+    if pod.metadata.deletion_timestamp is not None:
+        return Disposition.TERMINATING
+    return Disposition.GATED if pod.spec.scheduling_gates else Disposition.PENDING
+
+
+def task(
+    pod: Pod, classes: ClassTable, priorities: PriorityResolver, *, machine: str = "", created: float = 0.0
+) -> Task:
+    """Translate a pod, registering its class.
+
+    ``machine`` pins the task; ``created`` stands in for a missing creation time. A PriorityClass that does
+    not exist (deleted since admission, or never there) counts as priority 0.
+    """
+    metadata = pod.metadata
+    try:
+        priority = priorities.priority(pod.spec)
+    except UnknownPriorityClassError:
+        priority = 0
+    time = seconds(metadata.creation_timestamp)
+    return Task(
+        uid=metadata.uid,
+        name=qualified_name(metadata),
+        task_class=classes.intern(pod, machine=machine),
+        job=job_id(metadata),
+        priority=priority,
+        created=created if time is None else time,
+    )
+
+
+def scheduler_of(pod: Pod) -> str:
+    """Return the name of the scheduler that is meant to bind the pod."""
+    return pod.spec.scheduler_name or DEFAULT_SCHEDULER
+
+
+def qualified_name(metadata: ObjectMeta) -> str:
+    """Return ``namespace/name``."""
+    return f"{metadata.namespace or 'default'}/{metadata.name}"
+
+
+def job_id(metadata: ObjectMeta) -> str:
+    """Return the id of the object's controller: its uid, its kind and name where that was left out, or ""."""
+    owner = metadata.controller()
+    if owner is None:
+        return ""
+    return owner.uid or f"{metadata.namespace or 'default'}/{owner.kind}/{owner.name}"
+
+
+def job(metadata: ObjectMeta, *, size: int = 0) -> pb.Job | None:
+    """Return the job that a pod belongs to, None for a pod that owns itself. ``size`` 0 means unknown."""
+    owner = metadata.controller()
+    if owner is None:
+        return None
+    namespace = metadata.namespace or "default"
+    return pb.Job(
+        id=job_id(metadata), name=f"{namespace}/{owner.kind}/{owner.name}", size=size, namespace=namespace
+    )
+
+
+def seconds(timestamp: str | None) -> float | None:
+    """Return an RFC 3339 time in seconds since the epoch, None for none and for text that is not a time."""
+    if not timestamp:
+        return None
+    try:
+        time = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,66 @@
+"""A pod's priority, where admission has not written it into the spec already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.kube.objects import PodSpec, PriorityClass
+
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Classes that every cluster has (k8s.io/kubernetes/pkg/apis/scheduling)."""
+
+LOWEST, HIGHEST = -(2**31), 2**31 - 1
+
+
+class UnknownPriorityClassError(LookupError):
+    """A pod names a PriorityClass that does not exist; ``name`` is that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no PriorityClass {name!r} exists")
+        self.name = name
+
+
+class PriorityResolver:
+    """Knows a cluster's priority classes."""
+
+    def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
+        self._values = dict(SYSTEM_CLASSES)
+        self._defaults: dict[str, int] = {}
+        for priority_class in classes:
+            self.upsert(priority_class)
+
+    def upsert(self, priority_class: PriorityClass) -> None:
+        """Learn of a class or of its new value."""
+        name = priority_class.metadata.name
+        self.remove(name)
+        self._values[name] = _clipped(priority_class.value)
+        if priority_class.global_default:
+            self._defaults[name] = self._values[name]
+
+    def remove(self, name: str) -> None:
+        """Forget a class; unknown names are ignored."""
+        self._values.pop(name, None)
+        self._defaults.pop(name, None)
+        if name in SYSTEM_CLASSES:
+            self._values[name] = SYSTEM_CLASSES[name]
+
+    def priority(self, spec: PodSpec) -> int:
+        """Return ``spec.priority``, else that of its class, else of the global default class, else 0.
+
+        Of several default classes the lowest counts, as in Kubernetes. Raises ``UnknownPriorityClassError``.
+        """
+        if spec.priority is not None:
+            return _clipped(spec.priority)
+        name = spec.priority_class_name
+        if not name:
+            return min(self._defaults.values(), default=0)
+        if name not in self._values:
+            raise UnknownPriorityClassError(name)
+        return self._values[name]
+
+
+def _clipped(value: int) -> int:
+    return min(max(value, LOWEST), HIGHEST)

@@ -1,0 +1,115 @@
+"""How much of each resource a pod needs on its node.
+
+The rules are those of ``k8s.io/component-helpers/resource.PodRequests``: KEP-753 for sidecars, KEP-2837 for
+pod-level resources, and the API server's default that a missing request equals the limit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from poseidon.kube.quantity import MAX_AMOUNT, QuantityError, amount
+from poseidon.translate.defects import Defect
+
+if TYPE_CHECKING:
+    from poseidon.kube.objects import Container, PodSpec, ResourceRequirements, Resources
+
+Amounts = dict[str, int]
+
+_HUGE_PAGES = "hugepages-"
+
+
+def amounts(resources: Resources, path: str, defects: list[Defect]) -> Amounts:
+    """Parse a map of quantities. Entries that are no amount are left out and added to ``defects``."""
+    found: Amounts = {}
+    for resource, value in resources.items():
+        try:
+            found[resource] = amount(resource, value)
+        except QuantityError as error:
+            defects.append(Defect(f"{path}.{resource}", str(error)))
+    return found
+
+
+def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
+    """Return what the pod needs, without resources of which it needs nothing.
+
+    max(containers + sidecars, each init container + the sidecars started before it), overridden by pod-level
+    requests where there are some, plus the overhead of the runtime class.
+    """
+    total: Amounts = {}
+    for index, container in enumerate(spec.containers):
+        _add(total, _declared(container.resources, f"spec.containers[{index}].resources", defects))
+    if spec.init_containers:
+        total = _with_init_containers(total, spec.init_containers, defects)
+    if spec.resources.requests or spec.resources.limits:
+        _override_by_pod_level(total, spec.resources, defects)
+    if spec.overhead:
+        _add(total, amounts(spec.overhead, "spec.overhead", defects))
+    for resource, needed in total.items():
+        if needed > MAX_AMOUNT:
+            defects.append(
+                Defect("spec.containers", f"together they request {needed} {resource}; at most 2^53")
+            )
+    return {resource: min(needed, MAX_AMOUNT) for resource, needed in total.items() if needed > 0}
+
+
+def _declared(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+    """Return requests, completed by limits; a request above its limit is a defect."""
+    requests = amounts(resources.requests, f"{path}.requests", defects) if resources.requests else {}
+    if not resources.limits:
+        return requests
+    for resource, limit in amounts(resources.limits, f"{path}.limits", defects).items():
+        if resource not in resources.requests:
+            requests[resource] = limit
+        elif requests.get(resource, 0) > limit:
+            shown = f"{resources.requests[resource]} exceeds the limit {resources.limits[resource]}"
+            defects.append(
+                Defect(f"{path}.requests.{resource}", f"{shown}; lower the request or raise the limit")
+            )
+    return requests
+
+
+def _with_init_containers(
+    total: Amounts, containers: tuple[Container, ...], defects: list[Defect]
+) -> Amounts:
+    """Add sidecars to ``total`` and raise it to what the start-up phase needs at its peak."""
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for index, container in enumerate(containers):
+        needed = _declared(container.resources, f"spec.initContainers[{index}].resources", defects)
+        if container.restart_policy == "Always":
+            _add(total, needed)
+            _add(sidecars, needed)
+            needed = sidecars
+        else:
+            _add(needed, sidecars)
+        _raise_to(peak, needed)
+    _raise_to(total, peak)
+    return total
+
+
+def _override_by_pod_level(total: Amounts, resources: ResourceRequirements, defects: list[Defect]) -> None:
+    """Let pod-level requests replace the sum; a pod-level limit stands in where nothing else is requested."""
+    requests = amounts(resources.requests, "spec.resources.requests", defects)
+    limits = amounts(resources.limits, "spec.resources.limits", defects)
+    for resource, needed in requests.items():
+        if _allowed_at_pod_level(resource):
+            total[resource] = needed
+    for resource, limit in limits.items():
+        if _allowed_at_pod_level(resource) and resource not in resources.requests:
+            total.setdefault(resource, limit)
+
+
+def _allowed_at_pod_level(resource: str) -> bool:
+    return resource in ("cpu", "memory") or resource.startswith(_HUGE_PAGES)
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for resource, needed in more.items():
+        total[resource] = total.get(resource, 0) + needed
+
+
+def _raise_to(total: Amounts, least: Amounts) -> None:
+    for resource, needed in least.items():
+        if needed > total.get(resource, 0):
+            total[resource] = needed
