@@ -45,9 +45,11 @@ class ConditionWriter:
         )
 
     def unschedulable(self, pod: PodRef, message: str, *, was_unschedulable: bool) -> None:
-        """Set the condition. With ``was_unschedulable`` only the message changes, not the transition's time."""
+        """Set the condition. With ``was_unschedulable`` only its message changes, and its time stays."""
         waiting = self._queue.waiting(pod.uid)
-        since = waiting.since if waiting is not None else None if was_unschedulable else self._wall()
+        if waiting is not None:
+            was_unschedulable = waiting.since is None
+        since = None if was_unschedulable else self._wall()
         self._queue.submit(pod.uid, _Write(pod, message, since))
 
     def withdraw(self, uid: str) -> None:

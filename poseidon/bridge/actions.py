@@ -1,0 +1,36 @@
+"""What the state asks the process to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from poseidon.kube.references import PodRef
+
+
+class Bind(NamedTuple):
+    """Post a binding."""
+
+    pod: PodRef
+    node: str
+
+
+class AnnounceScheduled(NamedTuple):
+    """Write the event that a pod has been bound."""
+
+    pod: PodRef
+    node: str
+
+
+class AnnounceUnschedulable(NamedTuple):
+    """Write event and condition about a pod that stays pending.
+
+    ``was_unschedulable``: its condition says so already, and only the message is new.
+    """
+
+    pod: PodRef
+    message: str
+    was_unschedulable: bool
+
+
+Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable

@@ -1,0 +1,65 @@
+"""The jobs that known tasks belong to, and which of them the solver has been told of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+@dataclass(slots=True)
+class _Entry:
+    job: pb.Job
+    members: int = 0
+
+
+class Jobs:
+    """Jobs by id, kept as long as they have members here."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._told: set[str] = set()
+        self._ended: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def join(self, job: pb.Job) -> None:
+        """Count one more member of a job."""
+        entry = self._entries.get(job.id)
+        if entry is None:
+            entry = self._entries[job.id] = _Entry(job)
+            self._ended.pop(job.id, None)
+        entry.members += 1
+
+    def leave(self, job_id: str) -> None:
+        """Count one member less; the last one ends the job."""
+        entry = self._entries.get(job_id)
+        if entry is None:
+            return
+        entry.members -= 1
+        if entry.members <= 0:
+            del self._entries[job_id]
+            if job_id in self._told:
+                self._ended[job_id] = None
+
+    def forget_told(self) -> None:
+        """Begin a stream: its solver knows no job."""
+        self._told.clear()
+        self._ended.clear()
+
+    def define(self, job_id: str) -> pb.Job | None:
+        """Return the description of a job unless the solver has it already."""
+        entry = self._entries.get(job_id)
+        if entry is None or job_id in self._told:
+            return None
+        self._told.add(job_id)
+        return entry.job
+
+    def take_ended(self) -> list[str]:
+        """Return the jobs that the solver knows and that have ended, once."""
+        ended, self._ended = list(self._ended), {}
+        self._told.difference_update(ended)
+        return ended

@@ -1,0 +1,22 @@
+"""Figures of the bridge."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+
+class BridgeMetrics:
+    """The metrics of session and state, registered in ``registry``."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.connected = Gauge("poseidon_solver_connected", "1 while a stream is open.", registry=registry)
+        self.streams = Counter("poseidon_solver_streams", "Streams opened.", registry=registry)
+        self.stream_errors = Counter(
+            "poseidon_solver_stream_errors", "Streams lost or refused.", registry=registry
+        )
+        self.events_sent = Counter("poseidon_solver_events", "Events sent to the solver.", registry=registry)
+        self.rounds = Counter("poseidon_rounds", "Rounds received.", registry=registry)
+        self.deltas = Counter("poseidon_deltas", "Deltas received.", ["kind"], registry=registry)
+        self.pods_bound = Counter("poseidon_pods_bound", "Pods bound by this process.", registry=registry)
+        self.pending_pods = Gauge("poseidon_pending_pods", "Pods that wait for a node.", registry=registry)
+        self.nodes = Gauge("poseidon_nodes", "Nodes known.", registry=registry)

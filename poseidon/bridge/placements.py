@@ -1,0 +1,166 @@
+"""From the solver's deltas to bindings, and from their outcomes to reports."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from poseidon.bridge.actions import Action, AnnounceScheduled, AnnounceUnschedulable, Bind
+from poseidon.bridge.dependencies import Dependencies
+from poseidon.kube.binder import BindOutcome, BindResult
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.bridge.machines import Machines
+    from poseidon.bridge.records import PodRecord
+    from poseidon.bridge.tasks import Tasks
+
+_log = logging.getLogger(__name__)
+
+
+class Placements:
+    """Decides what to post for a round, and what to report back."""
+
+    def __init__(self, tasks: Tasks, machines: Machines) -> None:
+        self._tasks = tasks
+        self._machines = machines
+        self._dependencies = Dependencies()
+        self._reports: list[pb.BindingReport] = []
+        self._actions: list[Action] = []
+
+    def take_reports(self) -> list[pb.BindingReport]:
+        """Return the reports for the solver, once."""
+        reports, self._reports = self._reports, []
+        return reports
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        actions, self._actions = self._actions, []
+        return actions
+
+    def forget_reports(self) -> None:
+        """A snapshot says it all: reports about deltas of an earlier stream mean nothing on the next."""
+        self._reports.clear()
+
+    # --- rounds --------------------------------------------------------------------------------------------
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Turn deltas into bindings, and reasons into announcements where they are new."""
+        unsupported = 0
+        for delta in result.deltas:
+            if delta.kind == pb.Delta.PLACE:
+                self._place(delta)
+            else:
+                unsupported += 1
+                self._report(delta.task, delta.machine, "this driver cannot evict", retry=False)
+        if unsupported:
+            _log.error(
+                "deltas other than PLACE cannot be carried out round=%d deltas=%d", result.round, unsupported
+            )
+        for group in result.unscheduled:
+            message = group.message
+            for uid in group.tasks:
+                record = self._tasks.get(uid)
+                if (
+                    record is not None
+                    and record.schedulable
+                    and not record.place
+                    and record.message != message
+                ):
+                    self._actions.append(AnnounceUnschedulable(record.ref, message, bool(record.message)))
+                    record.message = message
+
+    def _place(self, delta: pb.Delta) -> None:
+        uid, machine = delta.task, delta.machine
+        record = self._tasks.get(uid)
+        if record is None:
+            self._report(uid, machine, "the pod is gone", retry=False)
+        elif record.node:
+            self._already_bound(record, machine)
+        elif record.binding:
+            self._placed_twice(record, machine)
+        elif not record.schedulable:
+            self._report(uid, machine, "the pod must not be scheduled now", retry=False)
+        elif machine not in self._machines:
+            self._report(uid, machine, f"node {machine} is gone", retry=True)
+            # Whatever the solver made of the task when the machine went: it is pending.
+            record.told = None
+            self._tasks.mark(uid)
+        else:
+            self._tasks.move(record, binding=machine)
+            unmet = [leader for leader in delta.depends_on if self._is_unsettled(leader)]
+            if unmet:
+                self._dependencies.hold(uid, unmet)
+            else:
+                self._actions.append(Bind(record.ref, machine))
+
+    def _already_bound(self, record: PodRecord, machine: str) -> None:
+        if record.node == machine:
+            self._confirm(record)
+        else:
+            # The event that says where it runs follows the report and overrides it.
+            self._report(record.task.uid, machine, f"already assigned to node {record.node}", retry=False)
+
+    def _placed_twice(self, record: PodRecord, machine: str) -> None:
+        """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
+        if machine != record.binding or record.confirmed:
+            record.told = None
+            self._tasks.mark(record.task.uid)
+
+    def _is_unsettled(self, uid: str) -> bool:
+        record = self._tasks.get(uid)
+        return record is not None and not record.node and not record.confirmed
+
+    # --- outcomes ------------------------------------------------------------------------------------------
+
+    def binding_ended(self, outcome: BindOutcome) -> None:
+        """Take the outcome of a binding."""
+        uid = outcome.request.uid
+        record = self._tasks.get(uid)
+        if record is None or record.binding != outcome.request.node:
+            return
+        if outcome.result is BindResult.BOUND:
+            record.confirmed = True
+            self._confirm(record)
+            self._actions.append(AnnounceScheduled(record.ref, record.binding))
+            self._release(uid)
+        else:
+            _log.debug(
+                'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
+            )
+            self._fail(record, outcome.reason, retry=outcome.result is BindResult.FAILED)
+
+    def ended(self, uid: str) -> None:
+        """A pod is gone: it holds back nobody."""
+        self._release(uid)
+
+    def _release(self, uid: str) -> None:
+        for follower in self._dependencies.met(uid):
+            record = self._tasks.get(follower)
+            if record is not None and record.in_flight:
+                self._actions.append(Bind(record.ref, record.binding))
+
+    def _confirm(self, record: PodRecord) -> None:
+        """Tell the solver that its placement holds, and remember that it knows."""
+        uid = record.task.uid
+        if record.told is not None and record.awaits_report:
+            self._reports.append(pb.BindingReport(task=uid, machine=record.place, bound=True))
+            record.told = record.told._replace(machine=record.place)
+        self._tasks.mark(uid)
+
+    def _fail(self, record: PodRecord, reason: str, *, retry: bool) -> None:
+        uid, machine = record.task.uid, record.binding
+        if record.awaits_report:
+            self._report(uid, machine, reason, retry=retry)
+        # Announcements were withdrawn when it was to be bound: whatever is said next of it is new.
+        record.message = ""
+        self._tasks.move(record, binding="")
+        for follower in self._dependencies.failed(uid):
+            held = self._tasks.get(follower)
+            if held is not None and held.in_flight:
+                self._fail(held, f"depends on {record.task.name}, which was not bound", retry=True)
+
+    def _report(self, uid: str, machine: str, reason: str, *, retry: bool) -> None:
+        self._reports.append(
+            pb.BindingReport(task=uid, machine=machine, bound=False, reason=reason, retry=retry)
+        )

@@ -1,0 +1,68 @@
+"""What the bridge remembers of each pod: no more than it takes to describe it to a solver and to bind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from poseidon.kube.references import PodRef
+
+if TYPE_CHECKING:
+    from poseidon.translate.pod import Task
+
+
+class Standing(NamedTuple):
+    """How a task stands in a solver's books; ``machine`` is "" while it is pending there."""
+
+    machine: str
+    task_class: int
+    job: str
+    priority: int
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """One pod that a solver should know of.
+
+    ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API
+    server says that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or
+    has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
+    is the reason last reported for its being unschedulable, "" if none was.
+    """
+
+    task: Task
+    schedulable: bool
+    node: str = ""
+    binding: str = ""
+    confirmed: bool = False
+    told: Standing | None = None
+    message: str = ""
+
+    @property
+    def ref(self) -> PodRef:
+        """The pod's name in the API."""
+        namespace, _, name = self.task.name.partition("/")
+        return PodRef(self.task.uid, namespace, name)
+
+    @property
+    def place(self) -> str:
+        """Where it runs, or will if all goes well; "" if nowhere."""
+        return self.node or self.binding
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether a binding is under way."""
+        return bool(self.binding) and not self.confirmed
+
+    @property
+    def awaits_report(self) -> bool:
+        """Whether the solver placed it itself on this stream, so that a report settles the matter."""
+        return self.told is not None and not self.told.machine
+
+    def standing(self) -> Standing | None:
+        """How it should stand in the books of a solver that knows all machines; None: not at all."""
+        place = self.place
+        if not place and not self.schedulable:
+            return None
+        task = self.task
+        return Standing(place, task.task_class, task.job, task.priority)

@@ -1,0 +1,316 @@
+"""The stream to the solver: hello, snapshot, live events and reports out; acknowledgements and rounds in.
+
+A stream that breaks is replaced by a new one with a full snapshot: the solver keeps nothing between streams,
+and the bridge knows at any time what a snapshot has to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import grpc
+from grpc import aio
+
+from poseidon.bridge.batches import cut
+from poseidon.kube.backoff import Backoff
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
+
+if TYPE_CHECKING:
+    from poseidon.bridge.metrics import BridgeMetrics
+
+VERSION_MAJOR = 1
+VERSION_MINOR = 0
+
+_log = logging.getLogger(__name__)
+
+Call: TypeAlias = "aio.StreamStreamCall[pb.ClientMessage, pb.ServerMessage]"
+
+
+class Peer(Protocol):
+    """What a session speaks for: the state of the bridge. All calls come from the event loop's thread."""
+
+    def snapshot(self) -> Sequence[pb.Event]:
+        """Return everything, for a solver that knows nothing; later events are relative to it."""
+
+    def take_events(self) -> Sequence[pb.Event]:
+        """Return what has changed since the last call."""
+
+    def take_reports(self) -> Sequence[pb.BindingReport]:
+        """Return what has become of deltas since the last call."""
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Take the result of a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Sizes and times (seconds) of a session.
+
+    ``window`` is how many event batches may be unacknowledged. ``linger`` is how long changes are gathered
+    before they are sent. ``refused_seconds`` is the pause after a hello was refused, which only people can
+    mend. A stream that lasted ``stable_seconds`` resets the back-off.
+    """
+
+    batch_events: int = 2000
+    batch_bytes: int = 1 << 20
+    window: int = 16
+    linger: float = 0.005
+    hello_seconds: float = 10.0
+    refused_seconds: float = 30.0
+    stable_seconds: float = 10.0
+    backoff_initial: float = 0.2
+    backoff_cap: float = 10.0
+    max_message_bytes: int = 64 << 20
+
+
+class HelloRefusedError(Exception):
+    """The solver will not talk to this driver: its version, or a newer driver's fencing number."""
+
+
+class StreamLostError(Exception):
+    """The stream ended, or could not be opened."""
+
+
+_REFUSALS = frozenset(
+    {
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.UNIMPLEMENTED,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.UNAUTHENTICATED,
+    }
+)
+
+
+class Session:
+    """Keeps a stream to the solver at ``target`` for the ``peer``.
+
+    ``start`` allows the first snapshot; ``wake`` says that the peer has something to send. ``fencing`` must
+    be larger than that of any earlier driver of the cluster.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        peer: Peer,
+        *,
+        cluster: str,
+        fencing: int,
+        client: str,
+        metrics: BridgeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: SessionOptions | None = None,
+    ) -> None:
+        self._target = target
+        self._peer = peer
+        self._hello = pb.Hello(
+            version_major=VERSION_MAJOR,
+            version_minor=VERSION_MINOR,
+            cluster=cluster,
+            fencing=fencing,
+            client=client,
+        )
+        self._metrics = metrics
+        self._clock = clock
+        self._sleep = sleep
+        self._options = options or SessionOptions()
+        self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
+        self._started = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._draining = False
+        self._last_complaint = ""
+
+    def start(self) -> None:
+        """The peer's picture is complete: streams may be opened."""
+        self._started.set()
+
+    def wake(self) -> None:
+        """The peer has events or reports to send."""
+        self._wake.set()
+
+    def drain(self) -> None:
+        """Send what there is, then end the stream and ``run``."""
+        self._draining = True
+        self._started.set()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Keep a stream open until ``drain``."""
+        await self._started.wait()
+        while not self._draining:
+            opened = self._clock()
+            try:
+                await self._converse()
+            except HelloRefusedError as error:
+                self._complain(logging.ERROR, "solver refused the session, will ask again", error)
+                await self._sleep(self._options.refused_seconds)
+            except StreamLostError as error:
+                if self._clock() - opened >= self._options.stable_seconds:
+                    self._backoff.reset()
+                self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
+                if not self._draining:
+                    await self._sleep(self._backoff.next())
+            self._metrics.connected.set(0)
+
+    # --- one stream ----------------------------------------------------------------------------------------
+
+    async def _converse(self) -> None:
+        """Open a stream and use it until it ends. Raises ``HelloRefusedError`` or ``StreamLostError``."""
+        size = self._options.max_message_bytes
+        channel_options = [
+            ("grpc.max_send_message_length", size),
+            ("grpc.max_receive_message_length", size),
+            ("grpc.keepalive_time_ms", 20_000),
+            ("grpc.keepalive_timeout_ms", 10_000),
+            # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
+            ("grpc.use_local_subchannel_pool", 1),
+        ]
+        async with aio.insecure_channel(self._target, options=channel_options) as channel:
+            call: Call = pb_grpc.SchedulerStub(channel).Session(None)
+            try:
+                await self._greet(call)
+                await self._exchange(call)
+            finally:
+                call.cancel()
+
+    async def _greet(self, call: Call) -> None:
+        try:
+            async with asyncio.timeout(self._options.hello_seconds):
+                await call.write(pb.ClientMessage(hello=self._hello))
+                answer = await call.read()
+        except TimeoutError:
+            raise StreamLostError(f"{self._target}: no answer to hello") from None
+        except aio.AioRpcError as error:
+            if error.code() in _REFUSALS:
+                raise HelloRefusedError(f"{self._target}: {error.details()}") from error
+            raise StreamLostError(_describe(self._target, error)) from error
+        except asyncio.InvalidStateError:
+            raise await self._end_of(call, greeting=True) from None
+        if not isinstance(answer, pb.ServerMessage):
+            raise await self._end_of(call, greeting=True)
+        welcome = answer.welcome
+        if answer.WhichOneof("body") != "welcome" or welcome.version_major != VERSION_MAJOR:
+            raise HelloRefusedError(
+                f"{self._target}: speaks protocol {welcome.version_major}.{welcome.version_minor}, "
+                f"this is {VERSION_MAJOR}.{VERSION_MINOR}; run matching versions"
+            )
+        self._last_complaint = ""
+        self._metrics.connected.set(1)
+        self._metrics.streams.inc()
+        _log.info(
+            "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
+        )
+
+    async def _exchange(self, call: Call) -> None:
+        """Send and receive until the stream ends."""
+        window = _Window(self._options.window)
+        receiver = asyncio.create_task(self._receive(call, window))
+        sender = asyncio.create_task(self._send(call, window))
+        try:
+            await asyncio.wait({receiver, sender}, return_when=asyncio.FIRST_COMPLETED)
+            if sender.done() and not sender.cancelled() and sender.exception() is None:
+                # Drained: the server answers the end of our half by ending its own.
+                await receiver
+            for task in (receiver, sender):
+                # A receiver knows why a stream ended; a sender only notices that it did.
+                if task.done():
+                    task.result()
+        except aio.AioRpcError as error:
+            raise StreamLostError(_describe(self._target, error)) from error
+        except asyncio.InvalidStateError:
+            raise await self._end_of(call, greeting=False) from None
+        finally:
+            for task in (receiver, sender):
+                task.cancel()
+            await asyncio.gather(receiver, sender, return_exceptions=True)
+
+    async def _receive(self, call: Call, window: _Window) -> None:
+        while True:
+            message = await call.read()
+            if not isinstance(message, pb.ServerMessage):
+                if self._draining:
+                    return
+                raise await self._end_of(call, greeting=False)
+            kind = message.WhichOneof("body")
+            if kind == "ack":
+                window.acknowledge(message.ack.sequence)
+            elif kind == "round" and not self._draining:
+                self._peer.on_round(message.round)
+
+    async def _send(self, call: Call, window: _Window) -> None:
+        """Send the snapshot, then whatever comes up, until drained."""
+        started = self._clock()
+        events = self._peer.snapshot()
+        await call.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
+        await self._send_events(call, window, events)
+        await call.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
+        _log.info("snapshot sent events=%d seconds=%.2f", len(events), self._clock() - started)
+        while True:
+            if not self._draining:
+                await self._wake.wait()
+                await asyncio.sleep(self._options.linger)
+            last = self._draining
+            self._wake.clear()
+            # Reports first: an event about the same task is the later word.
+            reports = self._peer.take_reports()
+            if reports:
+                await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
+            await self._send_events(call, window, self._peer.take_events())
+            if last:
+                await call.done_writing()
+                return
+
+    async def _send_events(self, call: Call, window: _Window, events: Sequence[pb.Event]) -> None:
+        for batch in cut(events, self._options.batch_events, self._options.batch_bytes):
+            sequence = await window.next()
+            await call.write(pb.ClientMessage(events=pb.EventBatch(sequence=sequence, events=batch)))
+            self._metrics.events_sent.inc(len(batch))
+
+    # --- ends ----------------------------------------------------------------------------------------------
+
+    async def _end_of(self, call: Call, *, greeting: bool) -> Exception:
+        """Say why a call is over."""
+        code, details = await call.code(), await call.details()
+        if greeting and code in _REFUSALS:
+            return HelloRefusedError(f"{self._target}: {details}")
+        return StreamLostError(f"{self._target}: {code.name}: {details or 'the solver ended the stream'}")
+
+    def _complain(self, level: int, what: str, error: Exception) -> None:
+        """Log a failure; the same one again only at debug, so that an outage is one line."""
+        text = str(error)
+        _log.log(level if text != self._last_complaint else logging.DEBUG, '%s error="%s"', what, text)
+        self._last_complaint = text
+        self._metrics.stream_errors.inc()
+
+
+class _Window:
+    """Numbers the batches of a stream, from 1, and bounds how many are unacknowledged."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._sent = 0
+        self._acknowledged = 0
+        self._moved = asyncio.Event()
+
+    def acknowledge(self, sequence: int) -> None:
+        self._acknowledged = max(self._acknowledged, sequence)
+        self._moved.set()
+
+    async def next(self) -> int:
+        while self._sent - self._acknowledged >= self._size:
+            self._moved.clear()
+            await self._moved.wait()
+        self._sent += 1
+        return self._sent
+
+
+def _describe(target: str, error: aio.AioRpcError) -> str:
+    return f"{target}: {error.code().name}: {' '.join((error.details() or '').split())}"

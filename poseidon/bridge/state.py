@@ -1,0 +1,205 @@
+"""What the bridge knows, without any I/O: watch events, rounds, outcomes in; messages and actions out.
+
+Everything is keyed by uid and idempotent. The state of record is the API server's; this is a slim copy that
+can describe itself to a solver at any time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from poseidon.bridge.jobs import Jobs
+from poseidon.bridge.machines import Machines
+from poseidon.bridge.placements import Placements
+from poseidon.bridge.records import PodRecord
+from poseidon.bridge.tasks import Tasks
+from poseidon.translate import node as node_translation
+from poseidon.translate import pod as pod_translation
+from poseidon.translate.classes import ClassTable
+from poseidon.translate.pod import Disposition
+from poseidon.translate.priority import PriorityResolver
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.bridge.actions import Action
+    from poseidon.kube.binder import BindOutcome
+    from poseidon.kube.objects import Node, Pod, PriorityClass
+    from poseidon.kube.reflector import Change
+
+_log = logging.getLogger(__name__)
+
+ANY_SCHEDULER = "*"
+
+
+class BridgeState:
+    """Nodes, pods and what has been said about them.
+
+    ``scheduler_names`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*":
+    all). Pods of other schedulers count on the nodes that they are bound to. Not thread-safe.
+    """
+
+    def __init__(self, scheduler_names: Iterable[str]) -> None:
+        self._ours = frozenset(scheduler_names)
+        self._classes = ClassTable()
+        self._priorities = PriorityResolver()
+        self._priority_names: dict[str, str] = {}
+        self._machines = Machines()
+        self._jobs = Jobs()
+        self._tasks = Tasks(self._machines)
+        self._placements = Placements(self._tasks, self._machines)
+        self._told_classes: set[int] = set()
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return len(self._machines)
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods the solver should know of."""
+        return len(self._tasks)
+
+    def pending_count(self) -> int:
+        """How many pods wait for a node. Looks at every record."""
+        return sum(1 for record in self._tasks if record.schedulable and not record.place)
+
+    # --- what the API server says --------------------------------------------------------------------------
+
+    def nodes_changed(self, changes: Sequence[Change[Node]]) -> None:
+        """Take nodes as they are now."""
+        for change in changes:
+            if change.object is None:
+                name = self._machines.remove(change.uid)
+                if name:
+                    self._tasks.mark_node(name)
+                continue
+            machine, defects = node_translation.machine(change.object)
+            if not machine.name:
+                continue
+            if self._machines.put(change.uid, machine):
+                self._tasks.mark_node(machine.name)
+                for defect in defects:
+                    _log.warning('node has a defect node=%s defect="%s"', machine.name, defect)
+
+    def priority_classes_changed(self, changes: Sequence[Change[PriorityClass]]) -> None:
+        """Take priority classes as they are now. They count for pods seen from here on, as in admission."""
+        for change in changes:
+            if change.object is not None:
+                self._priority_names[change.uid] = change.object.metadata.name
+                self._priorities.upsert(change.object)
+            else:
+                name = self._priority_names.pop(change.uid, "")
+                if name not in self._priority_names.values():
+                    self._priorities.remove(name)
+
+    def pods_changed(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now."""
+        for change in changes:
+            if change.object is None:
+                self._pod_ended(change.uid)
+            else:
+                self._pod_changed(change.uid, change.object)
+
+    def _pod_changed(self, uid: str, pod: Pod) -> None:
+        disposition = pod_translation.disposition(pod)
+        known = self._tasks.get(uid)
+        ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
+        schedulable = ours and disposition is Disposition.PENDING
+        placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
+        if disposition is Disposition.FINISHED or not (placed or schedulable):
+            # Not for us, or not now. One that is being bound stays until the outcome is known.
+            self._pod_ended(uid)
+            return
+        task = pod_translation.task(pod, self._classes, self._priorities)
+        if not ours:
+            # Nothing is decided about pods of other schedulers, so their jobs do not matter.
+            task = replace(task, job="")
+        if known is None:
+            known = PodRecord(task, schedulable, node=pod.spec.node_name, message=_reported_reason(pod))
+            self._join(pod, known)
+            self._tasks.add(known)
+            return
+        if task != known.task:
+            self._jobs.leave(known.task.job)
+            known.task = task
+            self._join(pod, known)
+        known.schedulable = schedulable
+        if pod.spec.node_name:
+            self._tasks.move(known, node=pod.spec.node_name)
+        else:
+            # A pod never loses its node: an event that shows none is older than the binding.
+            self._tasks.mark(uid)
+
+    def _join(self, pod: Pod, record: PodRecord) -> None:
+        job = pod_translation.job(pod.metadata) if record.task.job else None
+        if job is not None:
+            self._jobs.join(job)
+
+    def _pod_ended(self, uid: str) -> None:
+        record = self._tasks.remove(uid)
+        if record is not None:
+            self._jobs.leave(record.task.job)
+            self._placements.ended(uid)
+
+    # --- what the solver and the binder say ----------------------------------------------------------------
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Take the result of a round."""
+        self._placements.on_round(result)
+
+    def binding_ended(self, outcome: BindOutcome) -> None:
+        """Take the outcome of a binding."""
+        self._placements.binding_ended(outcome)
+
+    # --- what is to be said and done -----------------------------------------------------------------------
+
+    def snapshot(self) -> list[pb.Event]:
+        """Return everything, for a solver that knows nothing; later events are relative to it.
+
+        Pods that are being bound, or have just been, stand in it as bound.
+        """
+        self._machines.forget_told()
+        self._jobs.forget_told()
+        self._tasks.forget_told()
+        self._told_classes.clear()
+        self._placements.forget_reports()
+        return self.take_events()
+
+    def take_events(self) -> list[pb.Event]:
+        """Return what the solver has to be told, once, in an order in which it can be applied."""
+        events = []
+        for name in self._machines.take_removed():
+            self._tasks.forget_node(name)
+            events.append(pb.Event(machine_removed=name))
+        events.extend(pb.Event(machine=machine) for machine in self._machines.take_changed())
+        task_events, tasks = self._tasks.take()
+        for number in dict.fromkeys(task.task_class for task in tasks):
+            if number not in self._told_classes:
+                self._told_classes.add(number)
+                events.append(pb.Event(task_class=self._classes.message(number)))
+        for job_id in dict.fromkeys(task.job for task in tasks if task.job):
+            job = self._jobs.define(job_id)
+            if job is not None:
+                events.append(pb.Event(job=job))
+        events.extend(task_events)
+        events.extend(pb.Event(job_removed=job_id) for job_id in self._jobs.take_ended())
+        return events
+
+    def take_reports(self) -> list[pb.BindingReport]:
+        """Return what has become of the solver's deltas, once."""
+        return self._placements.take_reports()
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        return self._placements.take_actions()
+
+
+def _reported_reason(pod: Pod) -> str:
+    """Return why the pod is unschedulable as its own condition says, so that a restart repeats nothing."""
+    condition = pod.condition("PodScheduled")
+    if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
+        return ""
+    return condition.message

@@ -1,0 +1,141 @@
+"""The pods that the solver should know of, and what it has been told of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from poseidon.translate.events import bound, submitted
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.bridge.machines import Machines
+    from poseidon.bridge.records import PodRecord, Standing
+    from poseidon.translate.pod import Task
+
+
+class Tasks:
+    """Pod records by uid, with the changes that the current stream has not been told yet.
+
+    What has to be told is found by comparison: of how a task should stand with what was told last. Any order
+    and any repetition of the events that led there gives the same messages.
+    """
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self._records: dict[str, PodRecord] = {}
+        self._on_node: dict[str, set[str]] = {}
+        self._changed: dict[str, None] = {}
+        self._removed: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[PodRecord]:
+        return iter(self._records.values())
+
+    def get(self, uid: str) -> PodRecord | None:
+        """Return the record of a pod, or None."""
+        return self._records.get(uid)
+
+    def add(self, record: PodRecord) -> None:
+        """Take up a new record."""
+        uid = record.task.uid
+        self._records[uid] = record
+        self._changed[uid] = None
+        self._occupy(uid, record.place)
+
+    def move(self, record: PodRecord, *, node: str | None = None, binding: str | None = None) -> None:
+        """Change where a task runs or is being bound to."""
+        before = record.place
+        record.node = record.node if node is None else node
+        record.binding = record.binding if binding is None else binding
+        uid = record.task.uid
+        if record.place != before:
+            self._leave(uid, before)
+            self._occupy(uid, record.place)
+        self._changed[uid] = None
+
+    def mark(self, uid: str) -> None:
+        """Compare this task anew when changes are taken."""
+        self._changed[uid] = None
+
+    def mark_node(self, node: str) -> None:
+        """Compare all tasks of a node anew: it appeared or vanished."""
+        self._changed.update(dict.fromkeys(self._on_node.get(node, ())))
+
+    def forget_node(self, node: str) -> None:
+        """The solver is told that a machine is gone, and forgets the tasks on it."""
+        for uid in self._on_node.get(node, ()):
+            record = self._records[uid]
+            if record.awaits_report:
+                # What becomes of a task that was only assumed there is not ours to guess: take it back.
+                self._removed[uid] = None
+            record.told = None
+            self._changed[uid] = None
+
+    def remove(self, uid: str) -> PodRecord | None:
+        """Drop a record. Returns it, or None if there was none."""
+        record = self._records.pop(uid, None)
+        if record is None:
+            return None
+        self._leave(uid, record.place)
+        self._changed.pop(uid, None)
+        if record.told is not None:
+            self._removed[uid] = None
+        return record
+
+    def forget_told(self) -> None:
+        """Begin a stream: its solver knows no task."""
+        self._removed.clear()
+        for record in self._records.values():
+            record.told = None
+        self._changed = dict.fromkeys(self._records)
+
+    def take(self) -> tuple[list[pb.Event], list[Task]]:
+        """Return the events that bring the solver up to date, once, and the tasks that they define or change."""
+        removed = list(self._removed)
+        waiting: list[Task] = []
+        placed: list[tuple[Task, str]] = []
+        for uid in self._changed:
+            record = self._records[uid]
+            standing = self._standing(record)
+            if standing == record.told or self._report_will_do(record):
+                continue
+            if standing is None or (record.told is not None and record.told.machine and not standing.machine):
+                # A solver keeps the machine of a bound task that is submitted again: it has to be removed
+                # first.
+                removed.append(uid)
+            if standing is not None and standing.machine:
+                placed.append((record.task, standing.machine))
+            elif standing is not None:
+                waiting.append(record.task)
+            record.told = standing
+        self._changed.clear()
+        self._removed.clear()
+        events = [pb.Event(task_removed=uid) for uid in removed]
+        events.extend(bound(placed))
+        events.extend(submitted(waiting))
+        return events, [*(task for task, _ in placed), *waiting]
+
+    def _standing(self, record: PodRecord) -> Standing | None:
+        standing = record.standing()
+        if standing is not None and standing.machine and standing.machine not in self._machines:
+            return None
+        return standing
+
+    @staticmethod
+    def _report_will_do(record: PodRecord) -> bool:
+        """Whether the solver assumes the task where it is being bound, so that the report will settle it."""
+        return record.in_flight and record.awaits_report and record.node in ("", record.binding)
+
+    def _occupy(self, uid: str, node: str) -> None:
+        if node:
+            self._on_node.setdefault(node, set()).add(uid)
+
+    def _leave(self, uid: str, node: str) -> None:
+        there = self._on_node.get(node)
+        if there is not None:
+            there.discard(uid)
+            if not there:
+                del self._on_node[node]
