@@ -1,0 +1,1 @@
+"""Subcommands of ``firmament``, one module each."""

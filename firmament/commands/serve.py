@@ -1,0 +1,52 @@
+"""``firmament serve``: the solver process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+from firmament.configuration import ConfigurationError, SchedulerConfiguration, effective_yaml, load
+from firmament.logs import LEVELS, set_up_logging
+from firmament.server.address import AddressError, parse_address
+
+
+@click.command()
+@click.option(
+    "--listen",
+    default="127.0.0.1:9090",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where to serve gRPC; port 0 lets the system choose one.",
+)
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="SchedulerConfiguration (YAML)."
+)
+@click.option("--print-config", is_flag=True, help="Print the effective configuration and exit.")
+@click.option("--metrics", metavar="HOST:PORT", help="Where to serve Prometheus metrics; off by default.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+def serve(listen: str, config: Path | None, print_config: bool, metrics: str | None, log_level: str) -> None:
+    """Run the solver: serve gRPC until SIGTERM or Ctrl-C."""
+    try:
+        configuration = load(config)
+        if print_config:
+            click.echo(effective_yaml(configuration), nl=False)
+            return
+        set_up_logging(log_level)
+        _run(configuration, listen, metrics)
+    except (ConfigurationError, AddressError) as error:
+        click.echo(str(error), err=True)
+        sys.exit(2)
+
+
+def _run(configuration: SchedulerConfiguration, listen: str, metrics: str | None) -> None:
+    """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
+    from firmament.server.process import ServeOptions, serve
+
+    options = ServeOptions(
+        listen=parse_address(listen),
+        metrics=None if metrics is None else parse_address(metrics, any_port=False),
+    )
+    asyncio.run(serve(configuration, options))

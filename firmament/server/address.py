@@ -1,0 +1,49 @@
+"""Addresses as people write them: ``HOST:PORT``, ``[::1]:PORT``, ``:PORT``."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+
+
+class AddressError(ValueError):
+    """An address that cannot be used; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A TCP address; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_address(text: str, *, any_port: bool = True) -> Address:
+    """Return the address that ``text`` names; ``any_port`` allows port 0. Raises ``AddressError``."""
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not (port.isascii() and port.isdigit()) or (":" in host and not bracketed):
+        raise AddressError(f"{text!r} is not an address; write HOST:PORT")
+    if not (0 if any_port else 1) <= int(port) <= 65535:
+        raise AddressError(f"{text!r}: port {port} is out of range; use {0 if any_port else 1} to 65535")
+    return Address((host[1:-1] if bracketed else host) or "0.0.0.0", int(port))  # noqa: S104 - ":PORT" means that
+
+
+def check_free(address: Address) -> None:
+    """Raise ``AddressError`` unless the address can be listened on.
+
+    gRPC itself would say no more than that binding failed, on several lines.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((address.host, address.port))
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else error.strerror
+        raise AddressError(f"cannot listen on {address}: {reason}; choose another address") from error

@@ -1,0 +1,209 @@
+"""One cluster's state on the server: who drives it, the picture in use, and the one being built aside.
+
+Every method may be called from any thread. One lock guards the scheduler; a solve runs without it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from firmament.core.model import BindingReport, Event
+    from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
+    from firmament.core.scheduler import Scheduler
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class StaleDriverError(Exception):
+    """A driver with an older fencing number than the current one's: it must not act any more."""
+
+
+class SupersededError(Exception):
+    """The caller is no longer the cluster's driver."""
+
+
+class OrderError(Exception):
+    """A message that its place in the conversation does not allow; the text says which and why."""
+
+
+class NoPictureError(Exception):
+    """Nothing is known of the cluster yet, or its new snapshot is still on its way."""
+
+
+class Driver(Protocol):
+    """What a cluster needs of the session that drives it."""
+
+    def superseded(self, by_fencing: int) -> None:
+        """Be told that another driver has taken over."""
+        ...
+
+    def deliver(self, result: pb.RoundResult) -> None:
+        """Take the result of a round that somebody else asked for."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What ``ListState`` shows; the lists are empty unless asked for."""
+
+    machines: int
+    pending: int
+    assumed: int
+    bound: int
+    rounds: int
+    tasks: Sequence[TaskState] = ()
+    machine_states: Sequence[MachineState] = ()
+
+
+class Cluster:
+    """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it."""
+
+    def __init__(self, name: str, new_scheduler: Callable[[], Scheduler]) -> None:
+        self.name = name
+        self._new_scheduler = new_scheduler
+        self._lock = threading.Lock()
+        self._round_lock = threading.Lock()
+        self._driver: Driver | None = None
+        self._fencing = 0
+        self._scheduler: Scheduler | None = None
+        self._aside: Scheduler | None = None
+        self._in_sync = False
+        self._earlier_rounds = 0
+
+    @property
+    def driver(self) -> Driver | None:
+        """The session that drives the cluster, if one is open."""
+        return self._driver
+
+    # --- the driver's calls -------------------------------------------------------------------------------
+
+    def attach(self, driver: Driver, fencing: int) -> Driver | None:
+        """Make ``driver`` the one that may change this cluster, and return the one it replaces.
+
+        Raises ``StaleDriverError`` if a driver with a higher fencing number has been here. From here on calls of the
+        replaced driver raise ``SupersededError``, and no round runs until the new one's snapshot is complete.
+        """
+        with self._lock:
+            if fencing < self._fencing:
+                raise StaleDriverError(
+                    f"cluster {self.name!r} is driven with fencing number {self._fencing}; {fencing} is older"
+                )
+            former, self._driver = self._driver, driver
+            self._fencing = fencing
+            self._aside = None
+            self._in_sync = False
+            return former
+
+    def detach(self, driver: Driver) -> None:
+        """End the driver's part; what it has told stays and can still be asked for."""
+        with self._lock:
+            if self._driver is driver:
+                self._driver = None
+                self._aside = None
+
+    def begin_snapshot(self, driver: Driver) -> None:
+        """Start a new picture aside. An unfinished one is dropped."""
+        with self._lock:
+            self._check(driver)
+            self._aside = self._new_scheduler()
+
+    def end_snapshot(self, driver: Driver) -> None:
+        """Swap the new picture in. A round that is being solved on the former one will be dropped."""
+        with self._lock:
+            self._check(driver)
+            if self._aside is None:
+                raise OrderError("SnapshotEnd came without SnapshotBegin; begin a snapshot first")
+            if self._scheduler is not None:
+                self._earlier_rounds += self._scheduler.counts().rounds
+            self._scheduler, self._aside = self._aside, None
+            self._in_sync = True
+
+    def apply(self, driver: Driver, events: Sequence[Event]) -> None:
+        """Apply a batch completely, or raise ``InvalidEventError`` and change nothing."""
+        with self._lock:
+            self._target(driver).apply(events)
+
+    def report(self, driver: Driver, reports: Sequence[BindingReport]) -> None:
+        """Take note of what became of placements."""
+        with self._lock:
+            self._target(driver).report(reports)
+
+    def next_round_in(self, driver: Driver) -> float | None:
+        """Seconds until a round makes sense, None while nothing but an event can change that."""
+        with self._lock:
+            self._check(driver)
+            return self._scheduler.next_round_in() if self._scheduler is not None and self._in_sync else None
+
+    # --- anybody's calls ----------------------------------------------------------------------------------
+
+    def run_round(self) -> RoundResult | None:
+        """Run one round; other calls go on during its solve, other rounds wait.
+
+        Returns None if a new snapshot was swapped in meanwhile. Raises ``NoPictureError``.
+        """
+        with self._round_lock:
+            with self._lock:
+                scheduler = self._current()
+                opened = scheduler.open_round()
+            placement = opened.solve()
+            with self._lock:
+                if self._scheduler is not scheduler:
+                    return None  # a new snapshot was swapped in during the solve
+                result = scheduler.close_round(opened, placement)
+                return replace(result, round=result.round + self._earlier_rounds)
+
+    def explain(self, uid: str) -> Explanation:
+        """Explain one task; raises ``NoPictureError`` or ``KeyError``."""
+        with self._lock:
+            return self._known().explain(uid)
+
+    def listing(self, *, with_tasks: bool) -> Listing:
+        """Count, and if wanted list, what is known; raises ``NoPictureError``."""
+        with self._lock:
+            scheduler = self._known()
+            counts = scheduler.counts()
+            return Listing(
+                machines=counts.machines,
+                pending=counts.pending,
+                assumed=counts.assumed,
+                bound=counts.bound,
+                rounds=counts.rounds + self._earlier_rounds,
+                tasks=tuple(scheduler.task_states()) if with_tasks else (),
+                machine_states=tuple(scheduler.machine_states()) if with_tasks else (),
+            )
+
+    def network(self) -> tuple[str, int]:
+        """Return the last network as DIMACS text and its round's number, ``("", 0)`` before the first."""
+        with self._lock:
+            scheduler = self._known()
+            text = scheduler.last_network_dimacs()
+            return text, scheduler.counts().rounds + self._earlier_rounds if text else 0
+
+    # --- under the lock -----------------------------------------------------------------------------------
+
+    def _check(self, driver: Driver) -> None:
+        if self._driver is not driver:
+            raise SupersededError
+
+    def _target(self, driver: Driver) -> Scheduler:
+        """Return the picture that the driver's events are for."""
+        self._check(driver)
+        if self._aside is not None:
+            return self._aside
+        if self._scheduler is None or not self._in_sync:
+            raise OrderError("events came before a snapshot; send SnapshotBegin first")
+        return self._scheduler
+
+    def _known(self) -> Scheduler:
+        if self._scheduler is None:
+            raise NoPictureError(f"cluster {self.name!r} has no complete snapshot yet")
+        return self._scheduler
+
+    def _current(self) -> Scheduler:
+        """Return the picture for a round; while a driver's first snapshot is on its way there is none."""
+        if self._driver is not None and not self._in_sync:
+            raise NoPictureError(f"the snapshot of cluster {self.name!r} is not complete yet")
+        return self._known()

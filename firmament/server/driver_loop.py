@@ -1,0 +1,165 @@
+"""When rounds run: as soon as there is work that could succeed, one after another, never in vain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from firmament.wire import round_to_proto
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from firmament.core.results import RoundResult
+    from firmament.server.cluster import Cluster, Driver
+    from firmament.server.metrics import Metrics
+    from firmament.server.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+_FIRST_RETRY = 0.1
+_LAST_RETRY = 10.0
+_IDLE_PAUSE = 1.0
+
+
+class RoundRunner:
+    """Runs single rounds off the event loop, with their log line and metrics."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._metrics = metrics
+        self._clock = clock
+
+    async def run(self, cluster: Cluster) -> pb.RoundResult | None:
+        """Run a round and return its encoded result, or None if a new snapshot has overtaken it."""
+        return await asyncio.to_thread(self._run, cluster)
+
+    def _run(self, cluster: Cluster) -> pb.RoundResult | None:
+        started = self._clock()
+        try:
+            result = cluster.run_round()
+        except Exception:
+            self._metrics.round_failed()
+            raise
+        if result is None:
+            return None
+        seconds = self._clock() - started
+        self._metrics.round_done(result, seconds)
+        _log_round(cluster.name, result, seconds)
+        return round_to_proto(result)
+
+
+class DriverLoop:
+    """The rounds of one session: waits for work, batches, runs, sends; backs off after errors.
+
+    ``changed`` is to be called after everything that may have created work.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        driver: Driver,
+        outbox: Outbox,
+        runner: RoundRunner,
+        batching_window: float,
+    ) -> None:
+        self._cluster = cluster
+        self._driver = driver
+        self._outbox = outbox
+        self._runner = runner
+        self._window = batching_window
+        self._wake = asyncio.Event()
+        self._changed_at: float | None = None
+        self._drained = asyncio.Event()
+        self._failures = 0
+        self._last_fault = ""
+
+    def changed(self) -> None:
+        """Note that something happened; the batching window counts from the first such time after a round."""
+        if self._changed_at is None:
+            self._changed_at = asyncio.get_running_loop().time()
+        self._wake.set()
+
+    def drain(self) -> None:
+        """Let the loop end once the round in progress, if any, has been sent."""
+        self._drained.set()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Run rounds until drained. Failed rounds are logged and retried; ``SupersededError`` ends the loop."""
+        while not self._drained.is_set():
+            self._wake.clear()
+            delay = await asyncio.to_thread(self._cluster.next_round_in, self._driver)
+            if delay is None or delay > 0:
+                await self._wait(self._wake, delay)
+                continue
+            await self._batch()
+            await self._outbox.room()
+            if self._drained.is_set():
+                return
+            self._changed_at = None
+            try:
+                result = await self._runner.run(self._cluster)
+            except Exception as error:  # noqa: BLE001 - nothing that a model or solver raises may end the server
+                await self._wait(self._drained, self._failed(error))
+                continue
+            self._failures, self._last_fault = 0, ""
+            if result is None:
+                continue
+            self._outbox.put(pb.ServerMessage(round=result))
+            if not result.deltas:
+                # The core backs unschedulable tasks off by itself; should it ever ask for rounds that do
+                # nothing, this keeps them from turning into a busy loop. An event ends the pause.
+                await self._wait(self._wake, _IDLE_PAUSE)
+
+    def _failed(self, error: Exception) -> float:
+        """Log a failed round, with a traceback the first time, and return how long to wait before another."""
+        fault = f"{type(error).__name__}: {error}"
+        pause: float = min(_FIRST_RETRY * 2**self._failures, _LAST_RETRY)
+        self._failures += 1
+        known = fault == self._last_fault
+        self._last_fault = fault
+        log.error(
+            "round failed cluster=%s attempt=%d retry_in=%.1fs error=%r",
+            self._cluster.name,
+            self._failures,
+            pause,
+            fault,
+            exc_info=None if known else error,
+        )
+        return pause
+
+    async def _batch(self) -> None:
+        """Wait for the rest of the window that the first event since the last round has opened."""
+        if self._changed_at is not None:
+            left = self._changed_at + self._window - asyncio.get_running_loop().time()
+            if left > 0:
+                await asyncio.sleep(left)
+
+    async def _wait(self, event: asyncio.Event, seconds: float | None) -> None:
+        """Wait for the event, ``seconds`` at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await event.wait()
+
+
+def _log_round(cluster: str, result: RoundResult, seconds: float) -> None:
+    stats = result.stats
+    log.info(
+        "round cluster=%s round=%d machines=%d tasks=%d classes=%d placed=%d pending=%d arcs=%d solves=%d "
+        "certified=%s gap=%.6f seconds=%.4f",
+        cluster,
+        result.round,
+        stats.machines,
+        stats.tasks,
+        stats.classes,
+        stats.placed,
+        stats.pending,
+        stats.arcs,
+        stats.solves,
+        str(stats.certified).lower(),
+        stats.gap,
+        seconds,
+    )

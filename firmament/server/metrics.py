@@ -1,0 +1,83 @@
+"""The solver's Prometheus metrics, on a registry of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+import firmament
+
+if TYPE_CHECKING:
+    from firmament.core.results import RoundResult
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """Records what the server does; safe to call from any thread."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._stages = Histogram(
+            "firmament_round_duration_seconds",
+            "Time that a round spends in each stage.",
+            ["stage"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._tasks = Counter(
+            "firmament_round_tasks",
+            "Tasks that took part in rounds, by outcome.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self._arcs = Gauge(
+            "firmament_network_arcs", "Arcs of the last round's largest network.", registry=self.registry
+        )
+        self._failures = Counter(
+            "firmament_round_failures", "Rounds that ended with an error.", registry=self.registry
+        )
+        self._restarts = Counter(
+            "firmament_solver_restarts",
+            "Solver processes replaced because they died or were killed at the time limit.",
+            registry=self.registry,
+        )
+        self._sessions = Gauge("firmament_sessions", "Open sessions.", registry=self.registry)
+        Gauge(
+            "firmament_build_info",
+            "Always 1; the label says which version runs.",
+            ["version"],
+            registry=self.registry,
+        ).labels(firmament.__version__).set(1)
+
+    def round_done(self, result: RoundResult, seconds: float) -> None:
+        """Record a round that took ``seconds`` in all."""
+        stats = result.stats
+        for stage, spent in (
+            ("snapshot", stats.snapshot_seconds),
+            ("network", stats.network_seconds),
+            ("solve", stats.solve_seconds),
+            ("admit", stats.admit_seconds),
+            ("total", seconds),
+        ):
+            self._stages.labels(stage).observe(spent)
+        self._tasks.labels("placed").inc(stats.placed)
+        self._tasks.labels("pending").inc(stats.pending)
+        self._arcs.set(stats.arcs)
+
+    def round_failed(self) -> None:
+        """Count a round that ended with an error."""
+        self._failures.inc()
+
+    def solver_restarted(self) -> None:
+        """Count a solver process that had to be replaced."""
+        self._restarts.inc()
+
+    def session_opened(self) -> None:
+        """Count a session."""
+        self._sessions.inc()
+
+    def session_closed(self) -> None:
+        """Stop counting a session."""
+        self._sessions.dec()

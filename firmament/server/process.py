@@ -1,0 +1,153 @@
+"""The solver as a process: wires everything together, serves, and shuts down in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from prometheus_client import start_http_server
+
+from firmament.configuration import SchedulerConfiguration, build_core
+from firmament.core.scheduler import Scheduler
+from firmament.server.address import Address, check_free
+from firmament.server.driver_loop import RoundRunner
+from firmament.server.metrics import Metrics
+from firmament.server.registry import ClusterRegistry
+from firmament.server.service import SchedulerService
+from firmament.server.session import SessionSettings
+from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
+from protos.firmament.v1 import scheduler_pb2, scheduler_pb2_grpc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from firmament.core.configuration import CoreConfiguration
+    from firmament.solvers.base import Solver
+
+log = logging.getLogger(__name__)
+
+MESSAGE_BYTES = 64 * 2**20
+DRAIN_SECONDS = 4.0
+"""How long sessions may take to send their last round; with the rest of the shutdown it stays under 5 s."""
+_THREADS = 32  # for the core's work; more clusters than that at once wait for each other
+_SERVICE = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
+_CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_BYTES),
+    ("grpc.so_reuseport", 0),  # else a second server would share the port, and take half of the sessions
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Where to listen; ``metrics`` None serves none. ``solver``: the worker's solver, ``package.module:Class``."""
+
+    listen: Address
+    metrics: Address | None = None
+    solver: str = DEFAULT_SOLVER
+
+
+class SolverServer:
+    """A gRPC server with its clusters. ``start`` and ``stop`` in one event loop; usable in tests without signals."""
+
+    def __init__(
+        self,
+        configuration: SchedulerConfiguration,
+        options: ServeOptions,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._options = options
+        self._core = build_core(configuration)
+        self._clock = clock
+        self._metrics = Metrics()
+        self._solver: Solver = ProcessSolver(options.solver, on_restart=self._metrics.solver_restarted)
+        self._service = SchedulerService(
+            ClusterRegistry(self._new_scheduler),
+            RoundRunner(self._metrics),
+            SessionSettings(
+                batching_window=configuration.round.batching_window, record_kinds=_record_kinds(self._core)
+            ),
+            self._metrics,
+        )
+        self._health = health.aio.HealthServicer()
+        self._server: grpc.aio.Server | None = None
+
+    async def start(self) -> Address:
+        """Listen, and return the address with the port that was chosen. Raises ``AddressError``."""
+        listen = self._options.listen
+        check_free(listen)
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "core"))
+        self._server = grpc.aio.server(options=_CHANNEL_OPTIONS)
+        scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._service, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        await self._health.set(_SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        port = self._server.add_insecure_port(str(listen))
+        await self._server.start()
+        return Address(listen.host, port)
+
+    async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
+        """Report NOT_SERVING, finish and send rounds in progress, close all streams and end the workers."""
+        await self._health.enter_graceful_shutdown()
+        try:
+            async with asyncio.timeout(drain_seconds):
+                await self._service.drain()
+        except TimeoutError:
+            log.warning("drain cut off after=%.1fs", drain_seconds)
+        await asyncio.to_thread(self._solver.close)
+        if self._server is not None:
+            await self._server.stop(grace=0.2)
+            self._server = None
+
+    @property
+    def metrics(self) -> Metrics:
+        """The server's metrics."""
+        return self._metrics
+
+    def _new_scheduler(self) -> Scheduler:
+        return Scheduler(configuration=self._core, solver=self._solver, clock=self._clock)
+
+
+async def serve(configuration: SchedulerConfiguration, options: ServeOptions) -> None:
+    """Serve until SIGTERM or SIGINT, then drain. Raises ``AddressError`` if an address cannot be used."""
+    if options.metrics is not None:
+        check_free(options.metrics)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    server = SolverServer(configuration, options)
+    exporter = None
+    try:
+        address = await server.start()
+        if options.metrics is not None:
+            exporter, _ = start_http_server(
+                options.metrics.port, options.metrics.host, registry=server.metrics.registry
+            )
+        sys.stdout.write(f"listening on {address}\n")
+        sys.stdout.flush()
+        await stopping.wait()
+        log.info("draining")
+    finally:
+        await server.stop()
+        if exporter is not None:
+            exporter.shutdown()
+            exporter.server_close()
+    log.info("stopped")
+
+
+def _record_kinds(core: CoreConfiguration) -> tuple[str, ...]:
+    """Kinds of records that some loaded model reads."""
+    models = (core.policy, *core.overlays)
+    return tuple(sorted({kind for weighted in models for kind in weighted.model.record_kinds}))

@@ -1,0 +1,144 @@
+"""The gRPC service: a thin layer between calls and clusters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+import grpc
+
+from firmament.server.cluster import Cluster, NoPictureError
+from firmament.server.outbox import Ending
+from firmament.server.registry import ClusterRegistry, UnknownClusterError
+from firmament.server.session import ProtocolError, Session, SessionSettings, check_hello
+from firmament.wire import explanation_to_proto, machine_state_to_proto, task_state_to_proto
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc
+
+if TYPE_CHECKING:
+    from firmament.server.driver_loop import RoundRunner
+    from firmament.server.metrics import Metrics
+
+T = TypeVar("T")
+
+
+class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
+    """Serves sessions and unary calls; state lives in the registry's clusters."""
+
+    def __init__(
+        self, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings, metrics: Metrics
+    ) -> None:
+        self._registry = registry
+        self._runner = runner
+        self._settings = settings
+        self._metrics = metrics
+        self._sessions: set[Session] = set()
+        self._draining = False
+
+    async def drain(self) -> None:
+        """Refuse new sessions, let open ones send their round in progress, and wait until all have ended."""
+        self._draining = True
+        await asyncio.gather(*(session.drain() for session in self._sessions))
+
+    async def Session(  # noqa: N802 - the protocol's name
+        self, request_iterator: Any, context: Any
+    ) -> AsyncIterator[pb.ServerMessage]:
+        """See the protocol."""
+        if self._draining:
+            await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
+        messages = cast("AsyncIterator[pb.ClientMessage]", aiter(request_iterator))
+        try:
+            hello = check_hello(await anext(messages))
+        except StopAsyncIteration:
+            return
+        except ProtocolError as error:
+            await _abort(context, error.code, str(error))
+        session = Session(hello, self._registry, self._runner, self._settings)
+        self._sessions.add(session)
+        self._metrics.session_opened()
+        stream = session.run(messages)
+        try:
+            async for item in stream:
+                if not isinstance(item, Ending):
+                    yield item
+                elif item.code is not grpc.StatusCode.OK:
+                    await _abort(context, item.code, item.message)
+        finally:
+            await stream.aclose()  # type: ignore[attr-defined] # an async generator, whose clean-up must run now
+            self._sessions.discard(session)
+            self._metrics.session_closed()
+
+    async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> pb.RoundResult:  # noqa: N802
+        """See the protocol."""
+        cluster = await self._cluster(request.cluster, context)
+        try:
+            result = await self._runner.run(cluster)
+        except NoPictureError as error:
+            await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        if result is None:
+            await _abort(context, grpc.StatusCode.ABORTED, "a new snapshot came during the round; try again")
+        if cluster.driver is not None:
+            cluster.driver.deliver(result)
+        return result
+
+    async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.Explanation:  # noqa: N802
+        """See the protocol."""
+        cluster = await self._cluster(request.cluster, context)
+        try:
+            return await self._ask(context, lambda: explanation_to_proto(cluster.explain(request.task)))
+        except KeyError:
+            message = f"task {request.task!r} is not known in cluster {request.cluster!r}"
+            await _abort(context, grpc.StatusCode.NOT_FOUND, message)
+
+    async def ListState(self, request: pb.ListStateRequest, context: Any) -> pb.ListStateResponse:  # noqa: N802
+        """See the protocol."""
+        names = self._registry.names()
+        if not request.cluster:
+            return pb.ListStateResponse(clusters=names)
+        cluster = await self._cluster(request.cluster, context)
+        return await self._ask(context, lambda: _listing(cluster, names, with_tasks=request.with_tasks))
+
+    async def ExportNetwork(  # noqa: N802
+        self, request: pb.ExportNetworkRequest, context: Any
+    ) -> pb.ExportNetworkResponse:
+        """See the protocol."""
+        cluster = await self._cluster(request.cluster, context)
+        text, number = await self._ask(context, cluster.network)
+        return pb.ExportNetworkResponse(dimacs=text, round=number)
+
+    async def _cluster(self, name: str, context: Any) -> Cluster:
+        """Return the cluster of that name, or end the call with NOT_FOUND."""
+        if not name:
+            await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "cluster: is empty; name the cluster")
+        try:
+            return self._registry.get(name)
+        except UnknownClusterError as error:
+            await _abort(context, grpc.StatusCode.NOT_FOUND, str(error))
+
+    async def _ask(self, context: Any, question: Callable[[], T]) -> T:
+        """Put a question to a cluster, off the event loop."""
+        try:
+            return await asyncio.to_thread(question)
+        except NoPictureError as error:
+            await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+
+
+async def _abort(context: Any, code: grpc.StatusCode, message: str) -> NoReturn:
+    """End the call; grpc.aio's ``abort`` always raises, which its stubs do not say."""
+    await context.abort(code, message)
+    raise AssertionError("unreachable")
+
+
+def _listing(cluster: Cluster, names: list[str], *, with_tasks: bool) -> pb.ListStateResponse:
+    listing = cluster.listing(with_tasks=with_tasks)
+    return pb.ListStateResponse(
+        clusters=names,
+        machines=listing.machines,
+        pending=listing.pending,
+        assumed=listing.assumed,
+        bound=listing.bound,
+        rounds=listing.rounds,
+        tasks=[task_state_to_proto(state) for state in listing.tasks],
+        machine_states=[machine_state_to_proto(state) for state in listing.machine_states],
+    )

@@ -1,0 +1,220 @@
+"""One driver's session: reads its messages, answers them, and runs the rounds of its cluster meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+
+import firmament
+from firmament.core.model import InvalidEventError
+from firmament.server.cluster import Cluster, OrderError, StaleDriverError, SupersededError
+from firmament.server.driver_loop import DriverLoop, RoundRunner
+from firmament.server.outbox import Ending, Outbox
+from firmament.wire import events_from_proto, reports_from_proto
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from firmament.server.registry import ClusterRegistry
+
+log = logging.getLogger(__name__)
+
+VERSION_MAJOR = 1
+VERSION_MINOR = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What all sessions share. ``record_kinds``: kinds of records that some loaded model reads."""
+
+    batching_window: float
+    record_kinds: Sequence[str] = ()
+
+
+class ProtocolError(Exception):
+    """The driver broke the protocol; its stream ends with this code and text."""
+
+    def __init__(self, code: grpc.StatusCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def check_hello(message: pb.ClientMessage) -> pb.Hello:
+    """Return the greeting if this server can talk to its sender; raises ``ProtocolError``."""
+    if message.WhichOneof("body") != "hello":
+        raise ProtocolError(
+            grpc.StatusCode.FAILED_PRECONDITION, "the first message of a stream must be Hello"
+        )
+    hello = message.hello
+    if hello.version_major != VERSION_MAJOR or abs(hello.version_minor - VERSION_MINOR) > 1:
+        raise ProtocolError(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            f"protocol {hello.version_major}.{hello.version_minor} is not spoken here; this server speaks "
+            f"{VERSION_MAJOR}.{VERSION_MINOR} and accepts one minor version more or less",
+        )
+    if not hello.cluster:
+        raise ProtocolError(grpc.StatusCode.INVALID_ARGUMENT, "Hello: cluster: is empty; name the cluster")
+    return hello
+
+
+class Session:
+    """A stream from Hello to its end. Lives on the event loop; the core's work is done in threads."""
+
+    def __init__(
+        self, hello: pb.Hello, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings
+    ) -> None:
+        self._hello = hello
+        self._settings = settings
+        self._cluster: Cluster = registry.open(hello.cluster)
+        self._outbox = Outbox()
+        self._loop = DriverLoop(self._cluster, self, self._outbox, runner, settings.batching_window)
+        self._sequence = 0
+        self._draining = False
+        self._ended = asyncio.Event()
+
+    async def run(
+        self, messages: AsyncIterator[pb.ClientMessage]
+    ) -> AsyncIterator[pb.ServerMessage | Ending]:
+        """Yield what to send, and as the last thing how the stream ends."""
+        try:
+            former = self._cluster.attach(self, self._hello.fencing)
+        except StaleDriverError as error:
+            yield Ending(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            return
+        if former is not None:
+            former.superseded(self._hello.fencing)
+        self._log("session opened", client=self._hello.client, fencing=self._hello.fencing)
+        reader = asyncio.create_task(self._read(messages))
+        rounds = asyncio.create_task(self._run_rounds())
+        try:
+            yield self._welcome()
+            while True:
+                item = await self._outbox.take()
+                if isinstance(item, Ending):
+                    self._log("session ended", code=item.code.name, reason=item.message)
+                yield item
+                if isinstance(item, Ending):
+                    return
+        finally:
+            reader.cancel()
+            rounds.cancel()
+            self._cluster.detach(self)
+            self._ended.set()
+
+    async def drain(self) -> None:
+        """Send the round in progress, then end the stream; returns when it has ended."""
+        self._draining = True
+        self._loop.drain()
+        await self._ended.wait()
+
+    # --- called by the cluster's other users
+    # ------------------------------------------------------------------------
+
+    def superseded(self, by_fencing: int) -> None:
+        """End at once: another driver has taken over."""
+        message = (
+            f"another driver has taken over cluster {self._cluster.name!r} with fencing number {by_fencing}"
+        )
+        self._outbox.close(Ending(grpc.StatusCode.ABORTED, message), flush=False)
+
+    def deliver(self, result: pb.RoundResult) -> None:
+        """Send the result of a round that was asked for by a unary call."""
+        self._outbox.put(pb.ServerMessage(round=result))
+        self._loop.changed()
+
+    # --- the two tasks
+    # ----------------------------------------------------------------------------------------------
+
+    async def _read(self, messages: AsyncIterator[pb.ClientMessage]) -> None:
+        """Take the driver's messages one by one, until it closes its side or breaks the protocol."""
+        try:
+            async for message in messages:
+                await self._handle(message)
+            self._outbox.close(Ending(), flush=True)
+        except SupersededError:
+            return  # ``superseded`` has closed the stream already
+        except InvalidEventError as error:
+            self._outbox.close(Ending(grpc.StatusCode.INVALID_ARGUMENT, str(error)), flush=True)
+        except OrderError as error:
+            self._outbox.close(Ending(grpc.StatusCode.FAILED_PRECONDITION, str(error)), flush=True)
+        except ProtocolError as error:
+            self._outbox.close(Ending(error.code, str(error)), flush=True)
+        except Exception:
+            log.exception("session failed cluster=%s", self._cluster.name)
+            self._outbox.close(Ending(grpc.StatusCode.INTERNAL, "internal error; see the log"), flush=False)
+
+    async def _run_rounds(self) -> None:
+        """Run rounds; once they are drained, end the stream."""
+        try:
+            await self._loop.run()
+        except SupersededError:
+            return
+        except Exception:
+            log.exception("rounds stopped cluster=%s", self._cluster.name)
+            self._outbox.close(Ending(grpc.StatusCode.INTERNAL, "internal error; see the log"), flush=False)
+        if self._draining:
+            self._outbox.close(Ending(grpc.StatusCode.UNAVAILABLE, "the server is shutting down"), flush=True)
+
+    async def _handle(self, message: pb.ClientMessage) -> None:
+        """Act on one message; raises what ``_read`` turns into the stream's end."""
+        match message.WhichOneof("body"):
+            case "events":
+                await self._apply(message.events)
+            case "reports":
+                await asyncio.to_thread(self._report, message.reports)
+            case "snapshot_begin":
+                await asyncio.to_thread(self._cluster.begin_snapshot, self)
+            case "snapshot_end":
+                await asyncio.to_thread(self._cluster.end_snapshot, self)
+                self._log("snapshot complete", batches=self._sequence)
+            case "hello":
+                raise ProtocolError(
+                    grpc.StatusCode.FAILED_PRECONDITION, "Hello may be sent only once per stream"
+                )
+            case _:
+                raise ProtocolError(
+                    grpc.StatusCode.INVALID_ARGUMENT,
+                    "ClientMessage: body: is missing or unknown to this version",
+                )
+        self._loop.changed()
+
+    async def _apply(self, batch: pb.EventBatch) -> None:
+        if batch.sequence != self._sequence + 1:
+            raise ProtocolError(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                f"EventBatch: sequence: {batch.sequence} follows {self._sequence}; send {self._sequence + 1}",
+            )
+        try:
+            await asyncio.to_thread(self._decode_and_apply, batch)
+        except InvalidEventError as error:
+            raise InvalidEventError(f"EventBatch {batch.sequence}: {error}") from error
+        self._sequence = batch.sequence
+        self._outbox.acknowledge(batch.sequence)
+
+    def _decode_and_apply(self, batch: pb.EventBatch) -> None:
+        self._cluster.apply(self, events_from_proto(batch.events))
+
+    def _report(self, reports: pb.BindingReports) -> None:
+        self._cluster.report(self, reports_from_proto(reports))
+
+    # --- small things
+    # -----------------------------------------------------------------------------------------------
+
+    def _welcome(self) -> pb.ServerMessage:
+        return pb.ServerMessage(
+            welcome=pb.Welcome(
+                version_major=VERSION_MAJOR,
+                version_minor=VERSION_MINOR,
+                server=f"firmament {firmament.__version__}",
+                record_kinds=sorted(self._settings.record_kinds),
+                reset_required=True,
+            )
+        )
+
+    def _log(self, what: str, **fields: object) -> None:
+        pairs = " ".join(f"{key}={value!r}" for key, value in fields.items() if value != "")
+        log.info("%s cluster=%s %s", what, self._cluster.name, pairs)
