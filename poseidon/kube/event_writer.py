@@ -80,6 +80,10 @@ class EventWriter:
         """Say why a pod stays pending. Callers report changes only."""
         self._submit(pod, FAILED_SCHEDULING, message)
 
+    def withdraw_failure(self, uid: str) -> None:
+        """Forget a failure that still waits: the pod is being bound."""
+        self._queue.withdraw((uid, FAILED_SCHEDULING))
+
     async def run(self) -> None:
         """Write for ever."""
         await self._queue.run()

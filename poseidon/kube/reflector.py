@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from http import HTTPStatus
 from random import Random
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
@@ -58,6 +59,7 @@ class Handler(Protocol[T]):
 class ReflectorOptions:
     """Sizes and times (seconds) of a reflector.
 
+    ``optional``: a resource that this client may not read (403) counts as one that is not served.
     ``watch_seconds`` is the range that each watch's server-side time-out is drawn from; the client gives up
     on a silent stream ``read_margin`` later. ``absent_seconds`` is the pause between tries of a resource that
     is not served. ``broken_watches`` is the number of watches in a row that fail without progress after which
@@ -69,6 +71,7 @@ class ReflectorOptions:
     read_margin: float = 15.0
     absent_seconds: float = 20.0
     broken_watches: int = 5
+    optional: bool = False
     backoff_initial: float = 0.2
     backoff_cap: float = 30.0
 
@@ -238,8 +241,8 @@ class Reflector(Generic[T]):
                 await self._sleep(self._backoff.next())
             else:
                 self._backoff.next()
-        elif error.not_found:
-            await self._wait_until_served()
+        elif error.not_found or (self._options.optional and error.status == HTTPStatus.FORBIDDEN):
+            await self._wait_until_served(error)
         else:
             self._metrics.watch_errors.labels(self._resource.name, "api").inc()
             await self._pause(error, error.retry_after or 0.0)
@@ -265,9 +268,11 @@ class Reflector(Generic[T]):
             self._relist("broken")
         await self._sleep(delay)
 
-    async def _wait_until_served(self) -> None:
+    async def _wait_until_served(self, error: ApiError) -> None:
         if not self._absent:
-            _log.info("resource is not served, will look again resource=%s", self._resource.name)
+            _log.info(
+                'resource is not served, will look again resource=%s error="%s"', self._resource.name, error
+            )
         self._absent = True
         self._relist("served")
         gone, self._known = self._known, set()

@@ -1,0 +1,35 @@
+"""The collections of the API that the bridge follows, and how their changes reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from poseidon.kube.listing import Resource
+from poseidon.kube.objects import KubeStruct, Node, Pod, PriorityClass
+
+if TYPE_CHECKING:
+    from poseidon.kube.reflector import Change
+
+T = TypeVar("T", bound=KubeStruct)
+
+NODES = Resource("nodes", "/api/v1/nodes", Node)
+PODS = Resource("pods", "/api/v1/pods", Pod)
+PRIORITY_CLASSES = Resource("priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass)
+
+
+class Feed(Generic[T]):
+    """A reflector's handler that passes changes to ``take`` and then tells the bridge by ``changed``."""
+
+    def __init__(self, take: Callable[[Sequence[Change[T]]], None], changed: Callable[[], None]) -> None:
+        self._take = take
+        self._changed = changed
+
+    def on_changes(self, changes: Sequence[Change[T]]) -> None:
+        """Pass a batch on."""
+        self._take(changes)
+        self._changed()
+
+    def on_synced(self) -> None:
+        """Tell the bridge, which asks the reflectors how far they are."""
+        self._changed()

@@ -1,0 +1,270 @@
+"""The bridge as a running process: wires reflectors, state, session, binder and writers, and drains them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
+from poseidon.bridge.feeds import NODES, PODS, PRIORITY_CLASSES, Feed
+from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.session import Session, SessionOptions
+from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
+from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindResult
+from poseidon.kube.condition_writer import ConditionWriter
+from poseidon.kube.event_writer import EventWriter
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.reflector import Reflector, ReflectorOptions
+from poseidon.kube.write_behind import WriteBehindOptions
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.kube.transport import Transport
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeOptions:
+    """What a bridge is to do.
+
+    ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
+    than that of any earlier driver, ``instance`` the name of this process in events. Drain times are in
+    seconds.
+    """
+
+    firmament: str
+    scheduler_names: tuple[str, ...] = ("poseidon",)
+    cluster: str = "default"
+    fencing: int = 1
+    client: str = "poseidon"
+    instance: str = "poseidon"
+    dry_run: bool = False
+    drain_bindings_seconds: float = 10.0
+    drain_reports_seconds: float = 3.0
+    drain_writes_seconds: float = 5.0
+    reflector: ReflectorOptions = ReflectorOptions()
+    optional_reflector: ReflectorOptions = ReflectorOptions(optional=True)
+    binder: BinderOptions = BinderOptions()
+    session: SessionOptions = SessionOptions()
+    writes: WriteBehindOptions = WriteBehindOptions()
+
+
+class Bridge:
+    """One cluster's bridge to a solver. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: BridgeOptions,
+        *,
+        registry: CollectorRegistry,
+        random: Random,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        self._options = options
+        self._clock = clock
+        self._started = clock()
+        self._draining = False
+        self._synced = False
+        self._metrics = BridgeMetrics(registry)
+        kube_metrics = KubeMetrics(registry)
+        self.state = BridgeState(options.scheduler_names)
+        component = next((name for name in options.scheduler_names if name != ANY_SCHEDULER), "poseidon")
+        self._binder = Binder(
+            transport,
+            self._on_outcome,
+            metrics=kube_metrics,
+            random=random,
+            clock=clock,
+            options=options.binder,
+        )
+        self._events = EventWriter(
+            transport,
+            component=component,
+            instance=options.instance,
+            wait_quiet=self._binder.wait_idle,
+            metrics=kube_metrics,
+            random=random,
+            wall=wall,
+            options=options.writes,
+        )
+        self._conditions = ConditionWriter(
+            transport,
+            wait_quiet=self._binder.wait_idle,
+            metrics=kube_metrics,
+            random=random,
+            wall=wall,
+            options=options.writes,
+        )
+        self._dispatcher: Dispatcher = (
+            DryRunDispatcher()
+            if options.dry_run
+            else LiveDispatcher(self._binder, self._events, self._conditions)
+        )
+        self._session = Session(
+            options.firmament,
+            self,
+            cluster=options.cluster,
+            fencing=options.fencing,
+            client=options.client,
+            metrics=self._metrics,
+            random=random,
+            clock=clock,
+            options=options.session,
+        )
+        state = self.state
+        self._nodes = Reflector(
+            transport,
+            NODES,
+            Feed(state.nodes_changed, self._on_changed),
+            metrics=kube_metrics,
+            random=random,
+            clock=clock,
+            options=options.reflector,
+        )
+        self._priority_classes = Reflector(
+            transport,
+            PRIORITY_CLASSES,
+            Feed(state.priority_classes_changed, self._on_changed),
+            metrics=kube_metrics,
+            random=random,
+            clock=clock,
+            options=options.optional_reflector,
+        )
+        self._pods = Reflector(
+            transport,
+            PODS,
+            Feed(state.pods_changed, self._on_changed),
+            metrics=kube_metrics,
+            random=random,
+            clock=clock,
+            options=options.reflector,
+        )
+
+    # --- what a session asks its peer ----------------------------------------------------------------------
+
+    def snapshot(self) -> Sequence[pb.Event]:
+        """Return everything, for a solver that knows nothing."""
+        return self.state.snapshot()
+
+    def take_events(self) -> Sequence[pb.Event]:
+        """Return what the solver has to be told."""
+        return self.state.take_events()
+
+    def take_reports(self) -> Sequence[pb.BindingReport]:
+        """Return what has become of the solver's deltas."""
+        return self.state.take_reports()
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Carry out a round."""
+        if self._draining:
+            return
+        self.state.on_round(result)
+        stats = result.stats
+        self._metrics.rounds.inc()
+        for delta in result.deltas:
+            self._metrics.deltas.labels(pb.Delta.Kind.Name(delta.kind)).inc()
+        _log.info(
+            "round round=%d placed=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
+            result.round,
+            len(result.deltas),
+            stats.pending,
+            stats.machines,
+            stats.classes,
+            stats.certified,
+            stats.gap,
+            stats.snapshot_seconds + stats.network_seconds + stats.solve_seconds + stats.admit_seconds,
+        )
+        self._on_changed()
+
+    # --- running -------------------------------------------------------------------------------------------
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Bridge until ``stop`` is set, then finish what is under way. Raises whatever breaks a part."""
+        session = asyncio.create_task(self._session.run(), name="session")
+        parts = [
+            session,
+            asyncio.create_task(self._nodes.run(), name="nodes"),
+            asyncio.create_task(self._priority_classes.run(), name="priorityclasses"),
+            asyncio.create_task(self._follow_pods(), name="pods"),
+            asyncio.create_task(self._binder.run(), name="binder"),
+            asyncio.create_task(self._events.run(), name="events"),
+            asyncio.create_task(self._conditions.run(), name="conditions"),
+        ]
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({*parts, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if stop.is_set():
+                await self._drain(session)
+        finally:
+            stopping.cancel()
+            for part in parts:
+                part.cancel()
+            endings = await asyncio.gather(*parts, return_exceptions=True)
+        broken = [ending for ending in endings if isinstance(ending, Exception)]
+        if broken:
+            raise broken[0]
+
+    async def _follow_pods(self) -> None:
+        # A pod's priority may depend on them, and is settled when the pod is first seen.
+        await self._priority_classes.wait_synced()
+        await self._pods.run()
+
+    async def _drain(self, session: asyncio.Task[None]) -> None:
+        """Finish bindings, report them, write what waits; each within its time."""
+        self._draining = True
+        _log.info("stopping bindings=%d", self._binder.unfinished)
+        await _within(self._options.drain_bindings_seconds, self._binder.wait_idle())
+        self._session.drain()
+        if self._synced:
+            await _within(self._options.drain_reports_seconds, asyncio.wait({session}))
+        writes = asyncio.gather(self._events.wait_drained(), self._conditions.wait_drained())
+        await _within(self._options.drain_writes_seconds, writes)
+        _log.info("stopped")
+
+    def _on_changed(self) -> None:
+        """Carry out what follows from a change of the state."""
+        if not self._synced and self._nodes.has_synced and self._pods.has_synced:
+            self._synced = True
+            _log.info(
+                "cluster is known nodes=%d pods=%d pending=%d seconds=%.1f",
+                self.state.node_count,
+                self.state.pod_count,
+                self.state.pending_count(),
+                self._clock() - self._started,
+            )
+            self._session.start()
+        self._dispatcher.dispatch(self.state.take_actions())
+        if self._synced:
+            self._session.wake()
+
+    def _on_outcome(self, outcome: BindOutcome) -> None:
+        if outcome.result is BindResult.BOUND:
+            self._metrics.pods_bound.inc()
+        self.state.binding_ended(outcome)
+        self._on_changed()
+
+
+async def _within(seconds: float, work: Awaitable[object]) -> None:
+    """Wait for something, but no longer than ``seconds``."""
+    try:
+        await asyncio.wait_for(work, seconds)
+    except TimeoutError:
+        _log.warning("stopping without waiting any longer seconds=%.1f", seconds)
+
+
+def describe(options: BridgeOptions, server: str) -> Iterable[str]:
+    """Yield ``key=value`` pairs that say what a bridge is about to do."""
+    yield f"apiserver={server}"
+    yield f"firmament={options.firmament}"
+    yield f"cluster={options.cluster}"
+    yield f"schedulerNames={','.join(options.scheduler_names)}"
+    yield f"dryRun={str(options.dry_run).lower()}"

@@ -1,0 +1,172 @@
+"""``poseidon run``: the bridge process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from poseidon.bridge.runner import BridgeOptions
+    from poseidon.kube.settings import ConnectionSettings
+
+_log = logging.getLogger("poseidon.run")
+
+
+class HostPort(click.ParamType):
+    """``HOST:PORT``; an IPv6 host stands in brackets."""
+
+    name = "HOST:PORT"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return host and port, or end the command."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    settings: ConnectionSettings
+    options: BridgeOptions
+    metrics: tuple[str, int] | None
+
+
+@click.command("run")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="Kubeconfig file; default as kubectl, then in-cluster.",
+)
+@click.option("--context", help="Context of the kubeconfig; default: its current one.")
+@click.option(
+    "--firmament", type=HostPort(), default="127.0.0.1:9090", show_default=True, help="Address of the solver."
+)
+@click.option("--config", type=click.Path(path_type=Path), help="Scheduler configuration (YAML).")
+@click.option(
+    "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
+)
+@click.option("--dry-run", is_flag=True, help="Log what would be bound; write nothing to the cluster.")
+@click.option("--metrics", type=HostPort(), help="Serve Prometheus metrics at this address; off by default.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="debug has a line per pod, info one per round.",
+)
+def run(
+    kubeconfig: Path | None,
+    context: str | None,
+    firmament: tuple[str, int],
+    config: Path | None,
+    cluster_name: str,
+    dry_run: bool,
+    metrics: tuple[str, int] | None,
+    log_level: str,
+) -> None:
+    """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
+    from poseidon.bridge.logs import configure
+    from poseidon.bridge.runner import BridgeOptions
+    from poseidon.embedding import load_configuration
+    from poseidon.kube.errors import SettingsError
+    from poseidon.kube.settings import load_settings
+
+    configure(log_level)
+    try:
+        configuration = load_configuration(config)
+        settings = load_settings(kubeconfig, context)
+    except (ValueError, SettingsError) as error:
+        click.echo(str(error), err=True)
+        raise SystemExit(2) from None
+    names = configuration.scheduler_names
+    options = BridgeOptions(
+        firmament=_join(firmament),
+        scheduler_names=(names,) if isinstance(names, str) else tuple(names),
+        cluster=cluster_name,
+        # Process starts are ordered in time, so a later driver always outbids an earlier one.
+        fencing=int(time.time() * 1000),
+        client=f"poseidon {_version()}",
+        instance=socket.gethostname(),
+        dry_run=dry_run,
+    )
+    _start(_Arguments(settings, options, metrics))
+
+
+def _start(arguments: _Arguments) -> None:
+    # Hundreds of thousands of small, long-lived records: collecting the young often finds nothing.
+    gc.set_threshold(50_000, 20, 50)
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(_bridge(arguments))
+    else:
+        uvloop.run(_bridge(arguments))
+
+
+async def _bridge(arguments: _Arguments) -> None:
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.bridge.runner import Bridge, describe
+    from poseidon.kube.transport import Transport
+
+    registry = CollectorRegistry()
+    _serve_metrics(arguments.metrics, registry)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    options = arguments.options
+    async with Transport(arguments.settings, clock=time.monotonic, user_agent=options.client) as transport:
+        bridge = Bridge(
+            transport,
+            options,
+            registry=registry,
+            random=Random(os.urandom(16)),  # noqa: S311 - jitter, not secrets
+            clock=time.monotonic,
+            wall=time.time,
+        )
+        _log.info("starting %s", " ".join(describe(options, transport.server)))
+        await bridge.run(stop)
+
+
+def _serve_metrics(address: tuple[str, int] | None, registry: object) -> None:
+    if address is None:
+        return
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    assert isinstance(registry, CollectorRegistry)
+    host, port = address
+    try:
+        start_http_server(port, host, registry)
+    except OSError as error:
+        click.echo(f"--metrics {_join(address)}: cannot listen: {error.strerror or error}", err=True)
+        raise SystemExit(2) from None
+
+
+def _join(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _version() -> str:
+    try:
+        return version("poseidon-firmament")
+    except PackageNotFoundError:
+        return "unknown"
