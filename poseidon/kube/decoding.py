@@ -1,8 +1,8 @@
 """From bytes of the API server, or from parsed manifests, to structs.
 
-The fast path decodes JSON straight into structs. Where that fails the value is decoded generically, nulls are
-taken out (Kubernetes treats them as absent) and the rest is converted, so that one odd object spoils no list of
-100,000, and fields need not be declared nullable.
+The fast path decodes JSON straight into structs. Where that fails the value is decoded generically, nulls
+are taken out (Kubernetes treats them as absent) and the rest is converted, so that one odd object spoils no
+list of 100,000, and fields need not be declared nullable.
 """
 
 from __future__ import annotations

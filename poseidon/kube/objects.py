@@ -219,6 +219,7 @@ class PodSpec(KubeStruct, frozen=True):
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    host_network: bool = False
 
 
 class PodStatus(KubeStruct, frozen=True):

@@ -1,8 +1,8 @@
 """Kubernetes quantities as exact integers.
 
-The grammar is that of ``k8s.io/apimachinery/pkg/api/resource``: a signed decimal number and a suffix, which is
-a decimal SI letter (n u m k M G T P E), a binary one (Ki .. Ei) or an exponent (``e3``, ``E-2``). Fractions of
-the wanted unit round away from zero, as ``Quantity.Value()`` and ``Quantity.MilliValue()`` do.
+The grammar is that of ``k8s.io/apimachinery/pkg/api/resource``: a signed decimal number and a suffix, which
+is a decimal SI letter (n u m k M G T P E), a binary one (Ki .. Ei) or an exponent (``e3``, ``E-2``).
+Fractions of the wanted unit round away from zero, as ``Quantity.Value()`` and ``Quantity.MilliValue()`` do.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ def _times_power_of_ten(mantissa: int, exponent: int) -> int:
     """Return ``ceil(mantissa * 10**exponent)``, without building numbers that cannot matter."""
     if mantissa == 0:
         return 0
-    # A mantissa has at most 64 digits and 60 bits of suffix: beyond these powers it is far too large, or a trace.
+    # A mantissa has at most 64 digits and 60 bits of suffix: beyond these powers it is far too large, or a
+    # trace.
     power: int = 10 ** min(abs(exponent), _MAX_POWER)
     return mantissa * power if exponent >= 0 else -(-mantissa // power)

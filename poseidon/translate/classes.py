@@ -91,7 +91,7 @@ class ClassTable:
         return len(self._messages)
 
     def intern(self, pod: Pod, *, machine: str = "") -> int:
-        """Return the number of the pod's class, pinned to ``machine`` if given; ``spec.nodeName`` is ignored."""
+        """Return the number of the pod's class, pinned to ``machine`` if given, not by ``spec.nodeName``."""
         key = self._spec_key(pod, machine)
         known = self._by_spec.get(key)
         if known is not None:

@@ -1,0 +1,104 @@
+"""Typed objects out of documents: each one converted, checked, and held once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from poseidon.kube.decoding import MalformedObjectError, convert_object
+from poseidon.kube.objects import KubeStruct, Node, ObjectMeta, Pod, PriorityClass
+from poseidon.kube.workloads import DaemonSet, Job, ReplicaWorkload
+from poseidon.manifests.validation import Validator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.manifests.documents import Document
+
+_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
+    ("", "Node"): Node,
+    ("", "Pod"): Pod,
+    ("apps", "ReplicaSet"): ReplicaWorkload,
+    ("apps", "Deployment"): ReplicaWorkload,
+    ("apps", "StatefulSet"): ReplicaWorkload,
+    ("apps", "DaemonSet"): DaemonSet,
+    ("batch", "Job"): Job,
+    ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
+}
+_CLUSTER_SCOPED = ("Node", "PriorityClass")
+
+Workload = ReplicaWorkload | DaemonSet | Job
+
+
+@dataclass(slots=True)
+class Inventory:
+    """The objects of the input that matter here, in order of appearance. Workloads come with their kind.
+
+    Every pod has its namespace filled in, and ``namespace/name`` as its uid: it is unique within one input,
+    whatever was copied into it.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+    workloads: list[tuple[str, Workload]] = field(default_factory=list)
+    priority_classes: list[PriorityClass] = field(default_factory=list)
+
+
+def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
+    """Convert and check every document; kinds that play no part are skipped.
+
+    Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
+    to ``warnings`` for what is odd but usable. Of two identical objects one is kept; different ones of the
+    same name are a defect.
+    """
+    inventory = Inventory()
+    seen: dict[tuple[str, str, str], Document] = {}
+    validator = Validator()
+    for document in documents:
+        kind = _KINDS.get((document.api_version.rpartition("/")[0], document.kind))
+        if kind is None:
+            continue
+        try:
+            found = convert_object(document.value, kind)
+        except (MalformedObjectError, RecursionError) as error:
+            problem = str(error) if isinstance(error, MalformedObjectError) else "nested too deeply"
+            defects.append(f"{_identity(document)}: {problem}; correct it")
+            continue
+        metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind in the table has it
+        namespace = "" if document.kind in _CLUSTER_SCOPED else metadata.namespace or "default"
+        identity = (document.kind, namespace, metadata.name)
+        earlier = seen.setdefault(identity, document)
+        if metadata.name and earlier is not document:
+            if earlier.value != document.value:
+                problem = f"given differently in {earlier.source} as well; remove one of the two"
+                defects.append(f"{_identity(document)}: metadata.name: {problem}")
+            continue
+        prefix = _identity(document)
+        defects.extend(f"{prefix}: {defect}" for defect in validator.defects(found))
+        warnings.extend(f"{prefix}: {warning}" for warning in validator.warnings(found))
+        _file(inventory, document.kind, found, replace(metadata, namespace=namespace))
+    return inventory
+
+
+def _file(inventory: Inventory, kind: str, found: Any, metadata: ObjectMeta) -> None:
+    if isinstance(found, Pod):
+        metadata = replace(metadata, uid=f"{metadata.namespace}/{metadata.name}")
+        inventory.pods.append(replace(found, metadata=metadata))
+    elif isinstance(found, Node):
+        inventory.nodes.append(replace(found, metadata=metadata))
+    elif isinstance(found, PriorityClass):
+        inventory.priority_classes.append(found)
+    else:
+        inventory.workloads.append((kind, replace(found, metadata=metadata)))
+
+
+def _identity(document: Document) -> str:
+    """Return ``file: Kind ns/name`` as well as it can be told."""
+    metadata = document.value.get("metadata")
+    given = metadata if isinstance(metadata, dict) else {}
+    name = given.get("name") or "(no name)"
+    if document.kind in _CLUSTER_SCOPED:
+        return f"{document.source}: {document.kind} {name}"
+    return f"{document.source}: {document.kind} {given.get('namespace') or 'default'}/{name}"

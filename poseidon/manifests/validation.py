@@ -1,0 +1,103 @@
+"""What the API server would refuse in a core object, and what makes it useless for scheduling."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from poseidon.kube.objects import KubeStruct, Node, ObjectMeta, Pod, PriorityClass
+from poseidon.kube.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
+from poseidon.translate.classes import ClassTable
+from poseidon.translate.defects import Defect
+from poseidon.translate.node import machine
+from poseidon.translate.pod import seconds
+from poseidon.translate.priority import HIGHEST, LOWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_PODS = 1_000_000
+"""More pods than any cluster runs (Kubernetes supports 150,000); a larger number is a slip."""
+
+_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
+
+
+class Validator:
+    """Checks objects one by one. It remembers pod specs it has seen, since most are copies of a template."""
+
+    def __init__(self) -> None:
+        self._classes = ClassTable()
+
+    def defects(self, found: KubeStruct) -> Iterator[Defect]:
+        """Yield what is wrong with an object of any kind that is read."""
+        metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind that is read has it
+        yield from _metadata_defects(metadata)
+        if isinstance(found, Node):
+            yield from (defect for defect in machine(found)[1] if defect.field != "metadata.name")
+        elif isinstance(found, Pod):
+            yield from self._pod_defects(found)
+        elif isinstance(found, PriorityClass):
+            yield from _priority_defects("value", found.value)
+        else:
+            yield from _count_defects(found)
+            yield from self._template_defects(found)
+
+    def warnings(self, found: KubeStruct) -> Iterator[Defect]:
+        """Yield what is odd but usable."""
+        if isinstance(found, Node) and found.status.allocatable and "pods" not in found.status.allocatable:
+            yield Defect(
+                "status.allocatable.pods", "missing, so no pod fits on the node; add one, such as 110"
+            )
+
+    def _pod_defects(self, pod: Pod) -> Iterator[Defect]:
+        yield from self._classes.defects(self._classes.intern(pod))
+        if pod.spec.priority is not None:
+            yield from _priority_defects("spec.priority", pod.spec.priority)
+
+    def _template_defects(self, found: KubeStruct) -> Iterator[Defect]:
+        template: PodTemplate | None = found.spec.template  # type: ignore[attr-defined]  # a workload's
+        if template is None:
+            yield Defect("spec.template", "missing; describe the pods")
+            return
+        for defect in self._pod_defects(Pod(metadata=template.metadata, spec=template.spec)):
+            yield defect.below("spec.template")
+
+
+def _metadata_defects(metadata: ObjectMeta) -> Iterator[Defect]:
+    if not metadata.name:
+        yield Defect("metadata.name", "missing; give the object a name")
+    for field, value in (("name", metadata.name), ("namespace", metadata.namespace)):
+        if value and (len(value) > 253 or not _NAME.fullmatch(value)):
+            problem = f"{value!r} is not a valid name; use lower-case letters, digits, '-' and '.'"
+            yield Defect(f"metadata.{field}", problem)
+    for field, time in (
+        ("creationTimestamp", metadata.creation_timestamp),
+        ("deletionTimestamp", metadata.deletion_timestamp),
+    ):
+        if time is not None and seconds(time) is None:
+            problem = f"{time!r} is not an RFC 3339 time; write one such as 2026-01-31T12:00:00Z"
+            yield Defect(f"metadata.{field}", problem)
+
+
+def _priority_defects(field: str, value: int) -> Iterator[Defect]:
+    if not LOWEST <= value <= HIGHEST:
+        yield Defect(field, f"{value} is out of range; priorities have 32 bits")
+
+
+def _count_defects(found: KubeStruct) -> Iterator[Defect]:
+    counts: tuple[tuple[str, int | None], ...] = ()
+    if isinstance(found, ReplicaWorkload):
+        counts = (("spec.replicas", found.spec.replicas), ("spec.ordinals.start", found.spec.ordinals.start))
+    elif isinstance(found, Job):
+        counts = (
+            ("spec.parallelism", found.spec.parallelism),
+            ("spec.completions", found.spec.completions),
+            ("status.succeeded", found.status.succeeded),
+        )
+    elif not isinstance(found, DaemonSet):
+        raise TypeError(f"{type(found).__name__} is not a workload")
+    for field, count in counts:
+        if count is not None and count < 0:
+            yield Defect(field, f"{count} is negative; give 0 or more")
+        elif count is not None and count > MAX_PODS:
+            yield Defect(field, f"{count} is absurdly large; at most {MAX_PODS} are accepted")

@@ -1,0 +1,77 @@
+"""YAML as kubectl reads it.
+
+Plain scalars become null, booleans, integers and floats, never dates or base-60 numbers. libyaml parses where
+PyYAML was built with it. A key given twice is an error, since one of the two would be lost.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+_BASE: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YamlTextError(ValueError):
+    """Text that is not YAML. ``place`` is ``:line:column`` or "", ``problem`` what the parser found."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem
+
+
+def parse_yaml(text: str) -> list[Any]:
+    """Return the values of all documents, None for empty ones; raises ``YamlTextError``."""
+    try:
+        return list(yaml.load_all(text, Loader=_ManifestLoader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise YamlTextError(place, error.problem or error.context or "unreadable") from None
+    except yaml.YAMLError as error:
+        # A ReaderError spans several lines; its first says which character is at fault.
+        raise YamlTextError("", str(error).splitlines()[0]) from None
+    except ValueError as error:
+        # PyYAML lets those of its scalar constructors through, such as the limit on digits of an integer.
+        raise YamlTextError("", str(error)) from None
+
+
+class _ManifestLoader(_BASE):  # type: ignore[misc]  # the base is chosen at run time
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - PyYAML's own hook
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Refuse repeated keys; keys brought in by ``<<`` may be overridden, which is their point."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                continue
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key.value!r} is given twice; remove one of them", key.start_mark
+                )
+            seen.add(key.value)
+        found: dict[Hashable, Any] = super().construct_mapping(node, deep)
+        return found
+
+
+def _resolve(tag: str, pattern: str, first: str) -> None:
+    _ManifestLoader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), list(first))
+
+
+_resolve("null", r"^(?:~|null|Null|NULL|)$", "~nN")
+_ManifestLoader.yaml_implicit_resolvers.setdefault("", []).append(
+    ("tag:yaml.org,2002:null", re.compile(r"^$"))
+)
+_resolve(
+    "bool", r"^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$", "yYnNtTfFoO"
+)
+_resolve("int", r"^[-+]?(?:0|[1-9][0-9]*|0x[0-9a-fA-F]+)$", "-+0123456789")
+_resolve("float", r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789")
+_resolve("float", r"^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$", "-+.")
+_resolve("merge", r"^<<$", "<")
