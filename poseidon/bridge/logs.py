@@ -12,7 +12,10 @@ _PAIRS = re.compile(r"\s(?=[\w.]+=)")
 
 
 class KeyValueFormatter(logging.Formatter):
-    """Turns ``some words key=value ...`` into ``time=... level=... logger=... msg="some words" key=value ...``."""
+    """Writes key=value pairs.
+
+    ``some words key=value`` becomes ``time=... level=... logger=... msg="some words" key=value``.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line; a traceback follows on lines of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -49,11 +49,11 @@ class BridgeOptions:
     drain_bindings_seconds: float = 10.0
     drain_reports_seconds: float = 3.0
     drain_writes_seconds: float = 5.0
-    reflector: ReflectorOptions = ReflectorOptions()
-    optional_reflector: ReflectorOptions = ReflectorOptions(optional=True)
-    binder: BinderOptions = BinderOptions()
-    session: SessionOptions = SessionOptions()
-    writes: WriteBehindOptions = WriteBehindOptions()
+    reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
+    optional_reflector: ReflectorOptions = field(default_factory=lambda: ReflectorOptions(optional=True))
+    binder: BinderOptions = field(default_factory=BinderOptions)
+    session: SessionOptions = field(default_factory=SessionOptions)
+    writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
 
 
 class Bridge:
@@ -224,7 +224,7 @@ class Bridge:
         _log.info("stopping bindings=%d", self._binder.unfinished)
         await _within(self._options.drain_bindings_seconds, self._binder.wait_idle())
         self._session.drain()
-        if self._synced:
+        if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))
         writes = asyncio.gather(self._events.wait_drained(), self._conditions.wait_drained())
         await _within(self._options.drain_writes_seconds, writes)

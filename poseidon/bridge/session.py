@@ -126,7 +126,13 @@ class Session:
         self._started = asyncio.Event()
         self._wake = asyncio.Event()
         self._draining = False
+        self._open = False
         self._last_complaint = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the solver has answered hello on the present stream."""
+        return self._open
 
     def start(self) -> None:
         """The peer's picture is complete: streams may be opened."""
@@ -158,7 +164,7 @@ class Session:
                 self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
                 if not self._draining:
                     await self._sleep(self._backoff.next())
-            self._metrics.connected.set(0)
+            self._set_open(is_open=False)
 
     # --- one stream ----------------------------------------------------------------------------------------
 
@@ -203,7 +209,7 @@ class Session:
                 f"this is {VERSION_MAJOR}.{VERSION_MINOR}; run matching versions"
             )
         self._last_complaint = ""
-        self._metrics.connected.set(1)
+        self._set_open(is_open=True)
         self._metrics.streams.inc()
         _log.info(
             "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
@@ -282,6 +288,10 @@ class Session:
         if greeting and code in _REFUSALS:
             return HelloRefusedError(f"{self._target}: {details}")
         return StreamLostError(f"{self._target}: {code.name}: {details or 'the solver ended the stream'}")
+
+    def _set_open(self, *, is_open: bool) -> None:
+        self._open = is_open
+        self._metrics.connected.set(is_open)
 
     def _complain(self, level: int, what: str, error: Exception) -> None:
         """Log a failure; the same one again only at debug, so that an outage is one line."""

@@ -93,7 +93,7 @@ class Tasks:
         self._changed = dict.fromkeys(self._records)
 
     def take(self) -> tuple[list[pb.Event], list[Task]]:
-        """Return the events that bring the solver up to date, once, and the tasks that they define or change."""
+        """Return what brings the solver up to date, once, and the tasks that this defines or changes."""
         removed = list(self._removed)
         waiting: list[Task] = []
         placed: list[tuple[Task, str]] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 _log = logging.getLogger("poseidon.run")
 
 
-class HostPort(click.ParamType):
+class HostPort(click.ParamType[tuple[str, int]]):
     """``HOST:PORT``; an IPv6 host stands in brackets."""
 
     name = "HOST:PORT"
 
     def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
         """Return host and port, or end the command."""
         if isinstance(value, tuple):
             return value
-        host, _, port = value.rpartition(":")
+        host, _, port = str(value).rpartition(":")
         if not host or not port.isdecimal() or int(port) > 65535:
             self.fail(f"{value!r} is not HOST:PORT; write for example 127.0.0.1:9090", param, ctx)
         return host.removeprefix("[").removesuffix("]"), int(port)
@@ -72,6 +72,7 @@ class _Arguments:
     help="debug has a line per pod, info one per round.",
 )
 def run(
+    *,
     kubeconfig: Path | None,
     context: str | None,
     firmament: tuple[str, int],
