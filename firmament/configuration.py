@@ -20,7 +20,7 @@ from cost_models.registry import available, load_model
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from firmament.core.configuration import CoreConfiguration
+    from firmament.core.configuration import CoreConfiguration, RoundOptions
 
 API_VERSION: Final = "firmament.io/v1alpha1"
 KIND: Final = "SchedulerConfiguration"
@@ -62,6 +62,9 @@ def _listed(value: object) -> object:
 Duration: TypeAlias = Annotated[
     float, BeforeValidator(parse_duration), Field(ge=0, le=3600, allow_inf_nan=False)
 ]
+PositiveDuration: TypeAlias = Annotated[
+    float, BeforeValidator(parse_duration), Field(gt=0, le=3600, allow_inf_nan=False)
+]
 Weight: TypeAlias = Annotated[StrictInt, Field(ge=1, le=1000)]
 SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
@@ -83,12 +86,38 @@ class ModelSection(_Section):
 
 
 class RoundSection(_Section):
-    """How rounds are run.
+    """How rounds are run. Durations are seconds or text such as ``20ms``.
 
     ``batching_window`` (20 ms): how long a round waits for more events once there is work.
+    ``solve_time_limit`` (10 s, null: none): when a solve is cut off and the rest of its round placed
+    greedily. ``max_passes`` (8): solve-and-admit passes before the same happens. ``seed`` (0): turns the
+    order among machines that cost the same. ``reserve_after_rounds`` (8) and ``reserve_for_rounds`` (256):
+    when a task that others keep being placed around gets a machine reserved, and for how long.
+    ``first_backoff`` (1 s), ``last_backoff`` (60 s): pauses after failed bindings.
     """
 
     batching_window: Duration = 0.02
+    solve_time_limit: PositiveDuration | None = 10.0
+    max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = 8
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
+    reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 8
+    reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 256
+    first_backoff: PositiveDuration = 1.0
+    last_backoff: PositiveDuration = 60.0
+
+    def options(self) -> RoundOptions:
+        """Return them as the core takes them."""
+        from firmament.core.configuration import RoundOptions
+        from firmament.rounds.passes import PassOptions
+
+        return RoundOptions(
+            passes=PassOptions(max_passes=self.max_passes, solve_time_limit=self.solve_time_limit),
+            seed=self.seed,
+            reserve_after_rounds=self.reserve_after_rounds,
+            reserve_for_rounds=self.reserve_for_rounds,
+            first_backoff=self.first_backoff,
+            last_backoff=self.last_backoff,
+        )
 
 
 class SchedulerConfiguration(_Section):
@@ -128,14 +157,14 @@ def load(path: Path | None) -> SchedulerConfiguration:
 
 def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
     """Load the models and return the core's configuration. Raises ``ConfigurationError``."""
-    from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
+    from firmament.core.configuration import CoreConfiguration, WeightedModel
 
     faults = list(_model_faults(configuration.model_dump(by_alias=True, mode="json")))
     if faults:
         raise ConfigurationError(f"configuration: {fault}" for fault in faults)
     sections = (configuration.policy, *configuration.cost_models)
     policy, *overlays = (WeightedModel(load_model(each.name, each.args), each.weight) for each in sections)
-    return CoreConfiguration(policy=policy, overlays=tuple(overlays), options=RoundOptions())
+    return CoreConfiguration(policy=policy, overlays=tuple(overlays), options=configuration.round.options())
 
 
 def effective_yaml(configuration: SchedulerConfiguration) -> str:

@@ -83,8 +83,9 @@ class Cluster:
     def attach(self, driver: Driver, fencing: int) -> Driver | None:
         """Make ``driver`` the one that may change this cluster, and return the one it replaces.
 
-        Raises ``StaleDriverError`` if a driver with a higher fencing number has been here. From here on calls of the
-        replaced driver raise ``SupersededError``, and no round runs until the new one's snapshot is complete.
+        Raises ``StaleDriverError`` if a driver with a higher fencing number has been here. From here on
+        calls of the replaced driver raise ``SupersededError``, and no round runs until the new one's
+        snapshot is complete.
         """
         with self._lock:
             if fencing < self._fencing:

@@ -88,7 +88,10 @@ class DriverLoop:
         self._wake.set()
 
     async def run(self) -> None:
-        """Run rounds until drained. Failed rounds are logged and retried; ``SupersededError`` ends the loop."""
+        """Run rounds until drained.
+
+        Failed rounds are logged and retried; ``SupersededError`` ends the loop.
+        """
         while not self._drained.is_set():
             self._wake.clear()
             delay = await asyncio.to_thread(self._cluster.next_round_in, self._driver)

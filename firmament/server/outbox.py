@@ -1,4 +1,4 @@
-"""What waits to be sent on a session's stream: bounded, so that a slow reader slows rounds, not fills memory."""
+"""What waits to be sent on a session's stream: bounded, so that a slow reader slows rounds down."""
 
 from __future__ import annotations
 

@@ -52,7 +52,10 @@ _CHANNEL_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where to listen; ``metrics`` None serves none. ``solver``: the worker's solver, ``package.module:Class``."""
+    """Where to listen; ``metrics`` None serves none.
+
+    ``solver``: the worker's solver, ``package.module:Class``.
+    """
 
     listen: Address
     metrics: Address | None = None
@@ -60,7 +63,10 @@ class ServeOptions:
 
 
 class SolverServer:
-    """A gRPC server with its clusters. ``start`` and ``stop`` in one event loop; usable in tests without signals."""
+    """A gRPC server with its clusters.
+
+    ``start`` and ``stop`` in one event loop; usable in tests without signals.
+    """
 
     def __init__(
         self,

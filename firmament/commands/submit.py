@@ -1,0 +1,158 @@
+"""``firmament submit``: simulated machines and workloads for a running solver."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from firmament.submit.report import Report
+    from firmament.submit.workload import WorkloadOptions
+
+_UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_RANGE_PART = re.compile(r"(\d{1,15})(Ki|Mi|Gi|Ti|m)?")
+
+
+class RangeType(click.ParamType[tuple[int, int]]):
+    """``MIN-MAX`` or one number, of positive integers with an optional unit."""
+
+    name = "range"
+
+    def __init__(self, units: tuple[str, ...] = ()) -> None:
+        self._units = units
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Return both ends."""
+        if isinstance(value, tuple):
+            return value
+        low, _, high = str(value).partition("-")
+        ends = (self._number(low), self._number(high or low))
+        if None in ends or not 0 < (ends[0] or 0) <= (ends[1] or 0):
+            example = f"such as 100{self._units[0]}-500{self._units[0]}" if self._units else "such as 10-100"
+            self.fail(f"{value!r} is not a range; write MIN-MAX, {example}", param, ctx)
+        return ends[0] or 0, ends[1] or 0
+
+    def _number(self, text: str) -> int | None:
+        match = _RANGE_PART.fullmatch(text)
+        if match is None or (match[2] and match[2] not in self._units):
+            return None
+        return int(match[1]) * _UNITS.get(match[2] or "", 1)
+
+
+@click.command()
+@click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+@click.option("--nodes", type=click.IntRange(0, 1_000_000), required=True, help="Simulated machines.")
+@click.option(
+    "--tasks", type=click.IntRange(0, 10_000_000), help="Tasks to submit; or give --rate and --duration."
+)
+@click.option(
+    "--classes", type=click.IntRange(1, 100_000), default=10, show_default=True, help="Task classes."
+)
+@click.option(
+    "--rate", type=click.FloatRange(0, min_open=True), help="Tasks per second; default: all at once."
+)
+@click.option(
+    "--duration", type=click.FloatRange(0, min_open=True), help="Seconds to submit for, with --rate."
+)
+@click.option("--sizes", type=RangeType(), default="10-100", show_default=True, help="Tasks per job.")
+@click.option(
+    "--cpu", type=RangeType(("m",)), default="100m-500m", show_default=True, help="Milli-cores per task."
+)
+@click.option(
+    "--memory",
+    type=RangeType(("Ki", "Mi", "Gi", "Ti")),
+    default="64Mi-512Mi",
+    show_default=True,
+    help="Bytes per task.",
+)
+@click.option(
+    "--fill",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Mean share of each machine that is taken from the start.",
+)
+@click.option(
+    "--task-seconds", type=click.FloatRange(0, min_open=True), help="Mean life of a task; default: for ever."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--samples/--no-samples", default=True, show_default=True, help="Send usage samples of machines."
+)
+@click.option("--cluster", default="simulated", show_default=True, help="Cluster name to drive.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), default=300.0, show_default=True, help="Seconds."
+)
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
+def submit(
+    *,
+    target: str,
+    cluster: str,
+    samples: bool,
+    timeout: float,
+    output: str,
+    duration: float | None,
+    tasks: int | None,
+    **options: Any,
+) -> None:
+    """Drive a running solver with simulated machines and tasks, and print throughput and latencies."""
+    from rich.console import Console
+
+    from firmament.server.address import AddressError, parse_address
+    from firmament.submit.client import SubmitOptions, TargetError
+    from firmament.submit.report import print_json, print_table
+    from firmament.submit.workload import WorkloadOptions
+
+    try:
+        parse_address(target, any_port=False)
+        count = _task_count(tasks, options["rate"], duration)
+        workload = WorkloadOptions(tasks=count, **options)
+        settings = SubmitOptions(target, cluster, samples=samples, timeout=timeout, seed=workload.seed)
+        report = asyncio.run(_run(workload, settings, Console(stderr=True)))
+    except (TargetError, AddressError) as error:
+        click.echo(str(error), err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    (print_json if output == "json" else print_table)(report, Console())
+    sys.exit(0 if report.complete else 1)
+
+
+def _task_count(tasks: int | None, rate: float | None, duration: float | None) -> int:
+    """Return how many tasks to submit: ``tasks``, or what ``rate`` gives in ``duration``, or the smaller."""
+    if duration is not None and rate is None:
+        raise click.UsageError("--duration needs --rate; give both, or --tasks alone")
+    if tasks is None and duration is None:
+        raise click.UsageError("say how many tasks: give --tasks, or --rate with --duration")
+    limits = [] if tasks is None else [tasks]
+    if rate is not None and duration is not None:
+        limits.append(max(1, round(rate * duration)))
+    return min(limits)
+
+
+async def _run(workload: WorkloadOptions, settings: Any, console: Console) -> Report:
+    """Run the client with a progress display beside it."""
+    from firmament.submit.client import SubmitClient
+    from firmament.submit.progress import show_progress
+    from firmament.submit.report import summarise
+    from firmament.submit.workload import generate
+
+    client = SubmitClient(generate(workload), settings)
+    display = asyncio.create_task(show_progress(client.ledger, workload.tasks, console))
+    try:
+        complete = await client.run()
+    finally:
+        display.cancel()
+        with suppress(asyncio.CancelledError):
+            await display
+    return summarise(client.ledger, workload.nodes, complete=complete)

@@ -1,0 +1,243 @@
+"""Drives a solver over gRPC: machines, tasks, confirmations, ends of tasks and usage samples."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import grpc
+import numpy as np
+
+import firmament
+from firmament.submit import messages
+from firmament.submit.ledger import Ledger
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc
+
+if TYPE_CHECKING:
+    from firmament.submit.workload import Workload
+
+_CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", 64 * 2**20),
+    ("grpc.max_send_message_length", 64 * 2**20),
+    ("grpc.enable_http_proxy", 0),
+)
+_END: Final[Any] = grpc.aio.EOF  # type: ignore[attr-defined] # missing in grpc-stubs
+_TICK = 0.05
+_SAMPLE_SECONDS = 10.0
+_SETTLED_SECONDS = 1.0
+
+
+class TargetError(Exception):
+    """The solver cannot be reached, or ended the session; the text says which in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOptions:
+    """``target``: HOST:PORT. ``samples``: send usage samples. ``timeout``: seconds for the whole run."""
+
+    target: str
+    cluster: str = "simulated"
+    samples: bool = True
+    connect_seconds: float = 5.0
+    timeout: float = 300.0
+    seed: int = 0
+
+
+class SubmitClient:
+    """One run of one workload. ``ledger`` holds the books, also while it runs."""
+
+    def __init__(self, workload: Workload, options: SubmitOptions) -> None:
+        self.ledger = Ledger(workload)
+        self._workload = workload
+        self._options = options
+        self._rng = np.random.default_rng(options.seed)
+        self._stream: Any = None
+        self._send_lock = asyncio.Lock()
+        self._sequence = 0
+        self._ends: list[tuple[float, int]] = []
+        self._placed = asyncio.Event()
+        self._last_progress = time.perf_counter()
+
+    async def run(self) -> bool:
+        """Run to the end; False if the time-out came first. Raises ``TargetError``."""
+        async with grpc.aio.insecure_channel(self._options.target, options=_CHANNEL_OPTIONS) as channel:
+            await self._connect(channel)
+            self._stream = _open_session(channel)
+            try:
+                await self._greet()
+                return await self._work()
+            except grpc.aio.AioRpcError as error:
+                details = " ".join((error.details() or "").split())
+                raise TargetError(f"{self._options.target}: {error.code().name}: {details}") from error
+            finally:
+                self._stream.cancel()
+
+    async def _connect(self, channel: grpc.aio.Channel) -> None:
+        try:
+            async with asyncio.timeout(self._options.connect_seconds):
+                await channel.channel_ready()
+        except TimeoutError as error:
+            raise TargetError(
+                f"{self._options.target}: no solver answers there; start one with `firmament serve`, "
+                "or name another with --target"
+            ) from error
+
+    async def _greet(self) -> None:
+        """Say hello and send the snapshot."""
+        hello = pb.Hello(
+            version_major=1,
+            version_minor=0,
+            cluster=self._options.cluster,
+            fencing=time.time_ns() // 1_000_000,
+            client=f"firmament submit {firmament.__version__}",
+        )
+        await self._stream.write(pb.ClientMessage(hello=hello))
+        welcome = await self._stream.read()
+        if welcome is _END:
+            await self._raise_end()
+        await self._stream.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
+        for batch in messages.batched(messages.snapshot_events(self._workload)):
+            await self._send_events(batch)
+        await self._stream.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
+
+    async def _work(self) -> bool:
+        """Run all parts side by side until the workload is settled, a part fails, or time is up."""
+        parts = [asyncio.create_task(each) for each in (self._receive(), self._submit(), self._end_tasks())]
+        if self._options.samples:
+            parts.append(asyncio.create_task(self._sample()))
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                waiting = set(parts)
+                while not self._settled():
+                    done, waiting = await asyncio.wait(
+                        waiting, timeout=_TICK, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    for part in done:
+                        part.result()
+        except TimeoutError:
+            return False
+        finally:
+            for part in parts:
+                part.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
+        await self._stream.done_writing()
+        return True
+
+    # --- the parts ----------------------------------------------------------------------------------------
+
+    async def _receive(self) -> None:
+        """Book what the solver decides and confirm its placements."""
+        while True:
+            message = await self._stream.read()
+            if message is _END:
+                await self._raise_end()
+            if message.WhichOneof("body") == "round":
+                await self._book(message.round)
+
+    async def _book(self, result: pb.RoundResult) -> None:
+        now = time.perf_counter()
+        self._last_progress = now
+        self.ledger.rounds += 1
+        placed = [delta for delta in result.deltas if delta.kind == pb.Delta.PLACE]
+        tasks = np.array([messages.index_of(delta.task) for delta in placed], dtype=np.int64)
+        machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
+        self.ledger.placed(tasks, machines, now)
+        for group in result.unscheduled:
+            self.ledger.unscheduled((messages.index_of(uid) for uid in group.tasks), group.message)
+        for task, life in zip(tasks.tolist(), self._workload.lifetime[tasks].tolist(), strict=True):
+            if np.isfinite(life):
+                heapq.heappush(self._ends, (now + life, task))
+        self._placed.set()
+        if placed:
+            reports = [pb.BindingReport(task=each.task, machine=each.machine, bound=True) for each in placed]
+            await self._send(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
+
+    async def _submit(self) -> None:
+        """Submit tasks when they are due."""
+        start, first = time.perf_counter(), 0
+        while first < self._workload.tasks:
+            due = int(np.searchsorted(self._workload.submit_at, time.perf_counter() - start, side="right"))
+            if due == first:
+                await asyncio.sleep(_TICK)
+                continue
+            last = min(due, first + messages.BATCH_TASKS)
+            events = messages.job_events(self._workload, first, last)
+            events += messages.task_events(self._workload, first, last, time.time())
+            self.ledger.submitted(first, last, time.perf_counter())
+            await self._send_events(events)
+            first = last
+
+    async def _end_tasks(self) -> None:
+        """Remove tasks whose life is over."""
+        while True:
+            if not self._ends:
+                self._placed.clear()
+                await self._placed.wait()
+                continue
+            await asyncio.sleep(min(_TICK, max(0.0, self._ends[0][0] - time.perf_counter())))
+            over = []
+            while self._ends and self._ends[0][0] <= time.perf_counter():
+                over.append(heapq.heappop(self._ends)[1])
+            if over:
+                # Booked first: the solver may fill the room again before this coroutine runs on.
+                self.ledger.finished(np.array(over, dtype=np.int64))
+                self._last_progress = time.perf_counter()
+                for batch in messages.batched(
+                    pb.Event(task_removed=messages.task_uid(task)) for task in over
+                ):
+                    await self._send_events(batch)
+
+    async def _sample(self) -> None:
+        """Send samples, spread evenly so that every machine is sampled once in ten seconds."""
+        count = self._workload.machines
+        share = max(1, round(count * _TICK / _SAMPLE_SECONDS))
+        pause = _SAMPLE_SECONDS * share / max(1, count)
+        first = 0
+        while count:
+            indices = [(first + offset) % count for offset in range(share)]
+            usage = self._rng.uniform(0.3, 0.9, share)
+            await self._send_events(messages.sample_events(indices, self.ledger.used, usage, time.time()))
+            first = (first + share) % count
+            await asyncio.sleep(pause)
+
+    def _settled(self) -> bool:
+        """Say whether every task was placed or found to fit nowhere, and those with a life have ended."""
+        ledger, total = self.ledger, self._workload.tasks
+        if ledger.submitted_count < total or self._ends:
+            return False
+        if ledger.placed_count == total:
+            return True
+        answered = ledger.placed_count + ledger.unscheduled_count == total
+        return answered and time.perf_counter() - self._last_progress > _SETTLED_SECONDS
+
+    # --- sending ------------------------------------------------------------------------------------------
+
+    async def _send_events(self, events: Iterable[pb.Event]) -> None:
+        async with self._send_lock:
+            self._sequence += 1
+            batch = pb.EventBatch(sequence=self._sequence, events=events)
+            await self._stream.write(pb.ClientMessage(events=batch))
+
+    async def _send(self, message: pb.ClientMessage) -> None:
+        async with self._send_lock:
+            await self._stream.write(message)
+
+    async def _raise_end(self) -> None:
+        """Raise why the stream has ended."""
+        with suppress(asyncio.CancelledError):
+            code, details = await self._stream.code(), await self._stream.details()
+            raise TargetError(f"{self._options.target}: the solver ended the session: {code.name}: {details}")
+
+
+def _open_session(channel: grpc.aio.Channel) -> Any:
+    """Open the stream.
+
+    The stubs know only calls that are given an iterator of requests; this one is written to.
+    """
+    return cast("Any", scheduler_pb2_grpc.SchedulerStub(channel).Session)()

@@ -1,0 +1,125 @@
+"""The client's own books: what was submitted, placed and finished, and whether any machine was ever
+overcommitted.
+
+Kept independently of the solver, from the workload and the deltas alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from firmament.submit.workload import Float64, Int64, Workload
+
+
+class Ledger:
+    """Times are seconds on one clock of the caller's.
+
+    ``used``: int64[M, 3], requests of what runs on a machine.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self.used = np.zeros_like(workload.allocatable)
+        filled = workload.fill_level >= 0
+        self.used[filled] = workload.fill_requests[workload.fill_level[filled]]
+        self._overcommitted = np.zeros(workload.machines, dtype=np.bool_)
+        self._hosts = np.zeros(workload.machines, dtype=np.bool_)
+        self._machine_of = np.full(workload.tasks, -1, dtype=np.int64)
+        self._submitted_at = np.full(workload.tasks, np.nan)
+        self._placed_at = np.full(workload.tasks, np.nan)
+        self._finished = np.zeros(workload.tasks, dtype=np.bool_)
+        self._unscheduled: set[int] = set()
+        self._messages: dict[int, str] = {}
+        self.duplicates = 0
+        self.rounds = 0
+
+    # --- bookings
+    # ---------------------------------------------------------------------------------------------------
+
+    def submitted(self, first: int, last: int, now: float) -> None:
+        """Book the submission of tasks ``first`` to ``last`` (exclusive)."""
+        self._submitted_at[first:last] = now
+
+    def placed(self, tasks: Int64, machines: Int64, now: float) -> None:
+        """Book placements (parallel arrays); further ones of the same task count as duplicates, unbooked."""
+        _, first = np.unique(tasks, return_index=True)
+        new = np.zeros(len(tasks), dtype=np.bool_)
+        new[first] = True
+        new &= self._machine_of[tasks] < 0
+        self.duplicates += int((~new).sum())
+        tasks, machines = tasks[new], machines[new]
+        self._machine_of[tasks] = machines
+        self._placed_at[tasks] = now
+        self._unscheduled.difference_update(tasks.tolist())
+        self._hosts[machines] = True
+        np.add.at(self.used, machines, self._workload.requests[self._workload.task_class[tasks]])
+        self._overcommitted |= (self.used > self._workload.allocatable).any(axis=1)
+
+    def finished(self, tasks: Int64) -> None:
+        """Book the end of placed tasks."""
+        self._finished[tasks] = True
+        requests = self._workload.requests[self._workload.task_class[tasks]]
+        np.subtract.at(self.used, self._machine_of[tasks], requests)
+
+    def unscheduled(self, tasks: Iterable[int], message: str) -> None:
+        """Book why tasks stay pending."""
+        for task in tasks:
+            if self._machine_of[task] < 0:
+                self._unscheduled.add(task)
+                self._messages[task] = message
+
+    # --- questions
+    # --------------------------------------------------------------------------------------------------
+
+    @property
+    def placed_count(self) -> int:
+        """Tasks placed so far."""
+        return int((self._machine_of >= 0).sum())
+
+    @property
+    def submitted_count(self) -> int:
+        """Tasks submitted so far."""
+        return int((~np.isnan(self._submitted_at)).sum())
+
+    @property
+    def finished_count(self) -> int:
+        """Tasks that ended."""
+        return int(self._finished.sum())
+
+    @property
+    def unscheduled_count(self) -> int:
+        """Tasks whose last word from the solver is that they fit nowhere."""
+        return len(self._unscheduled)
+
+    @property
+    def overcommitted_count(self) -> int:
+        """Machines that were overcommitted at any time."""
+        return int(self._overcommitted.sum())
+
+    @property
+    def hosts_count(self) -> int:
+        """Machines that were given at least one task."""
+        return int(self._hosts.sum())
+
+    def reasons(self) -> dict[str, int]:
+        """Number of pending tasks by the solver's message."""
+        counts: dict[str, int] = {}
+        for task in self._unscheduled:
+            message = self._messages[task]
+            counts[message] = counts.get(message, 0) + 1
+        return counts
+
+    def latencies(self) -> Float64:
+        """Seconds from submission to delta, of every placed task."""
+        seconds: Float64 = self._placed_at - self._submitted_at
+        return seconds[~np.isnan(seconds)]
+
+    def placing_seconds(self) -> float:
+        """Seconds from the first submission to the last delta."""
+        if not self.placed_count:
+            return 0.0
+        return float(np.nanmax(self._placed_at) - np.nanmin(self._submitted_at))

@@ -1,0 +1,114 @@
+"""A workload as protocol messages, and the names by which its machines and tasks go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from firmament.submit.workload import Float64, Int64, Workload
+
+RESOURCES: Final = ("cpu", "memory", "pods")
+BATCH_EVENTS: Final = 1000
+BATCH_TASKS: Final = 2000
+
+
+def machine_name(index: int) -> str:
+    """Return the name of a machine."""
+    return f"machine-{index}"
+
+
+def task_uid(index: int) -> str:
+    """Return the uid of a task."""
+    return f"task-{index}"
+
+
+def index_of(name: str) -> int:
+    """Return the index that a machine's name or a task's uid carries; raises ``ValueError`` for others."""
+    return int(name.rpartition("-")[2])
+
+
+def snapshot_events(workload: Workload) -> Iterator[pb.Event]:
+    """Yield machines, classes and filler tasks."""
+    for index, amounts in enumerate(workload.allocatable.tolist()):
+        labels = {"zone": f"zone-{index % 3}"}
+        yield pb.Event(
+            machine=pb.Machine(name=machine_name(index), labels=labels, allocatable=_quantities(amounts))
+        )
+    classes = [*workload.requests.tolist(), *workload.fill_requests.tolist()]
+    for number, amounts in enumerate(classes, start=1):
+        # The solver counts the slot that a task takes by itself.
+        yield pb.Event(task_class=pb.TaskClass(id=number, requests=_quantities(amounts[:2])))
+    first_filler = 1 + len(workload.requests)
+    for index in np.flatnonzero(workload.fill_level >= 0).tolist():
+        yield pb.Event(
+            bound=pb.BoundTasks(
+                machine=machine_name(index),
+                task_class=first_filler + int(workload.fill_level[index]),
+                uids=[f"filler-{index}"],
+            )
+        )
+
+
+def task_events(workload: Workload, first: int, last: int, created: float) -> list[pb.Event]:
+    """Return the submission of tasks ``first`` to ``last`` (exclusive), one event per job."""
+    events = []
+    jobs = workload.task_job[first:last].tolist()
+    for job, members in groupby(range(first, last), key=lambda index: jobs[index - first]):
+        indices = list(members)
+        batch = pb.TaskBatch(
+            task_class=1 + int(workload.task_class[indices[0]]),
+            job=f"job-{job}",
+            uids=[task_uid(index) for index in indices],
+            created=[created] * len(indices),
+        )
+        events.append(pb.Event(tasks=batch))
+    return events
+
+
+def job_events(workload: Workload, first: int, last: int) -> list[pb.Event]:
+    """Return the definition of every job whose first task is among ``first`` to ``last`` (exclusive)."""
+    jobs = np.unique(workload.task_job[first:last])
+    starts = np.searchsorted(workload.task_job, jobs, side="left")
+    sizes = np.searchsorted(workload.task_job, jobs, side="right") - starts
+    return [
+        pb.Event(job=pb.Job(id=f"job-{job}", name=f"simulated/job-{job}", size=size))
+        for job, start, size in zip(jobs.tolist(), starts.tolist(), sizes.tolist(), strict=True)
+        if start >= first
+    ]
+
+
+def sample_events(machines: Iterable[int], used: Int64, usage_share: Float64, now: float) -> list[pb.Event]:
+    """Return samples of ``machines``: each uses the given share of what its tasks requested."""
+    return [
+        pb.Event(
+            machine_sample=pb.MachineSample(
+                machine=machine_name(index),
+                time=now,
+                usage=[
+                    pb.Usage(resource=resource, amount=float(amount) * share)
+                    for resource, amount in zip(RESOURCES[:2], used[index, :2].tolist(), strict=True)
+                ],
+            )
+        )
+        for index, share in zip(machines, usage_share.tolist(), strict=True)
+    ]
+
+
+def batched(events: Iterable[pb.Event], size: int = BATCH_EVENTS) -> Iterator[list[pb.Event]]:
+    """Cut a stream of events into lists of at most ``size``."""
+    iterator = iter(events)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def _quantities(amounts: list[int]) -> list[pb.Quantity]:
+    return [
+        pb.Quantity(resource=resource, amount=amount)
+        for resource, amount in zip(RESOURCES, amounts, strict=False)
+    ]

@@ -1,0 +1,103 @@
+"""What ``firmament submit`` prints at the end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from firmament.submit.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Figures of a run. Latencies are milliseconds from submission to delta, null without any placement.
+
+    ``overcommitted``: machines on which requests ever exceeded what they offer, by the client's own books.
+    ``unplaced_reasons``: pending tasks by the solver's message. ``complete``: ended by itself, not at the
+    time-out.
+    """
+
+    nodes: int
+    tasks: int
+    placed: int
+    unplaced: int
+    finished: int
+    rounds: int
+    seconds: float
+    placements_per_second: float
+    latency_p50_ms: float | None
+    latency_p90_ms: float | None
+    latency_p99_ms: float | None
+    nodes_used: int
+    overcommitted: int
+    duplicates: int
+    complete: bool
+    unplaced_reasons: dict[str, int]
+
+
+def summarise(ledger: Ledger, nodes: int, *, complete: bool) -> Report:
+    """Return the figures of what the ledger holds."""
+    latencies = ledger.latencies() * 1000.0
+    p50, p90, p99 = np.percentile(latencies, (50, 90, 99)).tolist() if len(latencies) else (None, None, None)
+    seconds, placed = ledger.placing_seconds(), ledger.placed_count
+    return Report(
+        nodes=nodes,
+        tasks=ledger.submitted_count,
+        placed=placed,
+        unplaced=ledger.submitted_count - placed,
+        finished=ledger.finished_count,
+        rounds=ledger.rounds,
+        seconds=seconds,
+        placements_per_second=placed / seconds if seconds > 0 else 0.0,
+        latency_p50_ms=p50,
+        latency_p90_ms=p90,
+        latency_p99_ms=p99,
+        nodes_used=ledger.hosts_count,
+        overcommitted=ledger.overcommitted_count,
+        duplicates=ledger.duplicates,
+        complete=complete,
+        unplaced_reasons=ledger.reasons(),
+    )
+
+
+def print_json(report: Report, console: Console) -> None:
+    """Print the report as one JSON object."""
+    console.file.write(json.dumps(asdict(report), indent=2) + "\n")
+
+
+def print_table(report: Report, console: Console) -> None:
+    """Print the report for people."""
+    table = Table(show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for label, value in (
+        ("machines", f"{report.nodes:,}"),
+        ("tasks submitted", f"{report.tasks:,}"),
+        ("tasks placed", f"{report.placed:,}"),
+        ("tasks unplaced", f"{report.unplaced:,}"),
+        ("tasks finished", f"{report.finished:,}"),
+        ("rounds", f"{report.rounds:,}"),
+        ("seconds, first submission to last delta", f"{report.seconds:.3f}"),
+        ("placements per second", f"{report.placements_per_second:,.0f}"),
+        ("latency p50 / p90 / p99", _latencies(report)),
+        ("machines used", f"{report.nodes_used:,}"),
+        ("machines overcommitted", f"{report.overcommitted:,}"),
+    ):
+        table.add_row(label, value)
+    console.print(table)
+    for message, count in sorted(report.unplaced_reasons.items(), key=lambda item: -item[1])[:5]:
+        console.print(f"{count:,} unplaced: {message}", highlight=False, markup=False)
+    if not report.complete:
+        console.print("Stopped at the time-out, before every task had an answer.", highlight=False)
+
+
+def _latencies(report: Report) -> str:
+    figures = (report.latency_p50_ms, report.latency_p90_ms, report.latency_p99_ms)
+    return " / ".join("-" if each is None else f"{each:.1f}" for each in figures) + " ms"

@@ -1,0 +1,143 @@
+"""Simulated machines and tasks as columns of numbers, reproducible for a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+MIB = 2**20
+GIB = 2**30
+_FILL_STEPS = 20
+_FILL_SPREAD = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class MachineShape:
+    """What one machine offers: milli-cores, bytes, number of tasks."""
+
+    cpu: int = 16_000
+    memory: int = 64 * GIB
+    pods: int = 110
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadOptions:
+    """What to simulate. Ranges are inclusive.
+
+    ``cpu``: milli-cores and ``memory``: bytes per task, drawn once per class; ``sizes``: tasks per job.
+    ``fill``: mean share of every machine that is taken from the start, drawn per machine from ``fill`` +-
+    0.25. ``rate``: tasks per second, None for all at once. ``task_seconds``: mean life of a task once placed
+    (drawn exponentially), None: for ever.
+    """
+
+    nodes: int
+    tasks: int
+    classes: int = 10
+    cpu: tuple[int, int] = (100, 500)
+    memory: tuple[int, int] = (64 * MIB, 512 * MIB)
+    sizes: tuple[int, int] = (10, 100)
+    fill: float = 0.0
+    rate: float | None = None
+    task_seconds: float | None = None
+    seed: int = 0
+    shapes: tuple[MachineShape, ...] = (MachineShape(),)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Columns over machines (M), classes (C) and tasks (T); resources are (cpu, memory, pods) in this order.
+
+    ``allocatable``: int64[M, 3]. ``fill_level``: int64[M], index into ``fill_requests``, -1: empty.
+    ``fill_requests``: int64[F, 3], what a machine's filler task of that level takes. ``requests``: int64[C,
+    3]. ``task_class``, ``task_job``: int64[T], in the order of submission, tasks of a job next to each
+    other. ``submit_at``: float64[T], seconds after the start, ascending. ``lifetime``: float64[T], infinite
+    without one.
+    """
+
+    allocatable: Int64
+    fill_level: Int64
+    fill_requests: Int64
+    requests: Int64
+    task_class: Int64
+    task_job: Int64
+    submit_at: Float64
+    lifetime: Float64
+
+    @property
+    def machines(self) -> int:
+        """M."""
+        return len(self.allocatable)
+
+    @property
+    def tasks(self) -> int:
+        """T."""
+        return len(self.task_class)
+
+
+def generate(options: WorkloadOptions) -> Workload:
+    """Draw a workload. Equal options give equal workloads."""
+    rng = np.random.default_rng(options.seed)
+    shapes = np.array([(shape.cpu, shape.memory, shape.pods) for shape in options.shapes], dtype=np.int64)
+    allocatable = shapes[np.arange(options.nodes) % len(shapes)]
+    fill_level, fill_requests = _fill(rng, options, shapes.min(axis=0))
+    task_job, task_class = _jobs(rng, options)
+    return Workload(
+        allocatable=allocatable,
+        fill_level=fill_level,
+        fill_requests=fill_requests,
+        requests=_requests(rng, options),
+        task_class=task_class,
+        task_job=task_job,
+        submit_at=_submit_times(options),
+        lifetime=_lifetimes(rng, options),
+    )
+
+
+def _requests(rng: np.random.Generator, options: WorkloadOptions) -> Int64:
+    """Requests per class, memory in whole MiB unless the range is narrower than that."""
+    step = MIB if options.memory[1] - options.memory[0] >= MIB else 1
+    memory = options.memory[0] + step * rng.integers(
+        0, (options.memory[1] - options.memory[0]) // step, options.classes, endpoint=True
+    )
+    cpu = rng.integers(options.cpu[0], options.cpu[1], options.classes, endpoint=True)
+    return np.stack([cpu, memory, np.ones(options.classes, dtype=np.int64)], axis=1).astype(np.int64)
+
+
+def _fill(rng: np.random.Generator, options: WorkloadOptions, smallest: Int64) -> tuple[Int64, Int64]:
+    """Levels per machine and what each level takes, relative to the smallest shape so that it always fits.
+
+    Levels come in steps of 5 % so that the fillers are a few classes, not one per machine.
+    """
+    steps = np.arange(1, _FILL_STEPS + 1, dtype=np.int64)
+    taken = smallest[None, :] * steps[:, None] // _FILL_STEPS
+    taken[:, 2] = 1
+    if options.fill <= 0:
+        return np.full(options.nodes, -1, dtype=np.int64), taken
+    share = rng.uniform(options.fill - _FILL_SPREAD, options.fill + _FILL_SPREAD, options.nodes)
+    level = np.rint(np.clip(share, 0.0, 1.0) * _FILL_STEPS).astype(np.int64) - 1
+    return level, taken
+
+
+def _jobs(rng: np.random.Generator, options: WorkloadOptions) -> tuple[Int64, Int64]:
+    """Job and class of every task: jobs of random sizes, one class each, classes taking turns."""
+    low, high = options.sizes
+    sizes = rng.integers(low, high, max(1, -(-options.tasks // low)), endpoint=True)
+    task_job = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)[: options.tasks]
+    return task_job, task_job % options.classes
+
+
+def _submit_times(options: WorkloadOptions) -> Float64:
+    if options.rate is None:
+        return np.zeros(options.tasks)
+    return np.arange(options.tasks, dtype=np.float64) / options.rate
+
+
+def _lifetimes(rng: np.random.Generator, options: WorkloadOptions) -> Float64:
+    if options.task_seconds is None:
+        return np.full(options.tasks, np.inf)
+    return rng.exponential(options.task_seconds, options.tasks)
