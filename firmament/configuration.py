@@ -54,6 +54,18 @@ def parse_duration(value: object) -> float:
     )
 
 
+def parse_time_limit(value: object) -> float | None:
+    """Return seconds as ``parse_duration`` does, above 0; None stays None and means no limit."""
+    if value is None:
+        return None
+    seconds = parse_duration(value)
+    if not 0 < seconds <= 3600:
+        raise ValueError(
+            f"{value!r} is out of range; write more than 0 s and at most 1h, or null for no limit"
+        )
+    return seconds
+
+
 def _listed(value: object) -> object:
     """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
     return [value] if isinstance(value, str) else value
@@ -97,7 +109,7 @@ class RoundSection(_Section):
     """
 
     batching_window: Duration = 0.02
-    solve_time_limit: PositiveDuration | None = 10.0
+    solve_time_limit: Annotated[float | None, BeforeValidator(parse_time_limit)] = 10.0
     max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = 8
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
     reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 8
@@ -182,11 +194,12 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.value in seen:
+            name = str(key.value)
+            if name in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key.value!r} is given twice; remove one", key.start_mark
+                    None, None, f"key {name!r} is given twice; remove one", key.start_mark
                 )
-            seen.add(str(key.value))
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
 

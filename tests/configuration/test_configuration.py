@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from firmament.configuration import (
+    BASE_POLICIES,
+    OVERLAYS,
+    ConfigurationError,
+    SchedulerConfiguration,
+    build_core,
+    effective_yaml,
+    load,
+    parse_duration,
+)
+from firmament.core.configuration import RoundOptions
+
+HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def faults(folder: Path, text: str) -> list[str]:
+    """Lines of the error that loading must raise, without the file's name."""
+    path = write(folder, text)
+    with pytest.raises(ConfigurationError) as caught:
+        load(path)
+    assert str(caught.value) == "\n".join(caught.value.lines)
+    assert all(line.startswith(str(path)) for line in caught.value.lines)
+    return [line.removeprefix(str(path)).removeprefix(": ") for line in caught.value.lines]
+
+
+def test_defaults_without_a_file():
+    configuration = load(None)
+    assert configuration.scheduler_names == ("poseidon",)
+    assert configuration.policy.name == "cpu_mem"
+    assert configuration.cost_models == ()
+
+
+def test_a_minimal_file_equals_the_defaults(tmp_path):
+    assert load(write(tmp_path, HEADER)) == load(None)
+
+
+def test_values_are_read(tmp_path):
+    text = HEADER + (
+        "schedulerNames: [a, b]\n"
+        "policy: {name: trivial, weight: 7}\n"
+        "round: {batchingWindow: 5ms, solveTimeLimit: 1m30s, maxPasses: 3, seed: 4}\n"
+    )
+    configuration = load(write(tmp_path, text))
+    assert configuration.scheduler_names == ("a", "b")
+    assert (configuration.policy.name, configuration.policy.weight) == ("trivial", 7)
+    assert configuration.round.batching_window == pytest.approx(0.005)
+    assert configuration.round.solve_time_limit == pytest.approx(90.0)
+    core = build_core(configuration)
+    assert core.policy.weight == 7
+    assert core.policy.model.name == "trivial"
+    assert core.options.seed == 4
+    assert core.options.passes.max_passes == 3
+
+
+def test_no_time_limit(tmp_path):
+    configuration = load(write(tmp_path, HEADER + "round: {solveTimeLimit: null}\n"))
+    assert build_core(configuration).options.passes.solve_time_limit is None
+
+
+def test_defaults_are_those_of_the_core():
+    assert build_core(load(None)).options == RoundOptions()
+
+
+@pytest.mark.parametrize(
+    ("names", "ours", "others"),
+    [
+        ("[a]", ["a"], ["b", ""]),
+        ('"*"', ["a", "default-scheduler"], []),
+        ('["*"]', ["a"], []),
+        ("b", ["b"], ["a"]),
+    ],
+)
+def test_scheduler_names(tmp_path, names, ours, others):
+    configuration = load(write(tmp_path, f"{HEADER}schedulerNames: {names}\n"))
+    assert all(configuration.schedules(name) for name in ours)
+    assert not any(configuration.schedules(name) for name in others)
+
+
+def test_the_effective_configuration_loads_again(tmp_path):
+    text = HEADER + 'schedulerNames: "*"\npolicy: {name: trivial}\nround: {batchingWindow: 1ms}\n'
+    configuration = load(write(tmp_path, text))
+    printed = effective_yaml(configuration)
+    assert load(write(tmp_path, printed)) == configuration
+    assert list(yaml.safe_load(printed))[:3] == ["apiVersion", "kind", "schedulerNames"]
+
+
+def test_all_faults_are_collected(tmp_path):
+    text = (
+        "apiVersion: firmament.io/v2\n"
+        "schedulerName: [a]\n"
+        "policy: {name: cpu_mem, weight: 0}\n"
+        "round: {batchingWindow: 20x}\n"
+        'costModels: [{name: nope}, {weight: "5"}]\n'
+    )
+    lines = faults(tmp_path, text)
+    assert [line.split(":")[0] for line in lines] == [
+        "apiVersion",
+        "policy.weight",
+        "costModels[1].name",
+        "costModels[1].weight",
+        "round.batchingWindow",
+        "schedulerName",
+        "kind",
+        "costModels[0].name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("polcy: {}", "polcy: is not a known key; remove it or correct its spelling"),
+        ("scheduler_names: [a]", "scheduler_names: is not a known key; remove it or correct its spelling"),
+        (
+            "policy: {name: cpu_mem, weight: 1001}",
+            "policy.weight: must be less than or equal to 1000, not 1001",
+        ),
+        ("policy: {name: cpu_mem, weight: 1.5}", "policy.weight: must be a valid integer, not 1.5"),
+        ("policy: {name: cpu_mem, weight: true}", "policy.weight: must be a valid integer, not True"),
+        ("policy: {name: octopus}", "policy.name: octopus is not available in this version; use one of: "),
+        ("policy: {name: numa_fit}", "policy.name: numa_fit is not a base policy; move it to costModels"),
+        ("policy: {name: cpu-mem}", "policy.name: 'cpu-mem' is not a known model; use one of: cpu_mem"),
+        ("policy: {name: cpu_mem, args: {a: 1}}", "policy.args: "),
+        ("costModels: [{name: cpu_mem}]", "costModels[0].name: cpu_mem is not an overlay; move it to policy"),
+        ("schedulerNames: []", "schedulerNames: "),
+        ("schedulerNames: ['']", "schedulerNames[0]: "),
+        ("round: {solveTimeLimit: 0}", "round.solveTimeLimit: 0 is out of range"),
+        ("round: {solveTimeLimit: soon}", "round.solveTimeLimit: 'soon' is not a duration"),
+        ("round: {batchingWindow: -1}", "round.batchingWindow: must be greater than or equal to 0, not -1"),
+        ("round: {batchingWindow: .nan}", "round.batchingWindow: "),
+        ("round: {maxPasses: 0}", "round.maxPasses: must be greater than or equal to 1, not 0"),
+        ("round: 5", "round: "),
+    ],
+)
+def test_one_line_per_fault(tmp_path, text, line):
+    lines = faults(tmp_path, HEADER + text + "\n")
+    assert len(lines) == 1
+    assert lines[0].startswith(line)
+
+
+def test_repeated_overlays_are_refused(tmp_path):
+    lines = faults(tmp_path, HEADER + "costModels: [{name: topology}, {name: topology}]\n")
+    assert "costModels[1].name: topology is already given as costModels[0]; remove one of them" in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("a: [", ":1:5: is not valid YAML: "),
+        ("a: 1\na: 2", ":2:1: is not valid YAML: key 'a' is given twice; remove one"),
+        ("? [a]\n: 1", ": is not valid YAML: "),
+        ("", "must hold exactly one YAML mapping"),
+        ("- a", "must hold exactly one YAML mapping"),
+        (f"{HEADER}---\n{HEADER}", "must hold exactly one YAML mapping"),
+        ("a: \x00", "is not valid YAML"),
+    ],
+)
+def test_unreadable_text(tmp_path, text, part):
+    (line,) = faults(tmp_path, text)
+    assert part in line
+
+
+def test_unreadable_files(tmp_path):
+    for path in (tmp_path / "missing.yaml", tmp_path):
+        with pytest.raises(ConfigurationError, match="cannot be read"):
+            load(path)
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x80")
+    with pytest.raises(ConfigurationError, match="UTF-8"):
+        load(binary)
+
+
+def test_building_from_values_checks_models_too():
+    configuration = SchedulerConfiguration.model_validate({"policy": {"name": "quincy", "weight": 1}})
+    with pytest.raises(ConfigurationError, match=r"^configuration: policy\.name: quincy"):
+        build_core(configuration)
+
+
+def test_contract_names_do_not_overlap():
+    assert not set(BASE_POLICIES) & set(OVERLAYS)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(1, 1.0), (0.5, 0.5), ("20ms", 0.02), ("1.5s", 1.5), ("1m30s", 90.0), ("2h", 7200.0), ("10us", 1e-5)],
+)
+def test_durations(value, seconds):
+    assert parse_duration(value) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("value", ["", "20", "ms", "-1s", "1 s", "1e3s", None, True, [1]])
+def test_what_is_no_duration(value):
+    with pytest.raises(ValueError, match="is not a duration"):
+        parse_duration(value)
