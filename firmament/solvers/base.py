@@ -16,8 +16,8 @@ Int32 = NDArray[np.int32]
 class FlowProblem:
     """A min-cost flow problem that always has a feasible flow.
 
-    ``tails``, ``heads``: int32[A], node numbers; ``capacities``, ``costs``: int64[A], capacities >= 0; ``supplies``:
-    int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
+    ``tails``, ``heads``: int32[A], node numbers; ``capacities``, ``costs``: int64[A], capacities >= 0;
+    ``supplies``: int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
     """
 
     tails: Int32
@@ -46,8 +46,8 @@ class SolverTimeoutError(SolverError):
 class Solver(Protocol):
     """Finds an optimal flow.
 
-    Implementations are deterministic: equal problems give equal flows. ``time_limit`` is in seconds, None for none;
-    those that cannot be interrupted ignore it.
+    Implementations are deterministic: equal problems give equal flows. ``time_limit`` is in seconds, None
+    for none; those that cannot be interrupted ignore it.
     """
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:

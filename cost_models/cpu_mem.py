@@ -1,0 +1,110 @@
+"""The default policy: least requested cpu and memory, balanced between the two.
+
+Source: Firmament's CPU_MEM cost model, whose i-th slot on a machine costs
+
+    L + B + (1000 - NA) + (1000 - PA) + T + V
+
+with L = (floor(1000 fc) + floor(1000 fr)) / 2, fc and fr the fractions of cpu and memory that are taken, and
+B = floor(1000 var(fc, fr)), the population variance of the two. Mended here:
+
+* the task's own request counts in fc and fr (the original charged slot i for the i tasks before it only), so an empty
+  machine is not equally good for a small and a large task;
+* exact fits are accepted: whether a task fits is decided by the scheduler's exact integers, not by the model;
+* joint fit: tasks of different classes cannot overfill a machine together, the scheduler's joint rows see to that;
+* the terms for the task's own preferences (NA, PA: 1000 when nothing is preferred; T, V: 0) stay at their neutral
+  values. Preferences are charged once, under ``kubernetes``, and not normalised across rounds.
+
+Fractions are of what the machine offers to tasks (allocatable).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.registry import Kind
+
+NEUTRAL_PREFERENCES = 2000
+"""(1000 - NA) + (1000 - PA) of a task without preferences."""
+
+LARGEST_L = 1000
+LARGEST_B = 250
+"""Variance of two fractions in 0..1 is at most a quarter."""
+
+
+class CpuMem:
+    """Charges for the cpu and memory that are taken after the placement, and for imbalance between them."""
+
+    name = "cpu_mem"
+    kind: ClassVar[Kind] = "policy"
+    range = Range(best=NEUTRAL_PREFERENCES, worst=NEUTRAL_PREFERENCES + LARGEST_L + LARGEST_B)
+    record_kinds = ()
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return the cost of a machine's next slot: float64[S, M] of whole numbers.
+
+        Row by row, so that a row's intermediate arrays stay in the processor's cache. The divisions are exact where
+        it matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
+        number that it equals.
+        """
+        columns = [_Fractions.of(machines, resource) for resource in ("cpu", "memory")]
+        raw = np.empty((shapes.count, machines.count))
+        cpu, memory, work = (np.empty(machines.count) for _ in range(3))
+        for row, request in enumerate(shapes.requests):
+            columns[0].after(request, out=cpu)
+            columns[1].after(request, out=memory)
+            out = raw[row]
+            np.subtract(cpu, memory, out=work)
+            np.multiply(work, work, out=work)
+            np.multiply(
+                work, 1.0 / 4000.0, out=work
+            )  # 1000 * ((fc - fr) / 2)^2 with fractions in thousandths
+            np.floor(work, out=work)
+            np.floor(cpu, out=cpu)
+            np.floor(memory, out=memory)
+            np.add(cpu, memory, out=out)
+            np.multiply(out, 0.5, out=out)
+            np.floor(out, out=out)
+            np.add(out, work, out=out)
+            np.add(out, NEUTRAL_PREFERENCES, out=out)
+        return Assessment(raw=raw)
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        """Return the growth of L per task: 500 x (cpu share + memory share) of the machine.
+
+        The change of B is left out: it may have either sign, and is smaller than that of L.
+        """
+        growth = np.zeros(machines.count)
+        for resource in ("cpu", "memory"):
+            column = machines.column(resource)
+            if column is not None:
+                growth += 500.0 * request[column] / np.maximum(machines.capacity[:, column], 1)
+        return np.minimum(growth, LARGEST_L)
+
+
+class _Fractions:
+    """Thousandths of one resource that are taken, per machine, before and after one more task."""
+
+    def __init__(self, taken: Float64, capacity: Float64, column: int | None) -> None:
+        self._taken = taken
+        self._capacity = capacity
+        self._column = column
+
+    @classmethod
+    def of(cls, machines: MachineColumns, resource: str) -> _Fractions:
+        """Columns of ``resource``; a machine without any of it counts as full."""
+        column = machines.column(resource)
+        if column is None:
+            return cls(np.full(machines.count, 1000.0), np.ones(machines.count), None)
+        capacity = machines.capacity[:, column]
+        taken = np.where(capacity > 0, 1000.0 * (capacity - machines.free[:, column]), 1000.0)
+        return cls(taken, np.maximum(capacity, 1).astype(np.float64), column)
+
+    def after(self, request: Int64, *, out: Float64) -> None:
+        """Write the thousandths taken once a task with ``request`` (int64[K]) is there, at most 1000, to ``out``."""
+        added = 1000.0 * request[self._column] if self._column is not None else 0.0
+        np.add(self._taken, added, out=out)
+        np.divide(out, self._capacity, out=out)
+        np.minimum(out, 1000.0, out=out)

@@ -1,0 +1,202 @@
+"""The state of one cluster, changed by events and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.classes import ClassTable
+from firmament.core.machines import MachineTable
+from firmament.core.model import (
+    ClassDefined,
+    Event,
+    Job,
+    JobDefined,
+    JobRemoved,
+    MachineRemoved,
+    MachineSampled,
+    MachineUpserted,
+    RecordRemoved,
+    RecordUpserted,
+    TaskRemoved,
+    TaskSampled,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.resources import ResourceIndex
+from firmament.core.tasks import State, TaskTable
+from firmament.core.validation import validate
+
+
+class Cluster:
+    """Machines, jobs, classes, tasks and records.
+
+    Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known. A
+    task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
+    ``dirty`` holds the names of machines on which something may fit that did not before; ``everything_dirty`` says so
+    of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.resources = ResourceIndex()
+        self.machines = MachineTable(self.resources)
+        self.classes = ClassTable()
+        self.tasks = TaskTable()
+        self.jobs: dict[str, Job] = {}
+        self.records: dict[str, dict[str, bytes]] = {}
+        self.dirty: set[str] = set()
+        self.everything_dirty = False
+        self.version = 0
+        self._orphans: dict[str, set[int]] = {}
+        self._shape_request: dict[int, Int64] = {}
+
+    # --- events --------------------------------------------------------------------------------------------------
+
+    def apply(self, events: Sequence[Event], now: float) -> None:
+        """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
+        validate(events, self.classes)
+        for event in events:
+            self._apply(event, now)
+        self.version += 1
+
+    def _apply(self, event: Event, now: float) -> None:  # noqa: C901, PLR0912 - one case per kind of event
+        match event:
+            case MachineUpserted(machine):
+                row = self.machines.upsert(machine)
+                self.dirty.add(machine.name)
+                for task in sorted(self._orphans.pop(machine.name, ())):
+                    self._occupy(task, row)
+            case MachineRemoved(name):
+                self._remove_machine(name)
+            case JobDefined(job):
+                self.jobs[job.id] = job
+            case JobRemoved(id=job_id):
+                self.jobs.pop(job_id, None)
+            case ClassDefined(number, content):
+                self.classes.define(number, content)
+            case TasksSubmitted():
+                self._submit(event, now)
+            case TasksBound():
+                self._bound(event, now)
+            case TaskRemoved(uid):
+                task = self.tasks.row_of.get(uid)
+                if task is not None:
+                    self.vacate(task)
+                    self.tasks.remove(task)
+            case MachineSampled(machine=name, time=time, usage=usage):
+                at = self.machines.row_of.get(name)
+                if at is not None and self.machines.sample(at, time, usage):
+                    self.dirty.add(name)
+            case TaskSampled():
+                pass  # no model of this version looks at single tasks
+            case RecordUpserted(kind, name, payload):
+                self.records.setdefault(kind, {})[name] = payload
+                self.everything_dirty = True
+            case RecordRemoved(kind, name):
+                self.records.get(kind, {}).pop(name, None)
+                self.everything_dirty = True
+
+    # --- tasks ---------------------------------------------------------------------------------------------------
+
+    def request_of(self, cls: int) -> Int64:
+        """Request of a class's tasks, int64[<= K], ``pods`` included."""
+        return self.shape_request(self.classes.rows[cls].shape)
+
+    def shape_request(self, shape: int) -> Int64:
+        """Request of a shape's tasks, int64[<= K], ``pods`` included."""
+        vector = self._shape_request.get(shape)
+        if vector is None:
+            vector = self._shape_request[shape] = self.resources.vector(self.classes.shapes[shape].requests)
+        return vector
+
+    def assume(self, task: int, machine: int) -> None:
+        """Put a pending task on a machine until its binding is reported."""
+        self.tasks.state[task] = State.ASSUMED
+        self.tasks.parked[task] = False
+        self.tasks.passed_over[task] = 0
+        self.tasks.message[task] = ""
+        self._occupy(task, machine)
+
+    def vacate(self, task: int) -> None:
+        """Take a task off its machine, if it is on one, and mark the machine as worth another look."""
+        tasks = self.tasks
+        machine = int(tasks.machine[task])
+        if machine >= 0:
+            self.machines.book(machine, self.request_of(int(tasks.cls[task])), -1)
+            self.dirty.add(self.machines.specs[machine].name)
+            tasks.machine[task] = -1
+        elif tasks.orphan_of[task]:
+            self._orphans.get(tasks.orphan_of[task], set()).discard(task)
+            tasks.orphan_of[task] = ""
+
+    def where(self, task: int) -> str:
+        """Name of the machine that a task is on, or was bound to; empty if none."""
+        machine = int(self.tasks.machine[task])
+        return self.machines.specs[machine].name if machine >= 0 else self.tasks.orphan_of[task]
+
+    def _occupy(self, task: int, machine: int) -> None:
+        self.machines.book(machine, self.request_of(int(self.tasks.cls[task])), 1)
+        self.tasks.machine[task] = machine
+        self.tasks.orphan_of[task] = ""
+
+    def _submit(self, event: TasksSubmitted, now: float) -> None:
+        tasks = self.tasks
+        cls = self.classes.row(event.task_class)
+        for index, uid in enumerate(event.uids):
+            name = event.names[index] if event.names else uid
+            task = tasks.row_of.get(uid)
+            if task is None:
+                created = event.created[index] if event.created else 0.0
+                tasks.add(
+                    uid, name=name, job=event.job, cls=cls, priority=event.priority, created=created, now=now
+                )
+            elif tasks.state[task] == State.PENDING:
+                changed = tasks.cls[task] != cls or tasks.priority[task] != event.priority
+                tasks.cls[task], tasks.priority[task] = cls, event.priority
+                tasks.name[task], tasks.job[task] = name, event.job
+                if changed:
+                    tasks.parked[task] = False
+
+    def _bound(self, event: TasksBound, now: float) -> None:
+        tasks = self.tasks
+        cls = self.classes.row(event.task_class)
+        machine = self.machines.row_of.get(event.machine, -1)
+        for index, uid in enumerate(event.uids):
+            name = event.names[index] if event.names else uid
+            task = tasks.row_of.get(uid)
+            if task is None:
+                task = tasks.add(
+                    uid, name=name, job=event.job, cls=cls, priority=event.priority, created=0.0, now=now
+                )
+            elif self.where(task) == event.machine and tasks.cls[task] == cls:
+                tasks.state[task] = State.BOUND
+                continue
+            else:
+                self.vacate(task)
+            tasks.cls[task], tasks.priority[task] = cls, event.priority
+            tasks.state[task] = State.BOUND
+            tasks.parked[task] = False
+            tasks.message[task] = ""
+            if machine >= 0:
+                self._occupy(task, machine)
+            else:
+                tasks.orphan_of[task] = event.machine
+                self._orphans.setdefault(event.machine, set()).add(task)
+
+    # --- machines ------------------------------------------------------------------------------------------------
+
+    def _remove_machine(self, name: str) -> None:
+        row = self.machines.row_of.get(name)
+        if row is None:
+            return
+        tasks = self.tasks
+        for task in np.flatnonzero(tasks.machine == row).tolist():
+            tasks.machine[task] = -1
+            tasks.orphan_of[task] = name
+            self._orphans.setdefault(name, set()).add(task)
+        moved = self.machines.remove(row)
+        if moved >= 0:
+            tasks.machine[tasks.machine == moved] = row
+        self.dirty.discard(name)

@@ -1,0 +1,155 @@
+"""Puts the models' answers together: one cost row per shape, one filter, one crowding column, all joint rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import (
+    Assessment,
+    Bool,
+    Float64,
+    Int64,
+    JointRows,
+    MachineColumns,
+    ShapeBatch,
+    ShapeRow,
+)
+from firmament.core.cluster import Cluster
+from firmament.core.configuration import WeightedModel
+from firmament.core.feasibility import StaticRow, StaticRows
+from firmament.core.preferences import Preferences, preferences
+from firmament.flow.problem import COST_UNITS_PER_POINT
+from firmament.solvers.base import Int32
+
+LARGEST_COST = 1_000_000_000
+"""Costs per task are cut off here, in units, so that they fit 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What all rules and models say about a batch of shapes.
+
+    ``static``: one row per shape, filters of the models included; ``assessments``: one per model, in their order;
+    ``preferred``: per shape the cost of its own preferences, None for none.
+    """
+
+    shapes: tuple[int, ...]
+    machines: MachineColumns
+    batch: ShapeBatch
+    static: tuple[StaticRow, ...]
+    assessments: tuple[Assessment, ...]
+    preferred: tuple[Preferences | None, ...]
+
+    def feasible(self) -> Bool:
+        """bool[S, M]."""
+        count = self.machines.count
+        return (
+            np.stack([row.feasible for row in self.static]) if self.static else np.zeros((0, count), np.bool_)
+        )
+
+    def joint(self) -> tuple[JointRows, ...]:
+        """Joint rows of all models."""
+        return tuple(rows for assessment in self.assessments for rows in assessment.joint)
+
+
+def machine_columns(cluster: Cluster, now: float) -> MachineColumns:
+    """A copy of the machines' columns as models see them."""
+    machines = cluster.machines
+    capacity = machines.capacity.copy()
+    time = machines.usage_time.copy()
+    return MachineColumns(
+        names=machines.names,
+        resources=tuple(cluster.resources.names),
+        capacity=capacity,
+        free=np.maximum(capacity - machines.used, 0),
+        running=machines.running.copy(),
+        labels=tuple(machines.labels.rows),
+        annotations=machines.annotations(),
+        usage=np.where(np.isnan(time)[:, None], np.nan, machines.usage),
+        usage_time=time,
+        records=cluster.records,
+        now=now,
+    )
+
+
+def judge(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    columns: MachineColumns,
+    shapes: Sequence[int],
+    counts: Sequence[int],
+    models: Sequence[WeightedModel],
+) -> Judgement:
+    """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait."""
+    width = len(cluster.resources)
+    requests = np.zeros((len(shapes), width), dtype=np.int64)
+    for index, shape in enumerate(shapes):
+        vector = cluster.shape_request(shape)
+        requests[index, : len(vector)] = vector
+    contents = [cluster.classes.shapes[shape] for shape in shapes]
+    batch = ShapeBatch(
+        requests=requests,
+        counts=np.asarray(counts, dtype=np.int64),
+        rows=[ShapeRow(c.namespace, dict(c.labels), dict(c.annotations)) for c in contents],
+    )
+    assessments = tuple(weighted.model.assess(columns, batch) for weighted in models)
+    static = [static_rows.of(shape) for shape in shapes]
+    for assessment in assessments:
+        if assessment.feasible is not None:
+            static = [
+                row.with_refusals(~assessment.feasible[index], assessment.reason)
+                for index, row in enumerate(static)
+            ]
+    preferred = tuple(
+        preferences(cluster.machines, content, row.feasible)
+        for content, row in zip(contents, static, strict=True)
+    )
+    return Judgement(tuple(shapes), columns, batch, tuple(static), assessments, preferred)
+
+
+def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
+    """A model's native figures as a full float64[S, M], sparse exceptions applied."""
+    raw = np.broadcast_to(np.asarray(assessment.raw, dtype=np.float64), (shapes, machines))
+    sparse = assessment.sparse
+    if sparse is not None:
+        raw = raw.copy()
+        raw[sparse.shape, sparse.machine] = sparse.raw
+    return raw
+
+
+def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
+    """Units charged for a task of each shape on each machine: int32[S, M].
+
+    The sum over models of weight x points, plus the task's own preferences.
+    """
+    shapes, machines = judgement.batch.count, judgement.machines.count
+    total = np.zeros((shapes, machines))
+    for weighted, assessment in zip(models, judgement.assessments, strict=True):
+        points = weighted.model.range.points(raw_rows(assessment, shapes, machines))
+        points *= weighted.weight * COST_UNITS_PER_POINT
+        total += points
+    for row, preferred in enumerate(judgement.preferred):
+        if preferred is not None:
+            total[row] += preferred.points * COST_UNITS_PER_POINT
+    np.rint(total, out=total)
+    return np.clip(total, 0, LARGEST_COST, out=total).astype(np.int32)
+
+
+def crowding_units(columns: MachineColumns, batch: ShapeBatch, models: Sequence[WeightedModel]) -> Int64:
+    """Units that each task on a machine adds for the next, for tasks of the mean request: int64[M].
+
+    A flow counts tasks, not sizes, so all classes share one growth per machine. It is rounded up: where a model says
+    that crowding costs something, it never comes to nothing.
+    """
+    tasks = max(1, int(batch.counts.sum()))
+    mean = np.rint((batch.requests.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
+        np.int64
+    )
+    units = np.zeros(columns.count)
+    for weighted in models:
+        growth = weighted.model.crowding(columns, mean) * weighted.model.range.points_per_unit()
+        units += growth * (weighted.weight * COST_UNITS_PER_POINT)
+    return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)

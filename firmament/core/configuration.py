@@ -1,0 +1,53 @@
+"""What a core is configured with: models with weights, and the options of a round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cost_models.interface import CostModel
+from cost_models.registry import load_model
+from firmament.rounds.passes import PassOptions
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedModel:
+    """A cost model and what its points are multiplied by."""
+
+    model: CostModel
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RoundOptions:
+    """How rounds behave.
+
+    ``seed`` turns the order among machines that cost the same. A task that has been passed over in
+    ``reserve_after_rounds`` rounds (others were placed, it fitted nowhere) gets a machine reserved, which stays
+    reserved for at most ``reserve_for_rounds`` rounds. A task whose binding failed waits ``first_backoff`` seconds,
+    then twice as long each time, at most ``last_backoff``.
+    """
+
+    passes: PassOptions = field(default_factory=PassOptions)
+    seed: int = 0
+    reserve_after_rounds: int = 8
+    reserve_for_rounds: int = 256
+    first_backoff: float = 1.0
+    last_backoff: float = 60.0
+
+
+def _default_policy() -> WeightedModel:
+    return WeightedModel(load_model("cpu_mem", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class CoreConfiguration:
+    """Exactly one base policy, any number of overlays."""
+
+    policy: WeightedModel = field(default_factory=_default_policy)
+    overlays: tuple[WeightedModel, ...] = ()
+    options: RoundOptions = field(default_factory=RoundOptions)
+
+    @property
+    def models(self) -> tuple[WeightedModel, ...]:
+        """The base policy, then the overlays."""
+        return (self.policy, *self.overlays)

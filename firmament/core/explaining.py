@@ -1,0 +1,115 @@
+"""Explains one task: which machines it may use, why not the others, and what each model charges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core import reasons
+from firmament.core.cluster import Cluster
+from firmament.core.composition import Judgement, judge, machine_columns, raw_rows
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.feasibility import StaticRow, StaticRows, lacking, pinned_row
+from firmament.core.listing import state_name
+from firmament.core.preferences import MODEL_NAME
+from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
+
+
+def explain(
+    cluster: Cluster, static_rows: StaticRows, configuration: CoreConfiguration, uid: str, now: float
+) -> Explanation:
+    """Judge every machine for the task ``uid`` (known), as if it were waiting: its own use is not held against it."""
+    tasks = cluster.tasks
+    task = tasks.row_of[uid]
+    cls = int(tasks.cls[task])
+    request = cluster.request_of(cls)
+    own = int(tasks.machine[task])
+    if own >= 0:
+        cluster.machines.book(own, request, -1)
+    try:
+        columns = machine_columns(cluster, now)
+        free = cluster.machines.capacity - cluster.machines.used
+        judgement = judge(
+            cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models
+        )
+    finally:
+        if own >= 0:
+            cluster.machines.book(own, request, 1)
+    static = _with_pins(cluster, cls, judgement.static[0])
+    lack = lacking(free[:, : len(request)], request)
+    return Explanation(
+        uid=uid,
+        name=tasks.name[task],
+        state=state_name(cluster, task, now),
+        machine=cluster.where(task),
+        machines=tuple(_verdicts(judgement, configuration, static, lack)),
+    )
+
+
+def _with_pins(cluster: Cluster, cls: int, static: StaticRow) -> StaticRow:
+    pins = cluster.classes.rows[cls].pins
+    if pins is None:
+        return static
+    outside: Bool = np.ones(len(cluster.machines), dtype=np.bool_)
+    outside[[cluster.machines.row_of[name] for name in pins if name in cluster.machines.row_of]] = False
+    return pinned_row(static, outside)
+
+
+def _verdicts(
+    judgement: Judgement, configuration: CoreConfiguration, static: StaticRow, lack: Int64
+) -> list[MachineVerdict]:
+    per_model = [
+        _model_verdicts(judgement, configuration, index) for index in range(len(configuration.models))
+    ]
+    per_model.append(_preference_verdicts(judgement))
+    verdicts = []
+    for row, name in enumerate(judgement.machines.names):
+        models = tuple(verdicts_of_model[row] for verdicts_of_model in per_model)
+        causes: tuple[str, ...] = ()
+        if static.code[row] >= 0:
+            causes = (static.texts[static.code[row]],)
+        elif lack[row] >= 0:
+            causes = (reasons.insufficient(judgement.machines.resources[lack[row]]),)
+        verdicts.append(
+            MachineVerdict(
+                machine=name,
+                feasible=not causes,
+                reasons=causes,
+                cost=sum(model.cost for model in models),
+                models=models,
+            )
+        )
+    return verdicts
+
+
+def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, index: int) -> list[ModelVerdict]:
+    """One model's verdict per machine; scores and costs in whole points."""
+    weighted = configuration.models[index]
+    assessment = judgement.assessments[index]
+    count = judgement.machines.count
+    raw = raw_rows(assessment, 1, count)[0]
+    points = np.rint(weighted.model.range.points(raw))
+    score = 100.0 - points if assessment.score is None else assessment.score[0]
+    feasible = np.ones(count, np.bool_) if assessment.feasible is None else assessment.feasible[0]
+    return [
+        ModelVerdict(
+            model=weighted.model.name,
+            feasible=bool(feasible[row]),
+            raw=float(raw[row]),
+            score=float(score[row]),
+            cost=float(weighted.weight * points[row]),
+        )
+        for row in range(count)
+    ]
+
+
+def _preference_verdicts(judgement: Judgement) -> list[ModelVerdict]:
+    """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
+    preferred = judgement.preferred[0]
+    if preferred is None:
+        nothing = ModelVerdict(MODEL_NAME, feasible=True, raw=0.0, score=100.0, cost=0.0)
+        return [nothing] * judgement.machines.count
+    return [
+        ModelVerdict(MODEL_NAME, feasible=True, raw=raw, score=100.0 - points / preferred.weight, cost=points)
+        for raw, points in zip(preferred.raw.tolist(), preferred.points.tolist(), strict=True)
+    ]

@@ -1,0 +1,116 @@
+"""Which machines a shape may use, capacity aside, and why not the others.
+
+Rules in kube-scheduler's order of filters; the first that refuses a machine is its root cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Int64
+from firmament.core import reasons
+from firmament.core.machines import MachineTable
+from firmament.core.model import TaskClass
+
+Codes = NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRow:
+    """``feasible``: bool[M]; ``code``: int16[M], index into ``texts`` where not feasible, -1 where feasible."""
+
+    feasible: Bool
+    code: Codes
+    texts: tuple[str, ...]
+
+    def with_refusals(self, refused: Bool, text: str) -> StaticRow:
+        """This row with further machines refused for ``text``; machines refused before keep their cause."""
+        newly = self.feasible & refused
+        if not newly.any():
+            return self
+        code = np.where(newly, np.int16(len(self.texts)), self.code)
+        return StaticRow(self.feasible & ~refused, code, (*self.texts, text))
+
+
+def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
+    """Judge every machine for a shape by everything but capacity and pins."""
+    count = len(machines)
+    row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
+    if shape.invalid:
+        return row.with_refusals(np.ones(count, dtype=np.bool_), shape.invalid)
+    if not machines.taints.cordon_tolerated(shape.tolerations):
+        row = row.with_refusals(machines.cordoned, reasons.CORDONED)
+    first, taints = machines.taints.first_untolerated(shape.tolerations, count)
+    for index, taint in enumerate(taints):
+        row = row.with_refusals(first == index, reasons.untolerated(taint))
+    row = row.with_refusals(machines.not_ready, reasons.NOT_READY)
+    selectors = machines.selectors()
+    if shape.node_selector:
+        row = row.with_refusals(~selectors.pairs(shape.node_selector), reasons.WRONG_LABELS)
+    if shape.required:
+        row = row.with_refusals(~selectors.terms(shape.required), reasons.WRONG_LABELS)
+    return row
+
+
+class StaticRows:
+    """Static rows by shape, kept as long as no machine changed in a way that they depend on."""
+
+    def __init__(self, machines: MachineTable, shapes: Sequence[TaskClass]) -> None:
+        self._machines = machines
+        self._shapes = shapes
+        self._version = -1
+        self._rows: dict[int, StaticRow] = {}
+
+    def of(self, shape: int) -> StaticRow:
+        """The row of a shape, computed if need be."""
+        if self._version != self._machines.static_version:
+            self._rows.clear()
+            self._version = self._machines.static_version
+        row = self._rows.get(shape)
+        if row is None:
+            row = self._rows[shape] = static_row(self._machines, self._shapes[shape])
+        return row
+
+    def keep_only(self, shapes: set[int]) -> None:
+        """Drop rows of shapes that no task waits for, so that memory follows the pending work."""
+        for shape in self._rows.keys() - shapes:
+            del self._rows[shape]
+
+
+def lacking(free: Int64, request: Int64) -> Codes:
+    """Per machine the first resource of which there is not enough: int16[M], -1 for none.
+
+    ``free``: int64[M, K]; ``request``: int64[K]. Resources count in order of their columns.
+    """
+    code = np.full(free.shape[0], -1, dtype=np.int16)
+    for column in np.flatnonzero(request > 0)[::-1].tolist():
+        code[free[:, column] < request[column]] = column
+    return code
+
+
+def refusal_counts(
+    row: StaticRow, allowed: Bool | None, lack: Codes, resources: Sequence[str]
+) -> list[tuple[str, int]]:
+    """Machines per root cause: pins (``allowed``), static rules, then lack of a resource."""
+    outside = np.zeros(0, dtype=np.bool_) if allowed is None else ~allowed
+    judged = row if allowed is None else pinned_row(row, outside)
+    counts: dict[str, int] = {}
+    for code, number in enumerate(np.bincount(judged.code + 1, minlength=1)[1:].tolist()):
+        if number:
+            counts[judged.texts[code]] = counts.get(judged.texts[code], 0) + number
+    short = np.bincount(lack[judged.feasible] + 1, minlength=1)[1:]
+    for column, number in enumerate(short.tolist()):
+        if number:
+            text = reasons.insufficient(resources[column])
+            counts[text] = counts.get(text, 0) + number
+    return reasons.ordered(list(counts.items()))
+
+
+def pinned_row(row: StaticRow, outside: Bool) -> StaticRow:
+    """The row of a pinned class: machines outside its pins are refused for that before anything else."""
+    code = np.where(outside, np.int16(len(row.texts)), row.code)
+    return StaticRow(row.feasible & ~outside, code, (*row.texts, reasons.WRONG_LABELS))

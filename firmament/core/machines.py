@@ -1,0 +1,181 @@
+"""The machines of a cluster as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.labels import LabelColumn, LabelIndex
+from firmament.core.matching import Selectors
+from firmament.core.model import Machine
+from firmament.core.resources import ResourceIndex, widened
+from firmament.core.taints import TaintIndex
+
+
+class MachineTable:
+    """Machines in dense rows; removing one moves the last row into its place.
+
+    ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks take, and may exceed ``capacity``
+    where others have overcommitted. ``static_version`` grows when labels, taints, cordons or readiness change, or rows
+    move: rows computed from those are valid only for the version they were computed at.
+    """
+
+    def __init__(self, resources: ResourceIndex) -> None:
+        self.resources = resources
+        self.specs: list[Machine] = []
+        self.row_of: dict[str, int] = {}
+        self.labels = LabelIndex()
+        self.taints = TaintIndex()
+        self.static_version = 0
+        self._names = LabelColumn([])
+        self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
+        self._used = np.zeros((64, len(resources)), dtype=np.int64)
+        self._running = np.zeros((64, 1), dtype=np.int64)
+        self._flags = np.zeros((64, 2), dtype=np.int64)
+        self._usage = np.zeros((64, len(resources)), dtype=np.float64)
+        self._usage_time = np.full((64, 1), np.nan)
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    # --- views ---------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """Names in order of rows."""
+        return [spec.name for spec in self.specs]
+
+    @property
+    def capacity(self) -> Int64:
+        """int64[M, K]: what tasks may use together."""
+        self._fit_columns()
+        return self._capacity[: len(self.specs)]
+
+    @property
+    def used(self) -> Int64:
+        """int64[M, K]: what bound and assumed tasks request together."""
+        self._fit_columns()
+        return self._used[: len(self.specs)]
+
+    @property
+    def running(self) -> Int64:
+        """int64[M]: bound and assumed tasks."""
+        return self._running[: len(self.specs), 0]
+
+    @property
+    def cordoned(self) -> Bool:
+        """bool[M]: marked unschedulable."""
+        return self._flags[: len(self.specs), 0] != 0
+
+    @property
+    def not_ready(self) -> Bool:
+        """bool[M]: not ready."""
+        return self._flags[: len(self.specs), 1] != 0
+
+    @property
+    def usage(self) -> Float64:
+        """float64[M, K]: last measured use; meaningful only where ``usage_time`` is not NaN."""
+        self._fit_columns()
+        return self._usage[: len(self.specs)]
+
+    @property
+    def usage_time(self) -> Float64:
+        """float64[M]: when ``usage`` was measured, NaN for never."""
+        return self._usage_time[: len(self.specs), 0]
+
+    def selectors(self) -> Selectors:
+        """Matcher over the current rows."""
+        return Selectors(self.labels, self._names)
+
+    def annotations(self) -> Sequence[Mapping[str, str]]:
+        """Annotations per machine."""
+        return [spec.annotations for spec in self.specs]
+
+    # --- changes -------------------------------------------------------------------------------------------------
+
+    def upsert(self, machine: Machine) -> int:
+        """Add or replace a machine; returns its row."""
+        row = self.row_of.get(machine.name)
+        if row is None:
+            row = len(self.specs)
+            self.row_of[machine.name] = row
+            self.specs.append(machine)
+            self._grow(row + 1)
+            self._used[row] = 0
+            self._running[row] = 0
+            self._usage_time[row] = np.nan
+            changed = True
+        else:
+            changed = not _looks_alike(self.specs[row], machine)
+            self.specs[row] = machine
+        vector = self.resources.vector(machine.allocatable)
+        self._fit_columns()
+        self._capacity[row] = 0
+        self._capacity[row, : len(vector)] = vector
+        self._flags[row] = (machine.unschedulable, machine.not_ready)
+        if changed:
+            self.labels.set(row, machine.labels)
+            self.taints.set(row, machine.taints)
+            self._names.set(row, machine.name)
+            self.static_version += 1
+        return row
+
+    def remove(self, row: int) -> int:
+        """Remove a row; returns the row whose machine now stands there (the former last), or -1 if none moved."""
+        last = len(self.specs) - 1
+        del self.row_of[self.specs[row].name]
+        self.labels.remove(row)
+        self.taints.move(last, row)
+        moved = self.specs.pop()
+        self.static_version += 1
+        if row == last:
+            return -1
+        for array in (self._capacity, self._used, self._running, self._flags, self._usage, self._usage_time):
+            array[row] = array[last]
+        self.specs[row] = moved
+        self.row_of[moved.name] = row
+        self._names.set(row, moved.name)
+        return last
+
+    def book(self, row: int, request: Int64, count: int) -> None:
+        """Add (``count`` > 0) or take back (< 0) tasks with ``request`` (int64[<= K]) on a row."""
+        self._fit_columns()
+        self._used[row, : len(request)] += request * count
+        self._running[row] += count
+
+    def sample(self, row: int, time: float, usage: Mapping[str, float]) -> bool:
+        """Record measured use unless a later one is known; returns whether it was recorded."""
+        if time < self._usage_time[row, 0]:
+            return False
+        columns = [self.resources.column(name) for name in usage]
+        self._fit_columns()
+        self._usage[row] = 0.0
+        self._usage[row, columns] = list(usage.values())
+        self._usage_time[row] = time
+        return True
+
+    def _grow(self, rows: int) -> None:
+        if rows > self._capacity.shape[0]:
+            for name in ("_capacity", "_used", "_running", "_flags", "_usage", "_usage_time"):
+                array = getattr(self, name)
+                setattr(self, name, widened(array, rows, array.shape[1]))
+
+    def _fit_columns(self) -> None:
+        columns = len(self.resources)
+        if self._capacity.shape[1] < columns:
+            for name in ("_capacity", "_used", "_usage"):
+                array = getattr(self, name)
+                setattr(self, name, widened(array, array.shape[0], columns))
+
+
+def _looks_alike(old: Machine, new: Machine) -> bool:
+    """Whether no rule that looks at machines could tell the two descriptions apart, capacity aside."""
+    return (
+        old.labels == new.labels
+        and old.taints == new.taints
+        and old.unschedulable == new.unschedulable
+        and old.not_ready == new.not_ready
+        and old.annotations == new.annotations
+    )

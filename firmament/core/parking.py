@@ -1,0 +1,66 @@
+"""Tasks found unschedulable wait here for an event that could help: no round is run for them in vain.
+
+A class is woken when a machine that changed (or has more room) would now take one of its tasks; the check is exact for
+everything but models' filters and joint rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.cluster import Cluster
+from firmament.core.feasibility import StaticRows
+from firmament.core.reservations import Reservations
+from firmament.core.tasks import State
+
+
+def wake(cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> bool:
+    """Unpark every task that a dirty machine could take and clear the marks; returns whether any was woken."""
+    if not cluster.dirty and not cluster.everything_dirty:
+        return False
+    tasks = cluster.tasks
+    parked = np.flatnonzero(tasks.parked[: len(tasks.uid)])
+    woken = False
+    if len(parked) and cluster.everything_dirty:
+        tasks.parked[parked] = False
+        woken = True
+    elif len(parked):
+        rows = np.array(sorted(cluster.machines.row_of[name] for name in cluster.dirty), dtype=np.int64)
+        free = (cluster.machines.capacity - cluster.machines.used)[rows]
+        for cls in np.unique(tasks.cls[parked]).tolist():
+            members = parked[tasks.cls[parked] == cls]
+            if _could_take(cluster, static_rows, reservations, cls, members, rows, free):
+                tasks.parked[members] = False
+                woken = True
+    cluster.dirty.clear()
+    cluster.everything_dirty = False
+    return woken
+
+
+def _could_take(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    reservations: Reservations,
+    cls: int,
+    members: Int64,
+    rows: Int64,
+    free: Int64,
+) -> bool:
+    """Whether one of the machines in ``rows`` (with ``free`` room) would take a task of the class."""
+    row = cluster.classes.rows[cls]
+    request = cluster.request_of(cls)
+    fits = static_rows.of(row.shape).feasible[rows] & (free[:, : len(request)] >= request).all(axis=1)
+    if row.pins is not None and fits.any():
+        pinned = [cluster.machines.row_of.get(name, -1) for name in row.pins]
+        fits &= np.isin(rows, pinned)
+    if not fits.any():
+        return False
+    highest = int(cluster.tasks.priority[members].max())
+    return not set(rows[fits].tolist()) <= reservations.closed_rows(cluster, cls, highest)
+
+
+def park(cluster: Cluster, rows: Int64) -> None:
+    """Put pending tasks (rows) aside until something changes that could help them."""
+    pending = rows[cluster.tasks.state[rows] == State.PENDING]
+    cluster.tasks.parked[pending] = True

@@ -1,0 +1,41 @@
+"""Why machines are refused, in kube-scheduler's words, and the message that sums them up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firmament.core.model import PODS, Taint
+
+CORDONED = "node(s) were unschedulable"
+NOT_READY = "node(s) were not ready"
+WRONG_NAME = "node(s) didn't match the requested node name"
+WRONG_LABELS = "node(s) didn't match Pod's node affinity/selector"
+RESERVED = "node(s) were reserved for a pod that has waited longer"
+TOO_MANY = "Too many pods"
+NO_MACHINES = "no nodes available to schedule pods"
+
+
+def untolerated(taint: Taint) -> str:
+    """Reason for a hard taint; ``{key: value}`` as kube-scheduler prints it."""
+    return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+
+
+def insufficient(resource: str) -> str:
+    """Reason for a lack of a resource."""
+    return TOO_MANY if resource == PODS else f"Insufficient {resource}"
+
+
+def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
+    """``0/4 nodes are available: 3 Insufficient cpu, 1 node(s) were unschedulable.``
+
+    ``counts`` are (reason, machines) pairs with one root cause per machine; most frequent first, then by text.
+    """
+    if machines == 0:
+        return f"0/0 nodes are available: {NO_MACHINES}."
+    listed = ", ".join(f"{count} {reason}" for reason, count in ordered(counts))
+    return f"0/{machines} nodes are available: {listed}."
+
+
+def ordered(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Reasons by falling count, then by text."""
+    return sorted(counts, key=lambda item: (-item[1], item[0]))

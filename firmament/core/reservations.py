@@ -1,0 +1,125 @@
+"""Places kept for tasks that others keep overtaking.
+
+A large task amid an endless stream of small ones never finds room: whatever a machine gains, a small task takes. After
+it has been passed over in a number of rounds, the machine that lacks least for it is closed to all tasks of the same
+or lower priority, so that it drains. The stated bound: such a task is placed at the latest once every task that ran on
+that machine when it was reserved has ended. A reservation that has not led to a placement after
+``reserve_for_rounds`` rounds lapses, and the task starts to count anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament.core.cluster import Cluster
+from firmament.core.configuration import RoundOptions
+from firmament.core.feasibility import StaticRows
+from firmament.core.tasks import State
+
+MACHINES_PER_RESERVATION = 50
+"""At most one machine in so many is reserved at a time (at least one)."""
+
+
+@dataclass(slots=True)
+class Reservation:
+    """One reserved machine (by name) for one task (by uid); ``rounds`` it may still last."""
+
+    uid: str
+    machine: str
+    cls: int
+    priority: int
+    rounds: int
+
+
+class Reservations:
+    """The reservations of a cluster."""
+
+    def __init__(self, options: RoundOptions) -> None:
+        self._options = options
+        self._held: list[Reservation] = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def closed_rows(self, cluster: Cluster, cls: int, priority: int) -> set[int]:
+        """Rows of machines that are reserved against tasks of ``cls`` with ``priority``."""
+        return {
+            cluster.machines.row_of[held.machine]
+            for held in self._held
+            if held.machine in cluster.machines.row_of and (held.cls != cls) and priority <= held.priority
+        }
+
+    def refresh(self, cluster: Cluster, static_rows: StaticRows) -> None:
+        """Drop what has served its purpose, then reserve for tasks that have been passed over too often."""
+        for held in [held for held in self._held if not self._still_needed(cluster, static_rows, held)]:
+            self._held.remove(held)
+            cluster.dirty.add(held.machine)
+        tasks = cluster.tasks
+        size = len(tasks.uid)
+        starved = np.flatnonzero(
+            (tasks.passed_over[:size] >= self._options.reserve_after_rounds)
+            & (tasks.state[:size] == State.PENDING)
+        )
+        held_uids = {held.uid for held in self._held}
+        limit = max(1, len(cluster.machines) // MACHINES_PER_RESERVATION)
+        order = starved[
+            np.lexsort((tasks.sequence[starved], tasks.created[starved], -tasks.priority[starved]))
+        ]
+        for task in order.tolist():
+            if len(self._held) >= limit:
+                return
+            if tasks.uid[task] not in held_uids:
+                self._reserve(cluster, static_rows, task)
+
+    def count_round(self, cluster: Cluster, overtaken: bool) -> None:
+        """Count a round that placed something (``overtaken``): parked tasks were passed over once more."""
+        if not overtaken:
+            return
+        tasks = cluster.tasks
+        size = len(tasks.uid)
+        waiting = tasks.parked[:size] & (tasks.state[:size] == State.PENDING)
+        tasks.passed_over[:size][waiting] += 1
+        for held in self._held:
+            held.rounds -= 1
+
+    def _still_needed(self, cluster: Cluster, static_rows: StaticRows, held: Reservation) -> bool:
+        task = cluster.tasks.row_of.get(held.uid)
+        row = cluster.machines.row_of.get(held.machine)
+        if task is None or row is None or cluster.tasks.state[task] != State.PENDING:
+            return False
+        if held.rounds <= 0:
+            cluster.tasks.passed_over[task] = 0
+            return False
+        cls = int(cluster.tasks.cls[task])
+        return held.cls == cls and bool(static_rows.of(cluster.classes.rows[cls].shape).feasible[row])
+
+    def _reserve(self, cluster: Cluster, static_rows: StaticRows, task: int) -> None:
+        """Reserve the machine that lacks the least share of its capacity, among those large enough."""
+        cls = int(cluster.tasks.cls[task])
+        row = cluster.classes.rows[cls]
+        request = cluster.request_of(cls)
+        machines = cluster.machines
+        capacity = machines.capacity[:, : len(request)]
+        usable = static_rows.of(row.shape).feasible & (capacity >= request).all(axis=1)
+        if row.pins is not None:
+            usable &= np.isin(np.arange(len(machines)), [machines.row_of.get(name, -1) for name in row.pins])
+        for held in self._held:
+            if held.machine in machines.row_of:
+                usable[machines.row_of[held.machine]] = False
+        if not usable.any():
+            return
+        missing = np.maximum(request - (capacity - machines.used[:, : len(request)]), 0) / np.maximum(
+            capacity, 1
+        )
+        lack = np.where(usable, missing.max(axis=1, initial=0.0), np.inf)
+        self._held.append(
+            Reservation(
+                uid=cluster.tasks.uid[task],
+                machine=machines.specs[int(np.argmin(lack))].name,
+                cls=cls,
+                priority=int(cluster.tasks.priority[task]),
+                rounds=self._options.reserve_for_rounds,
+            )
+        )

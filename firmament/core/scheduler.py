@@ -1,0 +1,206 @@
+"""The core's face: events in, rounds out.
+
+Sans-I/O: it is told the time by a clock that is handed in, and drives nothing by itself. One instance serves one
+cluster and is not thread safe; callers hold one lock around every method. The part of a round that takes time,
+``OpenRound.solve``, needs no lock:
+
+    opened = scheduler.open_round()        # under the lock
+    placement = opened.solve()             # without it
+    result = scheduler.close_round(opened, placement)   # under it again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.closing import assume_placements, pending_reasons
+from firmament.core.cluster import Cluster
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.explaining import explain
+from firmament.core.feasibility import StaticRows
+from firmament.core.listing import machine_states, task_states
+from firmament.core.model import BindingReport, Event
+from firmament.core.opening import take_picture
+from firmament.core.parking import park, wake
+from firmament.core.reservations import Reservations
+from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
+from firmament.core.rounds import OpenRound, Placement
+from firmament.core.tasks import State
+from firmament.flow.dimacs import to_dimacs
+from firmament.rounds.stopwatch import Stopwatch
+from firmament.solvers.base import Solver
+
+
+class UnknownTaskError(KeyError):
+    """No task with that uid is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many of each there are; ``pending`` includes tasks that wait for an event or a back-off."""
+
+    machines: int
+    pending: int
+    assumed: int
+    bound: int
+    rounds: int
+
+
+class Scheduler:
+    """Schedules the tasks of one cluster. See the module for how a round is run."""
+
+    def __init__(
+        self,
+        *,
+        configuration: CoreConfiguration,
+        solver: Solver,
+        clock: Callable[[], float],
+    ) -> None:
+        """``clock`` returns seconds since the epoch."""
+        self._configuration = configuration
+        self._solver = solver
+        self._clock = clock
+        self._cluster = Cluster()
+        self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
+        self._reservations = Reservations(configuration.options)
+        self._rounds = 0
+        self._last: Placement | None = None
+
+    # --- what happens --------------------------------------------------------------------------------------------
+
+    def apply(self, events: Sequence[Event]) -> None:
+        """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
+        self._cluster.apply(events, self._clock())
+
+    def report(self, reports: Sequence[BindingReport]) -> None:
+        """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
+
+        A refused task that is not to be retried stays parked until an event about it arrives. Reports about unknown
+        tasks, or about a machine that the task is no longer meant for, are ignored.
+        """
+        cluster, tasks = self._cluster, self._cluster.tasks
+        options = self._configuration.options
+        for report in reports:
+            task = tasks.row_of.get(report.uid)
+            if task is None or tasks.state[task] == State.PENDING or cluster.where(task) != report.machine:
+                continue
+            if report.bound:
+                tasks.state[task] = State.BOUND
+                tasks.failures[task] = 0
+                continue
+            cluster.vacate(task)
+            tasks.state[task] = State.PENDING
+            tasks.failures[task] += 1
+            wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
+            tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
+            tasks.parked[task] = not report.retry
+            cluster.version += 1
+
+    # --- rounds --------------------------------------------------------------------------------------------------
+
+    def next_round_in(self) -> float | None:
+        """Seconds until a round could achieve something: 0 for now, None for not before another event."""
+        self._reservations.refresh(self._cluster, self._static_rows)
+        wake(self._cluster, self._static_rows, self._reservations)
+        tasks = self._cluster.tasks
+        pending = tasks.in_state(State.PENDING)
+        pending = pending[~tasks.parked[pending]]
+        if len(pending) == 0:
+            return None
+        return max(0.0, float(tasks.not_before[pending].min()) - self._clock())
+
+    def open_round(self) -> OpenRound:
+        """Take a picture of the cluster for the tasks that could be placed now."""
+        watch = Stopwatch()
+        now = self._clock()
+        self._reservations.refresh(self._cluster, self._static_rows)
+        wake(self._cluster, self._static_rows, self._reservations)
+        tasks = self._cluster.tasks
+        waiting = tasks.in_state(State.PENDING)
+        waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
+        picture = None
+        if len(waiting):
+            picture = take_picture(
+                self._cluster, self._static_rows, self._reservations, self._configuration, waiting, now
+            )
+        self._rounds += 1
+        return OpenRound(
+            self._rounds, picture, self._solver, self._configuration.options.passes, watch.seconds()
+        )
+
+    def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
+        """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
+        watch = Stopwatch()
+        stats = placement.stats
+        if placement.network is not None:
+            self._last = placement
+        if opened.picture is None:
+            return RoundResult(round=opened.number, stats=stats)
+        deltas = assume_placements(self._cluster, self._static_rows, opened.picture, placement.assignments)
+        pending, unscheduled = pending_reasons(
+            self._cluster, self._static_rows, self._reservations, opened.picture
+        )
+        self._reservations.count_round(self._cluster, overtaken=bool(deltas))
+        self._park(pending, opened, placement)
+        stats.placed = len(deltas)
+        stats.pending = len(pending)
+        stats.admit_seconds += watch.seconds()
+        return RoundResult(
+            round=opened.number, deltas=tuple(deltas), unscheduled=tuple(unscheduled), stats=stats
+        )
+
+    def run_round(self) -> RoundResult:
+        """Open, solve and close a round."""
+        opened = self.open_round()
+        return self.close_round(opened, opened.solve())
+
+    def _park(self, pending: Int64, opened: OpenRound, placement: Placement) -> None:
+        """Park what the round could not place; tasks it had placed, but could not keep, try again at once."""
+        decided = int(placement.assignments.count.sum())
+        if opened.picture is None:
+            return
+        lost = np.zeros(0, dtype=np.int64)
+        if decided:
+            taken = np.zeros(len(opened.picture.members), dtype=np.int64)
+            np.add.at(taken, placement.assignments.cls, placement.assignments.count)
+            lost = np.concatenate(
+                [rows[:count] for rows, count in zip(opened.picture.members, taken.tolist(), strict=True)]
+            )
+        park(self._cluster, np.setdiff1d(pending, lost))
+
+    # --- questions -----------------------------------------------------------------------------------------------
+
+    def explain(self, uid: str) -> Explanation:
+        """Say for every machine whether the task may use it and what each model charges; ``UnknownTaskError``."""
+        if uid not in self._cluster.tasks.row_of:
+            raise UnknownTaskError(uid)
+        return explain(self._cluster, self._static_rows, self._configuration, uid, self._clock())
+
+    def task_states(self) -> Iterator[TaskState]:
+        """All tasks, in order of uid."""
+        return task_states(self._cluster, self._clock())
+
+    def machine_states(self) -> Iterator[MachineState]:
+        """All machines, in order of name."""
+        return machine_states(self._cluster)
+
+    def counts(self) -> Counts:
+        """How many machines and tasks there are, and rounds so far."""
+        tasks = self._cluster.tasks
+        return Counts(
+            machines=len(self._cluster.machines),
+            pending=len(tasks.in_state(State.PENDING)),
+            assumed=len(tasks.in_state(State.ASSUMED)),
+            bound=len(tasks.in_state(State.BOUND)),
+            rounds=self._rounds,
+        )
+
+    def last_network_dimacs(self) -> str:
+        """The network of the last solve as DIMACS text; empty if nothing has been solved yet."""
+        if self._last is None or self._last.network is None:
+            return ""
+        return to_dimacs(self._last.network)

@@ -1,0 +1,121 @@
+"""The tasks of a cluster as columns."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Float64, Int64
+
+
+class State(IntEnum):
+    """Where a task stands. UNUSED marks a row without a task."""
+
+    UNUSED = 0
+    PENDING = 1
+    ASSUMED = 2
+    BOUND = 3
+
+
+class TaskTable:
+    """Tasks in rows that keep their number while the task lives and are used again afterwards.
+
+    Per row: ``cls`` (row of the class), ``priority``, ``state``, ``machine`` (row, -1: none), ``sequence`` (order of
+    arrival), ``created`` (seconds since the epoch, 0 unknown), ``arrived`` (clock when first seen), ``not_before``
+    (clock before which it is not tried), ``failures`` (bindings in a row that failed), ``parked`` (found unschedulable;
+    waits for an event that could help), ``passed_over`` (rounds in which others were placed while it was parked).
+    """
+
+    def __init__(self) -> None:
+        self.row_of: dict[str, int] = {}
+        self.uid: list[str] = []
+        self.name: list[str] = []
+        self.job: list[str] = []
+        self.message: list[str] = []
+        self.orphan_of: list[str] = []
+        self._free: list[int] = []
+        self._next_sequence = 0
+        size = 64
+        self.cls: Int64 = np.zeros(size, dtype=np.int64)
+        self.priority: Int64 = np.zeros(size, dtype=np.int64)
+        self.state: NDArray[np.int8] = np.zeros(size, dtype=np.int8)
+        self.machine: Int64 = np.full(size, -1, dtype=np.int64)
+        self.sequence: Int64 = np.zeros(size, dtype=np.int64)
+        self.created: Float64 = np.zeros(size)
+        self.arrived: Float64 = np.zeros(size)
+        self.not_before: Float64 = np.zeros(size)
+        self.failures: Int64 = np.zeros(size, dtype=np.int64)
+        self.parked: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.passed_over: Int64 = np.zeros(size, dtype=np.int64)
+
+    COLUMNS = (
+        "cls",
+        "priority",
+        "state",
+        "machine",
+        "sequence",
+        "created",
+        "arrived",
+        "not_before",
+        "failures",
+        "parked",
+        "passed_over",
+    )
+
+    def __len__(self) -> int:
+        return len(self.row_of)
+
+    def add(
+        self, uid: str, *, name: str, job: str, cls: int, priority: int, created: float, now: float
+    ) -> int:
+        """Add a pending task; returns its row. The uid must be new."""
+        if self._free:
+            row = self._free.pop()
+            self.uid[row], self.name[row], self.job[row] = uid, name, job
+            self.message[row] = self.orphan_of[row] = ""
+        else:
+            row = len(self.uid)
+            self.uid.append(uid)
+            self.name.append(name)
+            self.job.append(job)
+            self.message.append("")
+            self.orphan_of.append("")
+            if row >= len(self.state):
+                self._grow()
+        self.row_of[uid] = row
+        self.cls[row] = cls
+        self.priority[row] = priority
+        self.state[row] = State.PENDING
+        self.machine[row] = -1
+        self.sequence[row] = self._next_sequence
+        self.created[row] = created
+        self.arrived[row] = now
+        self.not_before[row] = 0.0
+        self.failures[row] = 0
+        self.parked[row] = False
+        self.passed_over[row] = 0
+        self._next_sequence += 1
+        return row
+
+    def remove(self, row: int) -> None:
+        """Forget the task in ``row``; what it used on a machine must have been given back."""
+        del self.row_of[self.uid[row]]
+        self.state[row] = State.UNUSED
+        self.machine[row] = -1
+        self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
+        self._free.append(row)
+
+    def in_state(self, state: State) -> Int64:
+        """Rows of all tasks in ``state``, ascending."""
+        return np.flatnonzero(self.state[: len(self.uid)] == state)
+
+    def by_age(self, rows: Int64) -> Int64:
+        """``rows`` ordered by creation, then arrival."""
+        return rows[np.lexsort((self.sequence[rows], self.created[rows]))]
+
+    def _grow(self) -> None:
+        for column in self.COLUMNS:
+            array = getattr(self, column)
+            setattr(self, column, np.concatenate([array, np.zeros_like(array)]))

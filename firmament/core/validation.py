@@ -1,0 +1,156 @@
+"""Checks events before any of them is applied, so that a bad one in a batch changes nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from firmament.core.labels import parse_integer
+from firmament.core.model import (
+    EFFECTS,
+    MAX_QUANTITY,
+    OPERATORS,
+    ClassDefined,
+    Event,
+    InvalidEventError,
+    JobDefined,
+    Machine,
+    MachineSampled,
+    MachineUpserted,
+    NodeSelectorTerm,
+    RecordUpserted,
+    TaskClass,
+    TaskSampled,
+    TasksBound,
+    TasksSubmitted,
+)
+
+
+class KnownClasses(Protocol):
+    """What validation must know of classes defined before."""
+
+    def content(self, number: int) -> TaskClass | None:
+        """Content that a number stands for."""
+        ...
+
+
+def validate(events: Sequence[Event], known: KnownClasses) -> None:
+    """Raise ``InvalidEventError`` for the first event that could not be applied after those before it."""
+    defined: dict[int, TaskClass] = {}
+    for event in events:
+        match event:
+            case MachineUpserted(machine):
+                _machine(machine)
+            case JobDefined(job):
+                _require(job.id != "", "job: id is empty")
+                _require(job.size >= 0, f"job {job.id}: size is negative")
+            case ClassDefined(number, content):
+                former = defined.get(number) or known.content(number)
+                _require(number > 0, f"task class {number}: the number must be positive")
+                _require(
+                    former is None or former == content,
+                    f"task class {number}: already defined with other content; use a new number",
+                )
+                _task_class(number, content)
+                defined[number] = content
+            case TasksSubmitted() | TasksBound():
+                _require(
+                    event.task_class in defined or known.content(event.task_class) is not None,
+                    f"tasks: task class {event.task_class} is not defined; define a class before its tasks",
+                )
+                _tasks(event)
+            case MachineSampled(machine=owner, time=time, usage=usage):
+                _sample(f"sample of machine {owner}", time, usage)
+            case TaskSampled(uid=owner, time=time, usage=usage):
+                _sample(f"sample of task {owner}", time, usage)
+            case RecordUpserted(kind=kind, name=name):
+                _require(
+                    kind != "" and name != "", f"record {kind!r} {name!r}: kind and name must not be empty"
+                )
+            case _:
+                pass
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise InvalidEventError(message)
+
+
+def _machine(machine: Machine) -> None:
+    _require(machine.name != "", "machine: name is empty")
+    _amounts(f"machine {machine.name}: allocatable", machine.allocatable.items())
+    for taint in machine.taints:
+        _require(
+            taint.effect in EFFECTS and taint.key != "",
+            f"machine {machine.name}: taint {taint.key!r} has effect {taint.effect!r}; "
+            f"allowed are {', '.join(sorted(EFFECTS))}",
+        )
+
+
+def _amounts(owner: str, amounts: object) -> None:
+    for name, amount in amounts:  # type: ignore[attr-defined]  # items view or tuple of pairs
+        _require(name != "", f"{owner}: a resource has no name")
+        _require(
+            0 <= amount <= MAX_QUANTITY,
+            f"{owner}: {name} is {amount}; it must lie between 0 and {MAX_QUANTITY}",
+        )
+
+
+def _task_class(number: int, content: TaskClass) -> None:
+    owner = f"task class {number}"
+    _amounts(f"{owner}: requests", content.requests)
+    for preferred in content.preferred:
+        _require(
+            1 <= preferred.weight <= 100,
+            f"{owner}: a preferred term has weight {preferred.weight}; it must lie between 1 and 100",
+        )
+    for toleration in content.tolerations:
+        _require(
+            toleration.operator in {"Equal", "Exists"},
+            f"{owner}: toleration of {toleration.key!r} has operator {toleration.operator!r}; "
+            "allowed are Equal and Exists",
+        )
+    for term in (*content.required, *(preferred.term for preferred in content.preferred)):
+        _term(owner, term)
+
+
+def _term(owner: str, term: NodeSelectorTerm) -> None:
+    for requirement in (*term.labels, *term.fields):
+        where = f"{owner}: requirement on {requirement.key!r}"
+        operator, values = requirement.operator, requirement.values
+        _require(
+            operator in OPERATORS,
+            f"{where}: unknown operator {operator!r}; allowed are {', '.join(sorted(OPERATORS))}",
+        )
+        if operator in {"In", "NotIn"}:
+            _require(bool(values), f"{where}: {operator} needs at least one value")
+        elif operator in {"Exists", "DoesNotExist"}:
+            _require(not values, f"{where}: {operator} takes no values")
+        else:
+            _require(
+                len(values) == 1 and parse_integer(values[0]) is not None,
+                f"{where}: {operator} needs exactly one integer",
+            )
+
+
+def _tasks(event: TasksSubmitted | TasksBound) -> None:
+    _require(all(event.uids), "tasks: a uid is empty")
+    _require(len(set(event.uids)) == len(event.uids), "tasks: a uid occurs twice in one batch")
+    _require(len(event.names) in {0, len(event.uids)}, "tasks: names must be as many as uids, or none")
+    if isinstance(event, TasksSubmitted):
+        _require(
+            len(event.created) in {0, len(event.uids)}, "tasks: created must be as many as uids, or none"
+        )
+        _require(all(map(math.isfinite, event.created)), "tasks: a creation time is not a finite number")
+    else:
+        _require(event.machine != "", "bound tasks: machine is empty")
+
+
+def _sample(owner: str, time: float, usage: Mapping[str, float]) -> None:
+    _require(math.isfinite(time), f"{owner}: time is not a finite number")
+    for name, amount in usage.items():
+        _require(
+            math.isfinite(amount) and 0 <= amount <= MAX_QUANTITY,
+            f"{owner}: {name} is {amount}; it must be a number between 0 and {MAX_QUANTITY}",
+        )

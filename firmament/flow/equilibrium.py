@@ -1,0 +1,169 @@
+"""Prices that a round is likely to end with, before anything is solved.
+
+Column generation is only as good as its first columns, and those are only as good as the machine prices they are
+chosen at. Two steps find them:
+
+1. *Water-filling*: all waiting tasks are taken for one class with the mean cost of each machine; machines are filled
+   to a common level of cost plus crowding.
+2. *Softened equilibrium*: each shape spreads its tasks over machines in proportion to exp(-(cost + price) / T), and
+   each price moves towards the crowding that the resulting load causes. T falls from several crowding steps to half a
+   step. This is the stochastic user equilibrium of a congestion game (Fisk 1980); its loads approach those of the
+   optimal flow as T falls. Prices that would overfill a machine rise by T log(load / room), as in Sinkhorn's scaling.
+
+The result steers the choice of columns only. It is never part of a cost, and the certificate does not depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.flow.problem import PlacementProblem, Residual
+
+Float32 = NDArray[np.float32]
+
+SAMPLED_SHAPES = 96
+BISECTIONS = 48
+SWEEPS = 20
+FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.5
+"""In units of the median crowding step."""
+
+FORBIDDEN = np.float32(1e12)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Expected end of a round: ``price``, ``load``: int64[M], units and tasks per machine."""
+
+    price: Int64
+    load: Int64
+
+
+def machine_units(residual: Residual, classes: Int64) -> Int64:
+    """Upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
+
+    The room divided by the smallest request of any of them, resource by resource; a valid bound for every mix.
+    """
+    smallest = residual.problem.requests[residual.problem.shape[classes]].min(axis=0)
+    units = np.full(residual.problem.machines, int(residual.remaining.sum()))
+    for column, amount in enumerate(smallest.tolist()):
+        if amount > 0:
+            np.minimum(units, residual.free[column] // amount, out=units)
+    return np.maximum(units, 0)
+
+
+def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
+    """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits``."""
+    problem = residual.problem
+    waiting = residual.remaining.sum(axis=1)
+    shapes, weight = _sample(np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)))
+    room = machine_units(residual, np.flatnonzero(waiting))
+    load = _water_level_load(problem, shapes, weight, fits, room)
+    price = problem.crowd * load
+    if len(shapes) == 1 or not problem.crowd.any():
+        return Spread(price=price, load=load)
+    candidates = _candidates(problem, shapes, weight, fits, price)
+    settled, spread = _settle(problem, shapes, weight, fits, candidates, price, room)
+    price[candidates] = np.rint(settled).astype(np.int64)
+    load[candidates] = np.minimum(np.ceil(spread).astype(np.int64), room[candidates])
+    return Spread(price=price, load=load)
+
+
+def _sample(weight: Float64) -> tuple[Int64, Float64]:
+    """At most ``SAMPLED_SHAPES`` shapes that stand for all: systematic sampling by number of tasks.
+
+    Returns shape numbers and the tasks each stands for, which sum to the number of waiting tasks.
+    """
+    present = np.flatnonzero(weight > 0)
+    if len(present) <= SAMPLED_SHAPES:
+        return present, weight[present]
+    total = float(weight.sum())
+    points = (np.arange(SAMPLED_SHAPES) + 0.5) * (total / SAMPLED_SHAPES)
+    hit = present[np.searchsorted(np.cumsum(weight[present]), points)]
+    shapes, times = np.unique(hit, return_counts=True)
+    return shapes, times * (total / SAMPLED_SHAPES)
+
+
+def _water_level_load(
+    problem: PlacementProblem, shapes: Int64, weight: Float64, fits: dict[int, Bool], room: Int64
+) -> Int64:
+    """Tasks per machine if all had the mean cost; the k-th task of m costs mean[m] + crowd[m] * k."""
+    total = np.zeros(problem.machines)
+    weights = np.zeros(problem.machines)
+    for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
+        usable = fits[shape] * tasks
+        weights += usable
+        usable *= problem.cost[shape]
+        total += usable
+    reachable = weights > 0
+    room = np.where(reachable, room, 0)
+    tasks = int(round(weight.sum()))
+    if tasks >= int(room.sum()):
+        return room
+    mean = total / np.maximum(weights, 1.0)
+    slope = np.maximum(problem.crowd, 1e-3)
+    low = float(mean[reachable].min())
+    high = float((mean + slope * room)[reachable].max()) + 1.0
+    for _ in range(BISECTIONS):
+        level = (low + high) / 2
+        if int(_below(level, mean, slope, room).sum()) < tasks:
+            low = level
+        else:
+            high = level
+    return _below(high, mean, slope, room)
+
+
+def _below(level: float, mean: Float64, slope: Float64, room: Int64) -> Int64:
+    """Tasks per machine whose cost is at most ``level``."""
+    return np.clip(np.floor((level - mean) / slope) + 1, 0, room).astype(np.int64)
+
+
+def _candidates(
+    problem: PlacementProblem, shapes: Int64, weight: Float64, fits: dict[int, Bool], price: Int64
+) -> Int64:
+    """Machines that some shape would like at ``price``; ascending."""
+    liked = price > 0
+    for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
+        usable = np.flatnonzero(fits[shape])
+        want = 2 * int(tasks) + 100
+        if want < len(usable):
+            key = problem.cost[shape, usable] + price[usable]
+            usable = usable[np.argpartition(key, want)[:want]]
+        liked[usable] = True
+    return np.flatnonzero(liked)
+
+
+def _settle(
+    problem: PlacementProblem,
+    shapes: Int64,
+    weight: Float64,
+    fits: dict[int, Bool],
+    candidates: Int64,
+    price: Int64,
+    room: Int64,
+) -> tuple[Float32, Float32]:
+    """Sweep the softened equilibrium; return price and load of the candidates."""
+    cost = problem.cost[np.ix_(shapes, candidates)].astype(np.float32)
+    for row, shape in enumerate(shapes.tolist()):
+        cost[row, ~fits[shape][candidates]] = FORBIDDEN
+    tasks = weight.astype(np.float32)
+    crowd = problem.crowd[candidates].astype(np.float32)
+    space = np.maximum(room[candidates], 0.5).astype(np.float32)
+    step = float(np.median(crowd[crowd > 0])) if crowd.any() else 1.0
+    crowding = price[candidates].astype(np.float32)
+    scarcity = np.zeros_like(crowding)
+    share = np.empty_like(cost)
+    load = np.zeros_like(crowding)
+    for temperature in np.geomspace(FIRST_TEMPERATURE * step, LAST_TEMPERATURE * step, SWEEPS).tolist():
+        np.add(cost, crowding + scarcity, out=share)
+        share -= share.min(axis=1, keepdims=True)
+        share *= -1.0 / temperature
+        np.exp(share, out=share)
+        load = (tasks / share.sum(axis=1)) @ share
+        scarcity = np.maximum(scarcity + temperature * np.log(np.maximum(load / space, 1e-6)), 0.0)
+        # A load reacts to its own price with slope -load / T; dividing by 1 + that keeps the sweep from oscillating.
+        crowding += (crowd * load - crowding) / (1.0 + crowd * load / temperature)
+    return crowding + scarcity, load

@@ -1,0 +1,168 @@
+"""A round's placement problem as columns of arrays, and what has become of it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64, JointRows
+from firmament.solvers.base import Int32
+
+WAIT_BUCKETS = 4
+"""Parallel unscheduled arcs of a class: the longer tasks have waited, the dearer it is to leave them."""
+
+COST_UNITS_PER_POINT = 100
+"""Network costs are integers: one point of a cost model is this many units."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementProblem:
+    """What is to be placed, where it may go, and at what cost; never written to after it is built.
+
+    C classes, S shapes, M machines, K resources:
+
+    * ``counts``: int64[C, WAIT_BUCKETS], waiting tasks, bucket 0 for those that have waited longest;
+    * ``priority``: int64[C], rank-compressed, 0 the lowest; ``shape``: int64[C], row into the shape arrays;
+    * ``requests``: int64[S, K] per task; ``feasible``: bool[S, M], every rule but capacity;
+    * ``cost``: int32[S, M], units charged for a task by the models;
+    * ``crowd``: int64[M], units that each task already placed there in the round adds for the next;
+    * ``free``: int64[M, K] at the start, negative where others have overcommitted;
+    * ``pins``: class -> sorted machine rows that alone are allowed, for classes with a pinned set;
+    * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
+    * ``rotation``: int64[C], where each class starts among machines that cost the same.
+    """
+
+    counts: Int64
+    priority: Int64
+    shape: Int64
+    requests: Int64
+    feasible: Bool
+    cost: Int32
+    crowd: Int64
+    free: Int64
+    rotation: Int64
+    pins: Mapping[int, Int64] = field(default_factory=dict)
+    joint: tuple[JointRows, ...] = ()
+
+    @property
+    def classes(self) -> int:
+        """C, the number of classes."""
+        return len(self.shape)
+
+    @property
+    def machines(self) -> int:
+        """M, the number of machines."""
+        return int(self.free.shape[0])
+
+    def crowd_step(self) -> int:
+        """Tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one round."""
+        return max(1, int(self.counts.sum()) // (16 * max(1, self.machines)))
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """Tasks given to machines, aggregated: ``count[i]`` tasks of class ``cls[i]`` on ``machine[i]``; int64[A] each.
+
+    Pairs may repeat; counts are positive.
+    """
+
+    cls: Int64
+    machine: Int64
+    count: Int64
+
+    @classmethod
+    def empty(cls) -> Assignments:
+        """No task anywhere."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, none)
+
+    @classmethod
+    def joined(cls, parts: list[Assignments]) -> Assignments:
+        """All of ``parts``, in order."""
+        if not parts:
+            return cls.empty()
+        return cls(
+            np.concatenate([part.cls for part in parts]),
+            np.concatenate([part.machine for part in parts]),
+            np.concatenate([part.count for part in parts]),
+        )
+
+    def taken(self, where: Bool) -> Assignments:
+        """The entries for which ``where`` (bool[A]) holds."""
+        return Assignments(self.cls[where], self.machine[where], self.count[where])
+
+
+class Residual:
+    """What is left of a problem after some admissions: tasks, room on machines and on joint rows.
+
+    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole);
+    ``placed``: int64[M], tasks admitted per machine in this round; ``joint_left``: one int64[R] per joint row block.
+    """
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self.problem = problem
+        self.remaining = problem.counts.copy()
+        self.free = np.ascontiguousarray(problem.free.T)
+        self.placed = np.zeros(problem.machines, dtype=np.int64)
+        self.joint_left = [rows.limit.copy() for rows in problem.joint]
+
+    def active(self) -> Int64:
+        """Classes that still have tasks, ascending."""
+        return np.flatnonzero(self.remaining.any(axis=1))
+
+    def fits(self, shape: int) -> Bool:
+        """bool[M]: machines that may take, and have room for, one more task of the shape."""
+        return self.has_room(shape) & self.problem.feasible[shape]
+
+    def has_room(self, shape: int) -> Bool:
+        """bool[M]: machines with room for one more task of the shape, whether or not it may go there."""
+        room = np.ones(self.problem.machines, dtype=np.bool_)
+        for column, amount in enumerate(self.problem.requests[shape].tolist()):
+            if amount > 0:
+                room &= self.free[column] >= amount
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            amount = int(rows.amount[shape])
+            if amount > 0:
+                on_row = rows.row_of >= 0
+                room[on_row] &= left[rows.row_of[on_row]] >= amount
+        return room
+
+    def units(self, shapes: Int64, machines: Int64) -> Int64:
+        """How many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least 0."""
+        units = np.full(len(shapes), np.iinfo(np.int64).max)
+        requests = self.problem.requests
+        for column in range(requests.shape[1]):
+            amount = requests[shapes, column]
+            limited = amount > 0
+            if limited.all():
+                np.minimum(units, self.free[column, machines] // amount, out=units)
+            elif limited.any():
+                units[limited] = np.minimum(
+                    units[limited], self.free[column, machines[limited]] // amount[limited]
+                )
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            amount = rows.amount[shapes]
+            row = rows.row_of[machines]
+            limited = (amount > 0) & (row >= 0)
+            units[limited] = np.minimum(units[limited], left[row[limited]] // amount[limited])
+        return np.maximum(units, 0)
+
+    def take(self, assigned: Assignments) -> None:
+        """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
+        shapes = self.problem.shape[assigned.cls]
+        for column in range(self.problem.requests.shape[1]):
+            amounts = self.problem.requests[shapes, column] * assigned.count
+            np.subtract.at(self.free[column], assigned.machine, amounts)
+        np.add.at(self.placed, assigned.machine, assigned.count)
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            row = rows.row_of[assigned.machine]
+            on_row = row >= 0
+            np.subtract.at(left, row[on_row], (rows.amount[shapes] * assigned.count)[on_row])
+        per_class = np.zeros(self.problem.classes, dtype=np.int64)
+        np.add.at(per_class, assigned.cls, assigned.count)
+        for bucket in range(WAIT_BUCKETS):
+            used = np.minimum(self.remaining[:, bucket], per_class)
+            self.remaining[:, bucket] -= used
+            per_class -= used

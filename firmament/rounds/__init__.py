@@ -1,0 +1,1 @@
+"""One round: solve, admit, repeat, until every task is placed or provably has no place."""

@@ -1,0 +1,46 @@
+"""The one definition of what a placement costs; bounds, gaps and comparisons all use it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firmament.flow.network import dearest_path, unscheduled_penalties
+from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+
+
+def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Cost of the placed tasks in units: what the models charge each, and crowding.
+
+    Crowding charges the k-th task of the round on a machine for the k before it.
+    """
+    shapes = problem.shape[placed.cls]
+    models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
+    on_machine = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines).astype(
+        np.int64
+    )
+    step = problem.crowd_step()
+    # The sum over k < n of floor(k / step) * step, with n = full * step + rest.
+    full, rest = np.divmod(on_machine, step)
+    crowding = int((problem.crowd * (step * step * (full * (full - 1) // 2) + full * step * rest)).sum())
+    return models + crowding
+
+
+def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Penalties, in units, of the tasks that stay pending; of each class the longest waiting are the ones placed."""
+    start = Residual(problem)
+    penalties = unscheduled_penalties(start, dearest_path(start)).cost
+    left = problem.counts.copy()
+    used = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)
+    for bucket in range(WAIT_BUCKETS):
+        gone = np.minimum(left[:, bucket], used)
+        left[:, bucket] -= gone
+        used -= gone
+    return int((left * penalties).sum())
+
+
+def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Total cost of a placement in units: of the tasks placed and of those that stay pending.
+
+    Joint limits are not checked here.
+    """
+    return placed_cost(problem, placed) + pending_cost(problem, placed)

@@ -1,0 +1,96 @@
+"""Solve and admit, again and again, until nothing that waits fits anywhere.
+
+A pass solves the network of what is left and admits what fits jointly. Later passes see the room and the crowding that
+earlier ones left, so their costs continue where those stopped. Every pass admits at least one task; after
+``max_passes`` the rest is placed greedily, so a round always ends with a maximal placement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
+from firmament.flow.network import Network
+from firmament.flow.problem import Assignments, Residual
+from firmament.rounds.admission import admit
+from firmament.rounds.greedy import place_greedily
+from firmament.rounds.stopwatch import Stopwatch
+from firmament.solvers.base import Solver, SolverTimeoutError
+
+
+@dataclass(frozen=True, slots=True)
+class PassOptions:
+    """Limits of a round: passes before the rest is placed greedily, seconds per solve, column generation."""
+
+    max_passes: int = 8
+    solve_time_limit: float | None = 10.0
+    generation: GenerationOptions = field(default_factory=GenerationOptions)
+
+
+@dataclass(slots=True)
+class PassLog:
+    """Figures gathered over the passes of a round; seconds per stage; ``arcs`` of the largest network."""
+
+    passes: int = 0
+    solves: int = 0
+    arcs: int = 0
+    waves: int = 0
+    first: FlowOutcome | None = None
+    network: Network | None = None
+    network_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    admit_seconds: float = 0.0
+    time_limited: bool = False
+
+
+def place_all(residual: Residual, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+    """Place as much as possible of what ``residual`` holds, book it there, and return it.
+
+    Afterwards no remaining task fits any machine it may use. Raises ``SolverError`` if the solver fails for another
+    reason than time.
+    """
+    parts: list[Assignments] = []
+    for number in range(options.max_passes):
+        watch = Stopwatch()
+        shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
+        fits = {shape: residual.fits(shape) for shape in shapes}
+        generation = options.generation if number == 0 else _later(options.generation)
+        try:
+            outcome = optimal_flow(residual, fits, solver, generation, time_limit=options.solve_time_limit)
+        except SolverTimeoutError:
+            log.time_limited = True
+            break
+        if outcome is None:
+            log.network_seconds += watch.seconds()
+            return Assignments.joined(parts)
+        flow_seconds = watch.seconds()
+        admitted = admit(residual, outcome.assignments())
+        _note(log, outcome, flow_seconds, watch.seconds() - flow_seconds)
+        parts.append(admitted)
+        if not residual.remaining.any():
+            return Assignments.joined(parts)
+        if len(admitted.cls) == 0:
+            break
+    watch = Stopwatch()
+    parts.append(place_greedily(residual))
+    log.admit_seconds += watch.seconds()
+    return Assignments.joined(parts)
+
+
+def _later(options: GenerationOptions) -> GenerationOptions:
+    """Later passes place a small rest: fewer columns to begin with."""
+    return replace(options, base_total=options.base_total // 4)
+
+
+def _note(log: PassLog, outcome: FlowOutcome, flow_seconds: float, admit_seconds: float) -> None:
+    """Add a pass to the log."""
+    log.passes += 1
+    log.solves += outcome.solves
+    log.arcs = max(log.arcs, len(outcome.network.problem.tails))
+    log.first = log.first or outcome
+    log.network = outcome.network
+    log.solve_seconds += outcome.seconds
+    log.network_seconds += flow_seconds - outcome.seconds
+    log.admit_seconds += admit_seconds
