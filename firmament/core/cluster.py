@@ -66,8 +66,8 @@ class Cluster:
             case MachineUpserted(machine):
                 row = self.machines.upsert(machine)
                 self.dirty.add(machine.name)
-                for task in sorted(self._orphans.pop(machine.name, ())):
-                    self._occupy(task, row)
+                for orphan in sorted(self._orphans.pop(machine.name, ())):
+                    self._occupy(orphan, row)
             case MachineRemoved(name):
                 self._remove_machine(name)
             case JobDefined(job):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool
 from firmament.core import reasons
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, judge, machine_columns, raw_rows
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.feasibility import StaticRow, StaticRows, lacking, pinned_row
+from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking, pinned_row
 from firmament.core.listing import state_name
 from firmament.core.preferences import MODEL_NAME
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
@@ -56,7 +56,7 @@ def _with_pins(cluster: Cluster, cls: int, static: StaticRow) -> StaticRow:
 
 
 def _verdicts(
-    judgement: Judgement, configuration: CoreConfiguration, static: StaticRow, lack: Int64
+    judgement: Judgement, configuration: CoreConfiguration, static: StaticRow, lack: Codes
 ) -> list[MachineVerdict]:
     per_model = [
         _model_verdicts(judgement, configuration, index) for index in range(len(configuration.models))

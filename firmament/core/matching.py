@@ -1,7 +1,7 @@
 """Node selectors and node affinity over all machines at once.
 
-Semantics as in core/v1: terms are ORed, requirements of a term ANDed, a term without requirements matches nothing; NotIn
-and DoesNotExist also match machines that lack the key; Gt and Lt compare integers and match nothing else.
+Semantics as in core/v1: terms are ORed, requirements of a term ANDed, a term without requirements matches nothing;
+NotIn and DoesNotExist also match machines that lack the key; Gt and Lt compare integers and match nothing else.
 """
 
 from __future__ import annotations

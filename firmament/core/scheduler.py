@@ -144,8 +144,8 @@ class Scheduler:
         pending, unscheduled = pending_reasons(
             self._cluster, self._static_rows, self._reservations, opened.picture
         )
-        self._reservations.count_round(self._cluster, overtaken=bool(deltas))
         self._park(pending, opened, placement)
+        self._reservations.count_round(self._cluster, overtaken=bool(deltas))
         stats.placed = len(deltas)
         stats.pending = len(pending)
         stats.admit_seconds += watch.seconds()

@@ -77,7 +77,7 @@ def starting_columns(
             wanted[chosen] = True
         parts_cls.append(np.full(len(chosen), cls, dtype=np.int64))
         parts_machine.append(chosen)
-    if 1 < len(free_classes):
+    if len(free_classes) > 1:
         cls_part, machine_part = _keenest(residual, np.array(free_classes), wanted, fits, spread, per_machine)
         parts_cls.append(cls_part)
         parts_machine.append(machine_part)
@@ -115,11 +115,11 @@ def _keenest(
     waiting = residual.remaining.sum(axis=1)
     reduced = np.empty((len(classes), len(machines)), dtype=np.float32)
     price = spread.price[machines]
-    for row, cls in enumerate(classes.tolist()):
-        shape = int(problem.shape[cls])
+    for row, own in enumerate(classes.tolist()):
+        shape = int(problem.shape[own])
         reduced[row] = problem.cost[shape, machines] + price
         reduced[row, ~fits[shape][machines]] = FORBIDDEN
-        nth = min(int(waiting[cls]), len(machines) - 1)
+        nth = min(int(waiting[own]), len(machines) - 1)
         reduced[row] -= min(np.partition(reduced[row], nth)[nth], FORBIDDEN / 2)
     by_machine = np.ascontiguousarray(reduced.T)
     best = np.argpartition(by_machine, per_machine, axis=1)[:, :per_machine]

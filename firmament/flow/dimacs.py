@@ -25,9 +25,8 @@ def to_dimacs(network: Network) -> str:
         ("unscheduled aggregator of class", network.classes),
         ("machine", network.machines),
     ):
-        for row in rows.tolist():
-            lines.append(f"c node {node} {kind} {row}")
-            node += 1
+        lines.extend(f"c node {node + index} {kind} {row}" for index, row in enumerate(rows.tolist()))
+        node += len(rows)
     lines.append(f"c node {node} sink")
     for index in np.flatnonzero(problem.supplies).tolist():
         lines.append(f"n {index + 1} {problem.supplies[index]}")

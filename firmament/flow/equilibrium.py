@@ -59,7 +59,8 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits``."""
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
-    shapes, weight = _sample(np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)))
+    per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests))
+    shapes, weight = _sample(per_shape.astype(np.float64))
     room = machine_units(residual, np.flatnonzero(waiting))
     load = _water_level_load(problem, shapes, weight, fits, room)
     price = problem.crowd * load
@@ -84,7 +85,7 @@ def _sample(weight: Float64) -> tuple[Int64, Float64]:
     points = (np.arange(SAMPLED_SHAPES) + 0.5) * (total / SAMPLED_SHAPES)
     hit = present[np.searchsorted(np.cumsum(weight[present]), points)]
     shapes, times = np.unique(hit, return_counts=True)
-    return shapes, times * (total / SAMPLED_SHAPES)
+    return shapes.astype(np.int64), times.astype(np.float64) * (total / SAMPLED_SHAPES)
 
 
 def _water_level_load(
@@ -100,7 +101,7 @@ def _water_level_load(
         total += usable
     reachable = weights > 0
     room = np.where(reachable, room, 0)
-    tasks = int(round(weight.sum()))
+    tasks = round(float(weight.sum()))
     if tasks >= int(room.sum()):
         return room
     mean = total / np.maximum(weights, 1.0)
