@@ -1,0 +1,79 @@
+"""Short-hand for the Kubernetes objects of these tests."""
+
+from __future__ import annotations
+
+from poseidon.kube.objects import (
+    Condition,
+    Container,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+    SchedulingGate,
+)
+from poseidon.kube.reflector import Change
+
+
+def node(name, *, cpu="8", labels=None, uid=None, unschedulable=False):
+    return Node(
+        metadata=ObjectMeta(name=name, uid=uid or f"node-{name}", labels=labels or {}),
+        spec=NodeSpec(unschedulable=unschedulable),
+        status=NodeStatus(
+            allocatable={"cpu": cpu, "memory": "16Gi", "pods": "110"},
+            conditions=(Condition(type="Ready", status="True"),),
+        ),
+    )
+
+
+def pod(
+    name,
+    *,
+    uid=None,
+    namespace="default",
+    node="",
+    scheduler="poseidon",
+    cpu="100m",
+    owner="",
+    phase="Pending",
+    deleting=False,
+    gated=False,
+    reason="",
+    priority=0,
+):
+    conditions = ()
+    if reason:
+        conditions = (Condition(type="PodScheduled", status="False", reason="Unschedulable", message=reason),)
+    owners = ()
+    if owner:
+        owners = (OwnerReference(kind="ReplicaSet", name=owner, uid=f"uid-{owner}", controller=True),)
+    return Pod(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=namespace,
+            uid=uid or f"pod-{name}",
+            owner_references=owners,
+            creation_timestamp="2026-01-01T00:00:00Z",
+            deletion_timestamp="2026-01-01T00:01:00Z" if deleting else None,
+        ),
+        spec=PodSpec(
+            node_name=node,
+            scheduler_name=scheduler,
+            priority=priority,
+            containers=(Container(name="main", resources=ResourceRequirements(requests={"cpu": cpu})),),
+            scheduling_gates=(SchedulingGate(name="wait"),) if gated else (),
+        ),
+        status=PodStatus(phase=phase, conditions=conditions),
+    )
+
+
+def present(item):
+    return Change(item.metadata.uid, item)
+
+
+def gone(item):
+    return Change(item.metadata.uid, None)
