@@ -94,11 +94,12 @@ class DriverLoop:
         """
         while not self._drained.is_set():
             self._wake.clear()
+            since, self._changed_at = self._changed_at, None
             delay = await asyncio.to_thread(self._cluster.next_round_in, self._driver)
             if delay is None or delay > 0:
                 await self._wait(self._wake, delay)
                 continue
-            await self._batch()
+            await self._batch(since)
             await self._outbox.room()
             if self._drained.is_set():
                 return
@@ -134,10 +135,10 @@ class DriverLoop:
         )
         return pause
 
-    async def _batch(self) -> None:
-        """Wait for the rest of the window that the first event since the last round has opened."""
-        if self._changed_at is not None:
-            left = self._changed_at + self._window - asyncio.get_running_loop().time()
+    async def _batch(self, since: float | None) -> None:
+        """Wait for the rest of the window that was opened by the change at ``since``, if there was one."""
+        if since is not None:
+            left = since + self._window - asyncio.get_running_loop().time()
             if left > 0:
                 await asyncio.sleep(left)
 

@@ -85,7 +85,7 @@ class SharedRegion:
         """Return a mapping of at least ``needed`` bytes; whichever side comes first grows the file."""
         if self._memory is None or len(self._memory) < needed:
             size = os.fstat(self.descriptor).st_size
-            if size < needed:
+            if size < max(needed, 1):
                 size = max(_SMALLEST, needed + needed // 2)
                 os.ftruncate(self.descriptor, size)
             self._memory = mmap.mmap(self.descriptor, size)
