@@ -74,7 +74,8 @@ def task(
         task_class=classes.intern(pod, machine=machine),
         job=job_id(metadata),
         priority=priority,
-        created=created if time is None else time,
+        # The protocol counts from 1970; whatever claims to be older is simply among the oldest.
+        created=created if time is None else max(time, 0.0),
     )
 
 

@@ -23,6 +23,9 @@ def amounts(resources: Resources, path: str, defects: list[Defect]) -> Amounts:
     """Parse a map of quantities. Entries that are no amount are left out and added to ``defects``."""
     found: Amounts = {}
     for resource, value in resources.items():
+        if not resource:
+            defects.append(Defect(path, "a resource without a name; name it or remove it"))
+            continue
         try:
             found[resource] = amount(resource, value)
         except QuantityError as error:

@@ -1,0 +1,116 @@
+"""The solver inside this process: the one module of poseidon that imports firmament, and only on use.
+
+Everything passes through the messages of the protocol, as between the two processes, so that offline commands
+exercise the same translation as the bridge.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(self.lines))
+
+
+class Configuration(Protocol):
+    """The scheduler's configuration, as far as poseidon reads it; ``*`` stands for every name."""
+
+    @property
+    def scheduler_names(self) -> tuple[str, ...]:
+        """Pods of these ``spec.schedulerName`` are ours."""
+        ...
+
+    def schedules(self, scheduler_name: str) -> bool:
+        """Say whether pods of this scheduler name are ours."""
+        ...
+
+
+def load_configuration(path: Path | None) -> Configuration:
+    """Read and check a configuration file, None for the defaults; raises ``ConfigurationError``."""
+    from firmament import configuration
+
+    try:
+        return configuration.load(path)
+    except configuration.ConfigurationError as error:
+        raise ConfigurationError(error.lines) from None
+
+
+def effective_yaml(configuration: Configuration) -> str:
+    """Return the configuration as YAML, with every default filled in."""
+    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration import effective_yaml as render
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return render(configuration)
+
+
+class EmbeddedScheduler:
+    """A scheduler of one cluster in this process, solving with OR-Tools.
+
+    ``clock`` returns seconds since the epoch. Raises ``ConfigurationError`` if a cost model refuses its
+    arguments.
+    """
+
+    def __init__(self, configuration: Configuration, clock: Callable[[], float]) -> None:
+        from firmament.configuration import ConfigurationError as SolverConfigurationError
+        from firmament.configuration import SchedulerConfiguration, build_core
+        from firmament.core.scheduler import Scheduler
+        from firmament.solvers.ortools_solver import OrToolsSolver
+
+        assert isinstance(configuration, SchedulerConfiguration)
+        try:
+            core = build_core(configuration)
+        except SolverConfigurationError as error:
+            raise ConfigurationError(error.lines) from None
+        self._scheduler = Scheduler(configuration=core, solver=OrToolsSolver(), clock=clock)
+
+    def apply(self, events: Iterable[pb.Event]) -> None:
+        """Apply events as one step; raises ``ValueError`` for a malformed one, a fault of the translation."""
+        from firmament.wire import events_from_proto
+
+        self._scheduler.apply(events_from_proto(events))
+
+    def has_work(self) -> bool:
+        """Whether a round now could place something."""
+        return self._scheduler.next_round_in() == 0.0
+
+    def run_round(self) -> pb.RoundResult:
+        """Run one round; its placements are assumed until they are reported."""
+        from firmament.wire import round_to_proto
+
+        return round_to_proto(self._scheduler.run_round())
+
+    def report_bound(self, placed: Iterable[tuple[str, str]]) -> None:
+        """Report ``(uid, machine)`` of placements that came true."""
+        from firmament.core.model import BindingReport
+
+        self._scheduler.report([BindingReport(uid, machine, bound=True) for uid, machine in placed])
+
+    def explain(self, uid: str) -> pb.Explanation:
+        """Return the verdicts on one task; raises ``KeyError`` for an unknown one."""
+        from firmament.wire import explanation_to_proto
+
+        return explanation_to_proto(self._scheduler.explain(uid))
+
+    def tasks(self) -> Iterator[pb.TaskState]:
+        """Yield every task and where it stands."""
+        from firmament.wire import task_state_to_proto
+
+        return map(task_state_to_proto, self._scheduler.task_states())
+
+    def machines(self) -> Iterator[pb.MachineState]:
+        """Yield every machine and what is free on it."""
+        from firmament.wire import machine_state_to_proto
+
+        return map(machine_state_to_proto, self._scheduler.machine_states())

@@ -1,0 +1,108 @@
+"""Why a pod may or may not run on each node, and what each model would charge for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from poseidon.offline import build
+from poseidon.translate.pod import Disposition, disposition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from poseidon.embedding import Configuration
+    from poseidon.manifests.loader import Manifests
+
+
+class UnknownPodError(LookupError):
+    """There is nothing to explain: the pod is not in the input, or has ended. The message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One model's say: its native figure, its 0..100 score (None: it has none), and the points it charges."""
+
+    feasible: bool
+    raw: float
+    score: float | None
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the pod may use a node, the root cause first if not, and what every model charges."""
+
+    feasible: bool
+    reasons: tuple[str, ...]
+    cost: float
+    models: Mapping[str, Charge]
+
+
+@dataclass(frozen=True, slots=True)
+class PodExplanation:
+    """Verdicts by node, in order of names. ``node``: where the pod runs, "" if nowhere."""
+
+    pod: str
+    node: str
+    nodes: Mapping[str, Verdict]
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object."""
+        return {"pod": self.pod, "nodes": {name: _verdict(each) for name, each in self.nodes.items()}}
+
+
+def explain_pod(manifests: Manifests, configuration: Configuration, now: float, pod: str) -> PodExplanation:
+    """Explain ``namespace/name``, whoever schedules it; a running pod as if it looked for another place.
+
+    Raises ``UnknownPodError``.
+    """
+    found = next((each for each in manifests.pods if each.metadata.uid == pod), None)
+    if found is None:
+        raise UnknownPodError(f"pod {pod} is not in the input; name one as NAMESPACE/NAME")
+    if disposition(found) is Disposition.FINISHED:
+        raise UnknownPodError(f"pod {pod} has ended ({found.status.phase}), so no node is sought for it")
+    cluster = build(manifests, configuration, now, forced=pod)
+    explanation = cluster.scheduler.explain(pod)
+    verdicts = {
+        each.machine: Verdict(
+            feasible=each.feasible,
+            reasons=tuple(each.reasons),
+            cost=each.cost,
+            models={
+                model.model: Charge(
+                    feasible=model.feasible,
+                    raw=model.raw,
+                    score=model.score if model.HasField("score") else None,
+                    cost=model.cost,
+                )
+                for model in each.models
+            },
+        )
+        for each in explanation.machines
+    }
+    return PodExplanation(pod, explanation.machine, dict(sorted(verdicts.items())), cluster.warnings)
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "feasible": verdict.feasible,
+        "reasons": list(verdict.reasons),
+        "cost": plain(verdict.cost),
+        "models": {
+            name: {
+                "feasible": charge.feasible,
+                "raw": plain(charge.raw),
+                "score": None if charge.score is None else plain(charge.score),
+                "cost": plain(charge.cost),
+            }
+            for name, charge in verdict.models.items()
+        },
+    }
+
+
+def plain(figure: float) -> float:
+    """Return a whole figure as an integer, any other one without the noise of its last digits."""
+    rounded = round(figure, 6)
+    return int(rounded) if rounded.is_integer() else rounded

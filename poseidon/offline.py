@@ -1,0 +1,114 @@
+"""A cluster out of manifests, held by a scheduler in this process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.embedding import EmbeddedScheduler
+from poseidon.translate import events
+from poseidon.translate import pod as pods
+from poseidon.translate.classes import ClassTable
+from poseidon.translate.node import machine
+from poseidon.translate.pod import Disposition
+from poseidon.translate.priority import PriorityResolver
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from poseidon.embedding import Configuration
+    from poseidon.kube.objects import Pod
+    from poseidon.manifests.loader import Manifests
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineCluster:
+    """A scheduler that knows the cluster. ``gated`` lists pods that are not to be scheduled yet, by uid."""
+
+    scheduler: EmbeddedScheduler
+    gated: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def build(
+    manifests: Manifests,
+    configuration: Configuration,
+    now: float,
+    *,
+    scheduler_names: frozenset[str] = frozenset(),
+    forced: str = "",
+) -> OfflineCluster:
+    """Tell a new scheduler about nodes, running pods and waiting pods.
+
+    Every pending pod takes part, or only those of ``scheduler_names`` if any are given. The pod whose uid is
+    ``forced`` takes part in any case. ``now`` (seconds since the epoch) stands still, and is the age of
+    whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
+    """
+    feed = _Feed(manifests, now, scheduler_names, forced)
+    scheduler = EmbeddedScheduler(configuration, lambda: now)
+    scheduler.apply(feed.events())
+    return OfflineCluster(scheduler, tuple(feed.gated), tuple(feed.warnings))
+
+
+class _Feed:
+    def __init__(
+        self, manifests: Manifests, now: float, scheduler_names: frozenset[str], forced: str
+    ) -> None:
+        self._manifests = manifests
+        self._now = now
+        self._scheduler_names = scheduler_names
+        self._forced = forced
+        self._classes = ClassTable()
+        self._priorities = PriorityResolver(manifests.priority_classes)
+        self._nodes = {node.metadata.name for node in manifests.nodes}
+        self._waiting: list[pods.Task] = []
+        self._placed: list[tuple[pods.Task, str]] = []
+        self._jobs: dict[str, pb.Job] = {}
+        self._sizes: Counter[str] = Counter()
+        self.gated: list[str] = []
+        self.warnings: list[str] = []
+
+    def events(self) -> Iterator[pb.Event]:
+        """Yield the whole cluster: machines, jobs, classes, then tasks."""
+        for node in self._manifests.nodes:
+            yield pb.Event(machine=machine(node)[0])
+        for each in self._manifests.pods:
+            self._sort(each)
+        for job_id, job in self._jobs.items():
+            job.size = self._sizes[job_id]
+            yield pb.Event(job=job)
+        for number in range(1, len(self._classes) + 1):
+            yield pb.Event(task_class=self._classes.message(number))
+        yield from events.bound(self._placed)
+        yield from events.submitted(self._waiting)
+
+    def _sort(self, pod: Pod) -> None:
+        """Put a pod where it belongs: on its node, in the queue, or aside."""
+        disposition = pods.disposition(pod)
+        forced = pod.metadata.uid == self._forced
+        node = pod.spec.node_name
+        if disposition is Disposition.BOUND and node in self._nodes:
+            self._placed.append((self._task(pod), node))
+        elif forced:
+            self._waiting.append(self._task(pod))
+        elif disposition is Disposition.BOUND:
+            self.warnings.append(
+                f"Pod {pods.qualified_name(pod.metadata)}: spec.nodeName: node {node!r} is not in the input, "
+                "the pod is left out; add the node with -f"
+            )
+        elif self._scheduler_names and pods.scheduler_of(pod) not in self._scheduler_names:
+            return
+        elif disposition is Disposition.GATED:
+            self.gated.append(pod.metadata.uid)
+        elif disposition is Disposition.PENDING:
+            self._waiting.append(self._task(pod))
+
+    def _task(self, pod: Pod) -> pods.Task:
+        job = pods.job(pod.metadata)
+        if job is not None:
+            self._jobs.setdefault(job.id, job)
+            self._sizes[job.id] += 1
+        pin = self._manifests.pinned.get(pod.metadata.uid, "")
+        return pods.task(pod, self._classes, self._priorities, machine=pin, created=self._now)
