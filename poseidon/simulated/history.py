@@ -1,0 +1,130 @@
+"""Records of objects and the bounded log of their changes, one log per collection.
+
+Watches and consistent paging both read the log: a watch follows it from a revision, a page undoes what it holds after
+the revision of the first page. Whoever asks for more than it remembers gets ``ExpiredRevisionError``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+_revision_of = attrgetter("revision")
+
+
+class ExpiredRevisionError(Exception):
+    """The log no longer reaches back to ``requested``; the oldest revision it can serve from is ``oldest``."""
+
+    def __init__(self, requested: int, oldest: int) -> None:
+        super().__init__(f"revision {requested} is older than {oldest}")
+        self.requested = requested
+        self.oldest = oldest
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One version of one object: encoded once, with what selectors look at beside it.
+
+    ``key`` is ``namespace/name`` (``name`` when cluster-scoped), ``raw`` the JSON text in the storage version,
+    ``fields`` the values of the collection's selectable fields in their order.
+    """
+
+    key: str
+    namespace: str
+    name: str
+    uid: str
+    revision: int
+    raw: bytes
+    labels: dict[str, str]
+    fields: tuple[str, ...]
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """One write. For a deletion ``record`` is the last state, carrying the revision of the deletion."""
+
+    type: ChangeType
+    revision: int
+    record: Record
+    previous: Record | None
+
+
+class History:
+    """The last ``limit`` changes of one collection, addressed by a position that never repeats.
+
+    ``floor`` is the revision at which the collection came to be: nothing happened in it before.
+    """
+
+    def __init__(self, limit: int, floor: int) -> None:
+        if limit < 1:
+            raise ValueError(f"history limit: {limit} is not positive; keep at least one change")
+        self._limit = limit
+        self._changes: list[Change] = []
+        self._dropped = 0
+        self._floor = floor
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def end(self) -> int:
+        """Return the position after the newest change."""
+        return self._dropped + len(self._changes)
+
+    @property
+    def oldest(self) -> int:
+        """Return the oldest revision from which every later change is still known."""
+        first = self._first
+        return self._changes[first - 1].revision if first else self._floor
+
+    @property
+    def _first(self) -> int:
+        return max(0, len(self._changes) - self._limit)
+
+    def append(self, change: Change) -> None:
+        """Add a change and wake all listeners."""
+        changes = self._changes
+        changes.append(change)
+        # Cutting the front of a list moves the rest; doing it once per ``limit`` changes keeps appends cheap.
+        if len(changes) >= 2 * self._limit:
+            excess = len(changes) - self._limit
+            self._floor = changes[excess - 1].revision
+            self._dropped += excess
+            del changes[:excess]
+        self.wake()
+
+    def position_after(self, revision: int) -> int:
+        """Return where the changes after ``revision`` begin. Raises ``ExpiredRevisionError``."""
+        oldest = self.oldest
+        if revision < oldest:
+            raise ExpiredRevisionError(revision, oldest)
+        return self._dropped + bisect_right(self._changes, revision, key=_revision_of)
+
+    def read(self, position: int, count: int) -> list[Change]:
+        """Return up to ``count`` changes from ``position``; empty at the end. Raises ``ExpiredRevisionError``."""
+        start = position - self._dropped
+        if start < self._first:
+            raise ExpiredRevisionError(0, self.oldest)
+        return self._changes[start : start + count]
+
+    def since(self, revision: int) -> Iterator[Change]:
+        """Yield all changes after ``revision``. Raises ``ExpiredRevisionError`` at once, not while iterating."""
+        start = self.position_after(revision) - self._dropped
+        return iter(self._changes[start:])
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call ``listener`` after every change; it must be quick and must not write."""
+        self._listeners.append(listener)
+
+    def unsubscribe(self, listener: Callable[[], None]) -> None:
+        """Stop calling ``listener``."""
+        self._listeners.remove(listener)
+
+    def wake(self) -> None:
+        """Call all listeners, as after a change."""
+        for listener in self._listeners:
+            listener()

@@ -1,0 +1,29 @@
+"""Writes the file by which kubectl and the clients find the simulated cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+_NAME = "simulated"
+
+
+def kubeconfig(url: str, token: str | None = None) -> str:
+    """Return the text of a kubeconfig whose only context is the cluster at ``url``."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": {"server": url}}],
+        "users": [{"name": _NAME, "user": {"token": token} if token else {}}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": "default"}}],
+        "current-context": _NAME,
+    }
+    text: str = yaml.safe_dump(document, sort_keys=False)
+    return text
+
+
+def write_kubeconfig(path: Path, url: str, token: str | None = None) -> None:
+    """Write the kubeconfig to ``path``, readable by its owner only since it may hold a token."""
+    path.touch(mode=0o600)
+    path.write_text(kubeconfig(url, token))

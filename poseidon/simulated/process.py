@@ -1,0 +1,103 @@
+"""The simulated cluster as a process of its own: ``python -m poseidon.simulated``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poseidon.simulated.kubeconfig import write_kubeconfig
+from poseidon.simulated.kubelet import KubeletSimulation, run_kubelets
+from poseidon.simulated.options import ClusterOptions
+from poseidon.simulated.seeding import create_nodes
+from poseidon.simulated.server import SimulatedCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+@click.command("simulated")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
+)
+@click.option(
+    "--nodes", default=0, show_default=True, type=click.IntRange(0, 100_000), help="Nodes to begin with."
+)
+@click.option(
+    "--history", default=50_000, show_default=True, type=click.IntRange(1), help="Changes kept per kind."
+)
+@click.option("--token", default=None, help="Bearer token that clients must send; none lets everyone in.")
+@click.option("--seed", default=None, type=int, help="Gives the same UIDs in every run.")
+@click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start to run, and finish.")
+@click.option(
+    "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
+)
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="File to write for clients."
+)
+def main(host: str, port: int, history: int, token: str | None, seed: int | None, **rest: Any) -> None:
+    """Serve a simulated Kubernetes API until SIGTERM or SIGINT.
+
+    Prints one line, "listening on URL", when it is ready.
+    """
+    try:
+        options = ClusterOptions(history=history, token=token, seed=seed)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    try:
+        _run(_serve(options, host, port, **rest))
+    except OSError as error:
+        click.echo(f"simulated cluster: cannot listen on {host}:{port}: {error.strerror or error}", err=True)
+        sys.exit(2)
+
+
+async def _serve(
+    options: ClusterOptions,
+    host: str,
+    port: int,
+    *,
+    nodes: int,
+    kubelets: bool,
+    start_delay: float,
+    kubeconfig: Path | None,
+) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    cluster = SimulatedCluster(options)
+    await create_nodes(cluster.operations, nodes)
+    await cluster.start(host, port)
+    background: asyncio.Task[None] | None = None
+    if kubelets:
+        store = cluster.operations.store
+        simulation = KubeletSimulation(store, start_delay=start_delay)
+        background = asyncio.create_task(run_kubelets(simulation, store))
+        # Kubelets end only by a defect; a cluster that silently stopped to run pods would be worse than none.
+        background.add_done_callback(lambda _: stopping.set())
+    try:
+        if kubeconfig is not None:
+            write_kubeconfig(kubeconfig, cluster.url, options.token)
+        click.echo(f"listening on {cluster.url}")
+        await stopping.wait()
+    finally:
+        await cluster.stop()
+        if background is not None:
+            background.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await background
+
+
+def _run(coroutine: Coroutine[Any, Any, None]) -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(coroutine)
+    else:
+        uvloop.run(coroutine)

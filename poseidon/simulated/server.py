@@ -1,0 +1,113 @@
+"""The simulated cluster: an API server over HTTP for demos, tests and benchmarks.
+
+It is faithful where a scheduler can tell, and fast: requests go straight from aiohttp's parser to one handler,
+without an application's routing and middleware.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from poseidon.simulated import bulk, errors
+from poseidon.simulated.operations import Operations
+from poseidon.simulated.options import ClusterOptions
+from poseidon.simulated.routes import Router
+from poseidon.simulated.store import Store
+
+_MAX_BODY = 3 * 1024 * 1024
+"""The real server's limit on the body of a request."""
+
+_OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
+
+
+class SimulatedCluster:
+    """An API server that listens between ``start`` and ``stop``. All of its state is in memory and outlives neither.
+
+    ``operations`` gives in-process access to the same objects.
+    """
+
+    def __init__(self, options: ClusterOptions | None = None) -> None:
+        self.options = options or ClusterOptions()
+        store = Store(clock=self.options.clock, history_limit=self.options.history, seed=self.options.seed)
+        self.operations = Operations(store)
+        self._router = Router(self.operations, self.options)
+        self._runner: web.ServerRunner | None = None
+        self._address = ("", 0)
+
+    @property
+    def url(self) -> str:
+        """Return the base URL. Raises ``RuntimeError`` before ``start``."""
+        if self._runner is None:
+            raise RuntimeError("the simulated cluster is not running; call start() first")
+        host, port = self._address
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Listen; port 0 takes a free one. Raises ``OSError`` when the address is taken."""
+        if self._runner is not None:
+            raise RuntimeError("the simulated cluster is running already")
+        # Watches of clients that have gone are cancelled rather than found out at the next event.
+        server = web.Server(
+            self._handle,
+            request_factory=_make_request,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=600.0,
+        )
+        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port, backlog=1024).start()
+        except OSError:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        self._address = (host, runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """End all connections and stop to listen; does nothing when not running."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            self._authenticate(request)
+            if request.path == bulk.PATH:
+                return await self._bulk(request)
+            return await self._router.answer(request)
+        except errors.ApiError as error:
+            return _refusal(error)
+        except web.HTTPRequestEntityTooLarge:
+            return _refusal(errors.ApiError(413, "RequestEntityTooLarge", f"limit is {_MAX_BODY} bytes"))
+
+    def _authenticate(self, request: web.BaseRequest) -> None:
+        token = self.options.token
+        if token is None:
+            return
+        given = request.headers.get("Authorization", "")
+        if not given and request.path in _OPEN_PATHS:
+            return
+        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise errors.unauthorized()
+
+    async def _bulk(self, request: web.BaseRequest) -> web.Response:
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        result = await bulk.create_lines(self.operations, request.content.iter_any())
+        code = 422 if result["failed"] else 201
+        return web.Response(body=msgspec.json.encode(result), status=code, content_type="application/json")
+
+
+def _refusal(error: errors.ApiError) -> web.Response:
+    body = msgspec.json.encode(error.status())
+    return web.Response(body=body, status=error.code, content_type="application/json")
+
+
+def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    loop = task.get_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MAX_BODY)
