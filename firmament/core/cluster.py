@@ -76,6 +76,7 @@ class Cluster:
                 self.jobs.pop(job_id, None)
             case ClassDefined(number, content):
                 self.classes.define(number, content)
+                self.resources.vector(content.requests)  # its resources have columns before any round looks
             case TasksSubmitted():
                 self._submit(event, now)
             case TasksBound():
