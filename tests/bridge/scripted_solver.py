@@ -1,0 +1,115 @@
+"""A solver that does what a test tells it, over real gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import grpc
+from grpc import aio
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
+from tests.bridge.solver_view import PENDING, SolverView
+
+
+class ScriptedSolver(pb_grpc.SchedulerServicer):
+    """Keeps a view per stream, acknowledges, and sends rounds when told to.
+
+    ``refuse`` is a (status, text) with which hellos are turned away while it is set; ``hold_acks`` keeps
+    acknowledgements back.
+    """
+
+    def __init__(self):
+        self.hellos = []
+        self.view = SolverView()
+        self.synced = False
+        self.streams = 0
+        self.batches = 0
+        self.reports = []
+        self.refuse = None
+        self.hold_acks = False
+        self.ended_cleanly = 0
+        self.place_all = False
+        self._outgoing = None
+
+    async def Session(self, request_iterator, context):  # noqa: N802 - the name in the protocol
+        hello = (await anext(request_iterator)).hello
+        self.hellos.append(hello)
+        if self.refuse is not None:
+            await context.abort(*self.refuse)
+        self.streams += 1
+        self.synced = False
+        self.view = SolverView()
+        outgoing = self._outgoing = asyncio.Queue()
+        outgoing.put_nowait(pb.ServerMessage(welcome=pb.Welcome(version_major=1, server="scripted")))
+        reader = asyncio.create_task(self._read(request_iterator, outgoing))
+        try:
+            while (message := await outgoing.get()) is not None:
+                if isinstance(message, tuple):
+                    await context.abort(*message)
+                yield message
+        finally:
+            reader.cancel()
+
+    async def _read(self, requests, outgoing):
+        sequence = 0
+        async for message in requests:
+            kind = message.WhichOneof("body")
+            if kind == "snapshot_end":
+                self.synced = True
+            elif kind == "events":
+                sequence += 1
+                assert message.events.sequence == sequence
+                self.view.apply(message.events.events)
+                self.batches += 1
+                if not self.hold_acks:
+                    self._send(pb.ServerMessage(ack=pb.Ack(sequence=sequence)), outgoing)
+            elif kind == "reports":
+                self.view.report(message.reports.reports)
+                self.reports.extend(message.reports.reports)
+            if self.place_all and self.synced:
+                self.round()
+        self.ended_cleanly += 1
+        outgoing.put_nowait(None)
+
+    def _send(self, message, outgoing=None):
+        (outgoing or self._outgoing).put_nowait(message)
+
+    def round(self, message=""):
+        """Place every pending task, over the machines in turn; with ``message`` none of them."""
+        result = pb.RoundResult(round=1)
+        machines = sorted(self.view.machines)
+        pending = sorted(uid for uid, task in self.view.tasks.items() if task.state == PENDING)
+        if message:
+            result.unscheduled.add(tasks=pending, message=message)
+        else:
+            for index, uid in enumerate(pending):
+                machine = machines[index % len(machines)]
+                self.view.place(uid, machine)
+                result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine)
+        if pending:
+            self._send(pb.ServerMessage(round=result))
+
+    def release_acks(self):
+        self.hold_acks = False
+        self._send(pb.ServerMessage(ack=pb.Ack(sequence=self.batches)))
+
+    def abort(self, code=grpc.StatusCode.UNAVAILABLE, text="scripted"):
+        self._send((code, text))
+
+    def states(self):
+        return {uid: (task.state, task.machine) for uid, task in self.view.tasks.items()}
+
+
+@asynccontextmanager
+async def running_solver(solver, port=0):
+    """Serve ``solver``; yields the port."""
+    server = aio.server()
+    pb_grpc.add_SchedulerServicer_to_server(solver, server)
+    port = server.add_insecure_port(f"127.0.0.1:{port}")
+    await server.start()
+    try:
+        yield port
+    finally:
+        await server.stop(None)

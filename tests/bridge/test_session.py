@@ -1,0 +1,159 @@
+"""The stream to the solver, against a scripted one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import asynccontextmanager
+from random import Random
+
+import grpc
+import pytest
+from prometheus_client import CollectorRegistry
+
+from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.session import Session, SessionOptions
+from poseidon.bridge.state import BridgeState
+from tests.bridge.objects import gone, node, pod, present
+from tests.bridge.scripted_solver import ScriptedSolver, running_solver
+from tests.bridge.solver_view import ASSUMED, PENDING
+from tests.support.waiting import until
+
+QUICK = SessionOptions(batch_events=5, window=2, backoff_initial=0.01, backoff_cap=0.05, refused_seconds=0.05)
+
+
+class Peer(BridgeState):
+    """The bridge's state, remembering rounds instead of acting on them."""
+
+    def __init__(self):
+        super().__init__(["poseidon"])
+        self.rounds = []
+
+    def on_round(self, result):
+        self.rounds.append(result)
+        super().on_round(result)
+
+
+@asynccontextmanager
+async def session_with(port, peer, options=QUICK):
+    session = Session(
+        f"127.0.0.1:{port}",
+        peer,
+        cluster="test",
+        fencing=7,
+        client="poseidon test",
+        metrics=BridgeMetrics(CollectorRegistry()),
+        random=Random(1),
+        clock=time.monotonic,
+        options=options,
+    )
+    running = asyncio.create_task(session.run())
+    try:
+        yield session, running
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.fixture
+def peer():
+    peer = Peer()
+    peer.nodes_changed([present(node(f"n{index}")) for index in range(10)])
+    peer.pods_changed([present(pod(f"p{index}", cpu=f"{index + 1}")) for index in range(10)])
+    return peer
+
+
+async def test_hello_then_a_snapshot_in_bounded_batches(peer):
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        await asyncio.sleep(0)
+        assert not solver.hellos, "nothing is said before the picture is complete"
+        session.start()
+        await until(lambda: solver.synced)
+        assert [(h.cluster, h.fencing, h.version_major) for h in solver.hellos] == [("test", 7, 1)]
+        assert solver.batches == 6, "10 machines, 10 classes, 10 batches of tasks, 5 events each"
+        assert set(solver.states().values()) == {(PENDING, "")}
+
+
+async def test_unacknowledged_batches_are_bounded(peer):
+    solver = ScriptedSolver()
+    solver.hold_acks = True
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        session.start()
+        await until(lambda: solver.batches == QUICK.window)
+        # Were the window not kept, the rest would follow within microseconds.
+        await asyncio.sleep(0.1)
+        assert solver.batches == QUICK.window
+        assert not solver.synced
+        solver.release_acks()
+        await until(lambda: solver.synced)
+
+
+async def test_live_events_and_rounds(peer):
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        peer.pods_changed([present(pod("late")), gone(pod("p1"))])
+        session.wake()
+        await until(lambda: "pod-late" in solver.states() and "pod-p1" not in solver.states())
+        solver.round()
+        await until(lambda: peer.rounds)
+        assert len(peer.rounds[0].deltas) == 10
+        assert all(state == ASSUMED for state, _ in solver.states().values())
+
+
+@pytest.mark.parametrize(
+    "code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.ABORTED]
+)
+async def test_a_lost_stream_is_replaced_with_a_full_snapshot(peer, code, caplog):
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        solver.abort(code, "on purpose")
+        peer.pods_changed([gone(pod("p2"))])
+        await until(lambda: solver.streams == 2 and solver.synced)
+        assert len(solver.states()) == 9
+    assert "on purpose" in caplog.text
+
+
+async def test_the_solver_may_start_late_and_restart(peer, caplog):
+    async with running_solver(ScriptedSolver()) as port:
+        pass
+    async with session_with(port, peer) as (session, _):
+        session.start()
+        await until(lambda: "no stream to the solver" in caplog.text)
+        for _ in range(2):
+            solver = ScriptedSolver()
+            async with running_solver(solver, port):
+                await until(lambda solver=solver: solver.synced)
+                assert len(solver.states()) == 10
+    told = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(told) < 12, "an outage is not a line per attempt"
+
+
+async def test_a_refused_hello_is_logged_and_tried_again(peer, caplog):
+    solver = ScriptedSolver()
+    solver.refuse = (grpc.StatusCode.FAILED_PRECONDITION, "fencing 7 is older than 8")
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        session.start()
+        await until(lambda: len(solver.hellos) >= 3)
+        solver.refuse = None
+        await until(lambda: solver.synced)
+    refusals = [r for r in caplog.records if "refused" in r.message]
+    assert [r.levelname for r in refusals if r.levelno > logging.DEBUG] == ["ERROR"]
+    assert "fencing 7 is older than 8" in refusals[0].message
+
+
+async def test_drain_sends_what_is_left_and_ends_the_stream(peer):
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, session_with(port, peer) as (session, running):
+        session.start()
+        await until(lambda: solver.synced)
+        peer.pods_changed([gone(pod("p3"))])
+        session.drain()
+        await asyncio.wait_for(running, 5)
+        await until(lambda: solver.ended_cleanly == 1)
+        assert "pod-p3" not in solver.states()
