@@ -23,7 +23,7 @@ _NEWEST = -1
 """Revision in a token that continues inconsistently, from whatever is there now."""
 
 
-_TOKEN_EXPIRED = (
+_PAGE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list "
     "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
     "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
@@ -170,7 +170,7 @@ def _view_at(collection: Collection, revision: int, start: str) -> View:
         if not start:
             raise errors.too_old(revision, error.oldest) from None
         raise errors.expired(
-            _TOKEN_EXPIRED,
+            _PAGE_EXPIRED,
             _encode_token(_NEWEST, start),
         ) from None
 
