@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from firmament.core.configuration import CoreConfiguration
-    from firmament.solvers.base import Solver
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +77,7 @@ class SolverServer:
         self._core = build_core(configuration)
         self._clock = clock
         self._metrics = Metrics()
-        self._solver: Solver = ProcessSolver(options.solver, on_restart=self._metrics.solver_restarted)
+        self._solver = ProcessSolver(options.solver, on_restart=self._metrics.solver_restarted)
         self._service = SchedulerService(
             ClusterRegistry(self._new_scheduler),
             RoundRunner(self._metrics),
@@ -87,7 +86,7 @@ class SolverServer:
             ),
             self._metrics,
         )
-        self._health = health.aio.HealthServicer()
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined] # an alias that mypy does not see
         self._server: grpc.aio.Server | None = None
 
     async def start(self) -> Address:
@@ -120,6 +119,10 @@ class SolverServer:
     def metrics(self) -> Metrics:
         """The server's metrics."""
         return self._metrics
+
+    def worker_pids(self) -> tuple[int, ...]:
+        """Process ids of the solver's workers."""
+        return self._solver.worker_pids()
 
     def _new_scheduler(self) -> Scheduler:
         return Scheduler(configuration=self._core, solver=self._solver, clock=self._clock)

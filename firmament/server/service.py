@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 import grpc
 
 from firmament.server.cluster import Cluster, NoPictureError
-from firmament.server.outbox import Ending
 from firmament.server.registry import ClusterRegistry, UnknownClusterError
 from firmament.server.session import ProtocolError, Session, SessionSettings, check_hello
 from firmament.wire import explanation_to_proto, machine_state_to_proto, task_state_to_proto
@@ -59,15 +58,14 @@ class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
         self._metrics.session_opened()
         stream = session.run(messages)
         try:
-            async for item in stream:
-                if not isinstance(item, Ending):
-                    yield item
-                elif item.code is not grpc.StatusCode.OK:
-                    await _abort(context, item.code, item.message)
+            async for message in stream:
+                yield message
         finally:
             await stream.aclose()  # type: ignore[attr-defined] # an async generator, whose clean-up must run now
             self._sessions.discard(session)
             self._metrics.session_closed()
+        if session.ending.code is not grpc.StatusCode.OK:
+            await _abort(context, session.ending.code, session.ending.message)
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> pb.RoundResult:  # noqa: N802
         """See the protocol."""

@@ -75,15 +75,14 @@ class Session:
         self._sequence = 0
         self._draining = False
         self._ended = asyncio.Event()
+        self.ending = Ending()
 
-    async def run(
-        self, messages: AsyncIterator[pb.ClientMessage]
-    ) -> AsyncIterator[pb.ServerMessage | Ending]:
-        """Yield what to send, and as the last thing how the stream ends."""
+    async def run(self, messages: AsyncIterator[pb.ClientMessage]) -> AsyncIterator[pb.ServerMessage]:
+        """Yield what to send; ``ending`` says afterwards how the stream is to end."""
         try:
             former = self._cluster.attach(self, self._hello.fencing)
         except StaleDriverError as error:
-            yield Ending(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            self.ending = Ending(grpc.StatusCode.FAILED_PRECONDITION, str(error))
             return
         if former is not None:
             former.superseded(self._hello.fencing)
@@ -92,13 +91,10 @@ class Session:
         rounds = asyncio.create_task(self._run_rounds())
         try:
             yield self._welcome()
-            while True:
-                item = await self._outbox.take()
-                if isinstance(item, Ending):
-                    self._log("session ended", code=item.code.name, reason=item.message)
+            while not isinstance(item := await self._outbox.take(), Ending):
                 yield item
-                if isinstance(item, Ending):
-                    return
+            self.ending = item
+            self._log("session ended", code=item.code.name, reason=item.message)
         finally:
             reader.cancel()
             rounds.cancel()
