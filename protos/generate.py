@@ -7,10 +7,8 @@ regenerates into an empty folder and compares.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,34 +20,25 @@ def generate(output: Path) -> None:
 
     Raises ``SystemExit`` when a source does not compile; protoc has then printed why.
     """
-    from grpc_tools import protoc
-
-    include = str(resources.files("grpc_tools") / "_proto")
-    arguments = [
-        "protoc",
-        f"--proto_path={ROOT}",
-        f"--proto_path={include}",
+    protoc(
         f"--python_out={output}",
         f"--mypy_out=quiet:{output}",
         f"--grpc_python_out={output}",
         f"--mypy_grpc_out=quiet:{output}",
-        *SOURCES,
-    ]
-    with _interpreter_scripts_on_path():
-        status = protoc.main(arguments)
-    if status != 0:
-        raise SystemExit(f"protoc failed with status {status}")
+    )
 
 
-@contextmanager
-def _interpreter_scripts_on_path() -> Iterator[None]:
-    """Let protoc find the plug-ins installed beside this interpreter, activated environment or not."""
-    before = os.environ.get("PATH", os.defpath)
-    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before))
-    try:
-        yield
-    finally:
-        os.environ["PATH"] = before
+def protoc(*options: str) -> None:
+    """Run protoc on all sources; raises ``SystemExit`` when it fails.
+
+    In a process of its own: protoc and OR-Tools each bring a copy of protobuf's C++ library, and a process
+    that loads both is aborted. The plug-ins are found beside this interpreter, activated environment or not.
+    """
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={ROOT}", *options, *SOURCES]
+    result = subprocess.run(command, env={**os.environ, "PATH": path}, check=False)  # noqa: S603 - no shell
+    if result.returncode != 0:
+        raise SystemExit(f"protoc failed with status {result.returncode}")
 
 
 if __name__ == "__main__":

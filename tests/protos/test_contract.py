@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf import descriptor_pb2 as pb
 
-from protos.generate import ROOT, SOURCES
+from protos.generate import protoc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,11 +40,8 @@ Entry = tuple[Location, str, str]
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> list[pb.FileDescriptorProto]:
     """The sources as protoc sees them, with comments."""
-    from grpc_tools import protoc
-
     output = tmp_path_factory.mktemp("descriptors") / "contract.bin"
-    arguments = [f"--proto_path={ROOT}", "--include_source_info", f"--descriptor_set_out={output}", *SOURCES]
-    assert protoc.main(["protoc", *arguments]) == 0
+    protoc("--include_source_info", f"--descriptor_set_out={output}")
     return list(pb.FileDescriptorSet.FromString(output.read_bytes()).file)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 import pytest
 
-from protos.generate import ROOT, SOURCES, generate
+from protos.generate import ROOT, SOURCES, generate, protoc
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,3 +43,15 @@ def test_plugins_are_found_without_an_activated_environment(tmp_path, monkeypatc
     monkeypatch.setenv("PATH", "/nonexistent")
     generate(tmp_path)
     assert list(tmp_path.rglob("*_pb2.pyi"))
+
+
+def test_generates_beside_the_solver_library(tmp_path):
+    importlib.import_module("ortools.graph.python.min_cost_flow")
+    generate(tmp_path)
+    assert list(tmp_path.rglob("*_pb2.py"))
+
+
+def test_a_bad_option_fails_clearly(tmp_path, capfd):
+    with pytest.raises(SystemExit, match="protoc failed with status"):
+        protoc(f"--python_out={tmp_path / 'absent'}")
+    assert "absent" in capfd.readouterr().err
