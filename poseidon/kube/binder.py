@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')
+_REPLACED = re.compile(r"UID in (the )?precondition")
 
 
 class BindRequest(NamedTuple):
@@ -177,6 +178,6 @@ def judge(request: BindRequest, error: ApiError) -> BindOutcome:
             return BindOutcome(request, BindResult.ELSEWHERE, f"already assigned to node {assigned.group(1)}")
         if "being deleted" in error.message:
             return BindOutcome(request, BindResult.GONE, "the pod is being deleted")
-        if "UID in the precondition" in error.message:
+        if _REPLACED.search(error.message):
             return BindOutcome(request, BindResult.GONE, "another pod has taken its name")
     return BindOutcome(request, BindResult.FAILED, str(error))

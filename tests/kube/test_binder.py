@@ -1,0 +1,171 @@
+"""What becomes of bindings."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from random import Random
+
+import msgspec
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from poseidon.kube.binder import Binder, BinderOptions, BindRequest, BindResult
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.settings import ConnectionSettings
+from poseidon.kube.transport import Transport
+from tests.kube.scripted_api import json, scripted, status
+from tests.support.waiting import until
+
+REQUEST = BindRequest("uid-1", "default", "web-1", "n1")
+
+
+@asynccontextmanager
+async def binding(url, options=None, slept=None):
+    outcomes = []
+
+    async def sleep(seconds):
+        if slept is not None:
+            slept.append(seconds)
+        await asyncio.sleep(0)
+
+    async with Transport(ConnectionSettings(url), clock=time.monotonic) as transport:
+        binder = Binder(
+            transport,
+            outcomes.append,
+            metrics=KubeMetrics(CollectorRegistry()),
+            random=Random(1),
+            clock=time.monotonic,
+            sleep=sleep,
+            options=options,
+        )
+        running = asyncio.create_task(binder.run())
+        try:
+            yield binder, outcomes
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def outcome_of(answer, options=None, slept=None):
+    async with scripted(answer) as (api, url), binding(url, options, slept) as (binder, outcomes):
+        binder.submit(REQUEST)
+        await binder.wait_idle()
+        [outcome] = outcomes
+    return outcome, api
+
+
+async def test_bound():
+    async def answer(request):
+        return json({"kind": "Status", "status": "Success"}, 201)
+
+    outcome, api = await outcome_of(answer)
+    assert outcome == (REQUEST, BindResult.BOUND, "")
+    [(method, path, _, body)] = api.requests
+    assert (method, path) == ("POST", "/api/v1/namespaces/default/pods/web-1/binding")
+    sent = msgspec.json.decode(body)
+    assert sent["metadata"] == {"name": "web-1", "namespace": "default", "uid": "uid-1"}
+    assert sent["target"]["name"] == "n1"
+
+
+ASSIGNED = 'Operation cannot be fulfilled on pods/binding "web-1": pod web-1 is already assigned to node "{}"'
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message", "result"),
+    [
+        (409, "Conflict", ASSIGNED.format("n1"), BindResult.BOUND),
+        (409, "Conflict", ASSIGNED.format("n2"), BindResult.ELSEWHERE),
+        (409, "Conflict", "pod web-1 is being deleted, cannot be assigned to a host", BindResult.GONE),
+        (
+            409,
+            "Conflict",
+            "Precondition failed: UID in precondition: a, UID in object meta: b",
+            BindResult.GONE,
+        ),
+        (409, "Conflict", "the object has been modified", BindResult.FAILED),
+        (404, "NotFound", 'pods "web-1" not found', BindResult.GONE),
+        (403, "Forbidden", "not allowed", BindResult.FAILED),
+    ],
+)
+async def test_refusals_are_final(code, reason, message, result):
+    async def answer(request):
+        return status(code, reason, message)
+
+    outcome, api = await outcome_of(answer)
+    assert outcome.result is result
+    assert bool(outcome.reason) == (result is not BindResult.BOUND)
+    assert len(api.requests) == 1
+
+
+async def test_transient_failures_are_retried_as_the_server_asks():
+    answers = iter(
+        [
+            status(429, "TooManyRequests", "busy", headers={"Retry-After": "7"}),
+            status(500, "InternalError", "oops"),
+            json({}, 201),
+        ]
+    )
+
+    async def answer(request):
+        return next(answers)
+
+    slept = []
+    outcome, api = await outcome_of(answer, slept=slept)
+    assert outcome.result is BindResult.BOUND
+    assert len(api.requests) == 3
+    assert slept[0] == 7.0
+    assert 0 < slept[1] < 1
+
+
+async def test_it_gives_up_after_some_tries():
+    async def answer(request):
+        return status(503, "ServiceUnavailable", "no leader")
+
+    outcome, api = await outcome_of(answer, BinderOptions(attempts=3))
+    assert outcome.result is BindResult.FAILED
+    assert "no leader" in outcome.reason
+    assert len(api.requests) == 3
+
+
+async def test_a_lost_answer_does_not_lose_the_binding():
+    calls = []
+
+    async def answer(request):
+        calls.append(request)
+        if len(calls) == 1:
+            request.transport.abort()
+            return web.Response()
+        return status(409, "Conflict", ASSIGNED.format("n1"))
+
+    outcome, _ = await outcome_of(answer)
+    assert outcome.result is BindResult.BOUND
+    assert len(calls) == 2
+
+
+async def test_an_unreachable_server_fails_the_binding():
+    async with binding("http://127.0.0.1:1", BinderOptions(attempts=2)) as (binder, outcomes):
+        binder.submit(REQUEST)
+        await binder.wait_idle()
+    assert outcomes[0].result is BindResult.FAILED
+
+
+async def test_bindings_run_in_parallel_within_the_limit():
+    go = asyncio.Event()
+
+    async def answer(request):
+        await go.wait()
+        return json({}, 201)
+
+    async with scripted(answer) as (api, url):
+        async with binding(url, BinderOptions(concurrency=8)) as (binder, outcomes):
+            for index in range(50):
+                binder.submit(BindRequest(f"u{index}", "default", f"p{index}", "n1"))
+            await until(lambda: api.in_flight == 8)
+            assert binder.unfinished == 50
+            go.set()
+            await binder.wait_idle()
+            assert len(outcomes) == 50
+        assert api.most_in_flight == 8

@@ -1,0 +1,143 @@
+"""Writes that may wait."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from poseidon.kube.errors import ApiError, UnreachableError
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.write_behind import WriteBehind, WriteBehindOptions
+from tests.support.waiting import until
+
+
+class Target:
+    """Takes writes; ``fail`` is raised in turn."""
+
+    def __init__(self):
+        self.written = []
+        self.fail = []
+        self.quiet = asyncio.Event()
+        self.quiet.set()
+        self.go = asyncio.Event()
+        self.go.set()
+        self.registry = CollectorRegistry()
+
+    async def perform(self, write):
+        await self.go.wait()
+        if self.fail:
+            raise self.fail.pop(0)
+        self.written.append(write)
+
+    async def wait_quiet(self):
+        await self.quiet.wait()
+
+    def count(self, result):
+        labels = {"kind": "note", "result": result}
+        return self.registry.get_sample_value("poseidon_status_writes_total", labels) or 0
+
+
+async def no_sleep(seconds):
+    await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def writing(target, **options):
+    queue = WriteBehind(
+        "note",
+        target.perform,
+        target.wait_quiet,
+        metrics=KubeMetrics(target.registry),
+        random=Random(1),
+        sleep=no_sleep,
+        options=WriteBehindOptions(**options),
+    )
+    running = asyncio.create_task(queue.run())
+    try:
+        yield queue
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_only_the_latest_write_of_a_key_is_made():
+    target = Target()
+    target.quiet.clear()
+    async with writing(target, workers=2, patience=60) as queue:
+        for index in range(10):
+            queue.submit("a", index)
+        queue.submit("b", 100)
+        target.quiet.set()
+        await queue.wait_drained()
+    assert sorted(target.written) == [9, 100]
+
+
+async def test_writes_of_a_key_never_overtake_each_other():
+    target = Target()
+    target.go.clear()
+    async with writing(target, workers=4) as queue:
+        queue.submit("a", 1)
+        await until(lambda: queue.waiting("a") is None)
+        queue.submit("a", 2)
+        target.go.set()
+        await queue.wait_drained()
+    assert target.written == [1, 2]
+
+
+async def test_urgent_work_goes_first_but_not_for_ever():
+    target = Target()
+    target.quiet.clear()
+    async with writing(target, patience=0.05) as queue:
+        queue.submit("a", 1)
+        await asyncio.sleep(0)
+        assert not target.written
+        await until(lambda: target.written == [1])
+
+
+async def test_what_exceeds_the_bound_is_dropped_and_counted():
+    target = Target()
+    target.quiet.clear()
+    async with writing(target, bound=2, patience=60) as queue:
+        for key in "abc":
+            queue.submit(key, key)
+        target.quiet.set()
+        await queue.wait_drained()
+    assert target.written == ["a", "b"]
+    assert target.count("dropped") == 1
+
+
+async def test_withdrawn_writes_are_not_made():
+    target = Target()
+    target.quiet.clear()
+    async with writing(target, patience=60) as queue:
+        queue.submit("a", 1)
+        queue.withdraw("a")
+        queue.submit("b", 2)
+        queue.withdraw("b")
+        queue.submit("b", 3)
+        target.quiet.set()
+        await queue.wait_drained()
+    assert target.written == [3]
+
+
+async def test_transient_failures_are_retried_and_gone_objects_forgotten(caplog):
+    target = Target()
+    target.fail = [ApiError(503, "ServiceUnavailable", "busy"), UnreachableError("reset")]
+    async with writing(target) as queue:
+        queue.submit("a", 1)
+        await queue.wait_drained()
+        assert target.written == [1]
+        target.fail = [ApiError(404, "NotFound", "gone")]
+        queue.submit("b", 2)
+        await queue.wait_drained()
+        assert target.count("obsolete") == 1
+        target.fail = [ApiError(403, "Forbidden", "no rights"), ApiError(403, "Forbidden", "no rights")]
+        queue.submit("c", 3)
+        await queue.wait_drained()
+        queue.submit("d", 4)
+        await queue.wait_drained()
+    assert target.count("failed") == 2
+    assert [r.levelname for r in caplog.records].count("WARNING") == 1
