@@ -10,7 +10,15 @@ import numpy as np
 from cost_models.interface import JointRows
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
-from firmament.core.model import ClassDefined, Event, Machine, MachineUpserted, Taint, TaskClass, TasksSubmitted
+from firmament.core.model import (
+    ClassDefined,
+    Event,
+    Machine,
+    MachineUpserted,
+    Taint,
+    TaskClass,
+    TasksSubmitted,
+)
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
@@ -120,16 +128,18 @@ def problem(
     crowd: int | Sequence[int] = 0,
     priority: Sequence[int] | None = None,
     pins: Mapping[int, Sequence[int]] | None = None,
-    rotation: Sequence[int] | None = None,
+    rotation: int = 0,
     joint: Sequence[JointRows] = (),
 ) -> PlacementProblem:
     """A problem in which every class has a shape of its own.
 
     Per class: ``tasks`` (a number that have just arrived, or one number per wait bucket), ``requests`` per resource,
-    ``cost`` and ``feasible`` per machine, ``priority``, ``pins``, ``rotation``. Per machine: ``free`` per resource.
+    ``cost`` and ``feasible`` per machine, ``priority``, ``pins``. Per machine: ``free`` per resource.
     """
     classes, machines = len(tasks), len(free)
-    counts = [[0] * (WAIT_BUCKETS - 1) + [entry] if isinstance(entry, int) else list(entry) for entry in tasks]
+    counts = [
+        [0] * (WAIT_BUCKETS - 1) + [entry] if isinstance(entry, int) else list(entry) for entry in tasks
+    ]
     return PlacementProblem(
         counts=np.array(counts, dtype=np.int64).reshape(classes, WAIT_BUCKETS),
         priority=np.array([0] * classes if priority is None else priority, dtype=np.int64),
@@ -139,7 +149,7 @@ def problem(
         cost=np.zeros((classes, machines), np.int32) if cost is None else np.array(cost, dtype=np.int32),
         crowd=np.broadcast_to(np.asarray(crowd, dtype=np.int64), (machines,)).copy(),
         free=np.array(free, dtype=np.int64).reshape(machines, -1),
-        rotation=np.array([0] * classes if rotation is None else rotation, dtype=np.int64),
+        rotation=rotation,
         pins={cls: np.array(rows, dtype=np.int64) for cls, rows in (pins or {}).items()},
         joint=tuple(joint),
     )

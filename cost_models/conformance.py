@@ -1,0 +1,316 @@
+"""What every cost model must satisfy, as checks that any package can run on its own models.
+
+    from cost_models.conformance import check_model
+
+    def test_my_model():
+        check_model(MyModel(threshold=80))
+
+``CHECKS`` are the single checks, for parametrised tests. Each takes a model and the inputs to try it on, and raises
+``AssertionError`` naming the model, the input and what is wrong. Models that read records should pass inputs with
+valid ones of their own (``more``): the standard inputs have only unknown and malformed records.
+
+``check_fuller_is_not_cheaper`` and ``check_crowding_follows_requests`` hold for load-spreading models; others are
+free to behave otherwise, so they are not among ``CHECKS``.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Assessment, CostModel, Float64, JointRows, Range
+from cost_models.registry import available
+from cost_models.sample_inputs import Case, of_machines, ordinary_machines, ordinary_shapes, standard_cases
+
+Check: TypeAlias = Callable[[CostModel, Sequence[Case]], None]
+
+SLACK = 1e-9
+"""Relative rounding that a figure may exceed its range by."""
+
+
+def check_model(model: CostModel, more: Sequence[Case] = ()) -> None:
+    """Run every check on the standard inputs and on ``more``; raises ``AssertionError`` at the first that fails."""
+    check_declaration(model)
+    check_registration(model)
+    cases = [*standard_cases(model.record_kinds), *more]
+    for check in CHECKS:
+        check(model, cases)
+
+
+# --- what a model says about itself ---------------------------------------------------------------------------------
+
+
+def check_declaration(model: CostModel) -> None:
+    """``name``, ``kind``, ``range`` and ``record_kinds`` are there and make sense."""
+    name = getattr(model, "name", None)
+    _require(isinstance(name, str) and bool(name), model, "name must be a non-empty string")
+    kind = getattr(model, "kind", None)
+    _require(kind in {"policy", "overlay"}, model, f"kind is {kind!r}; it must be 'policy' or 'overlay'")
+    span = getattr(model, "range", None)
+    _require(isinstance(span, Range), model, "range must be a Range")
+    best, worst = model.range.best, model.range.worst
+    _require(
+        math.isfinite(best) and math.isfinite(worst) and best != worst,
+        model,
+        f"range goes from {best} to {worst}; both must be finite, and different",
+    )
+    kinds = getattr(model, "record_kinds", None)
+    _require(
+        isinstance(kinds, Sequence)
+        and not isinstance(kinds, str)
+        and all(isinstance(entry, str) and entry for entry in kinds),
+        model,
+        f"record_kinds is {kinds!r}; it must be a sequence of non-empty strings",
+    )
+
+
+def check_registration(model: CostModel) -> None:
+    """The installed entry point called ``name`` provides a model of this kind."""
+    kinds = available()
+    _require(
+        model.name in kinds, model, f"no entry point is called {model.name!r}; installed: {', '.join(kinds)}"
+    )
+    kind = getattr(model, "kind", None)
+    _require(
+        kinds[model.name] == kind, model, f"kind is {kind!r}, that of its entry point {kinds[model.name]!r}"
+    )
+
+
+# --- purity ---------------------------------------------------------------------------------------------------------
+
+
+def check_purity(model: CostModel, cases: Sequence[Case]) -> None:
+    """Equal inputs give equal answers, whatever was asked in between, and inputs are not written to."""
+    first = [_answers(model, case) for case in cases]
+    for case, before in zip(reversed(cases), reversed(first), strict=True):
+        _require(
+            _equal(before, _answers(model, case)), model, "equal inputs give different answers", case.name
+        )
+
+
+def _answers(model: CostModel, case: Case) -> list[Any]:
+    """All that a model says about a case, after a check that saying it changed nothing."""
+    given = copy.deepcopy((case.machines, case.shapes))
+    answers: list[Any] = [_assess(model, case), *_crowding_rows(model, case)]
+    _require(_equal(given, (case.machines, case.shapes)), model, "the inputs were written to", case.name)
+    return answers
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values (dataclasses, sequences, mappings, arrays) are equal throughout; NaN equals NaN."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        # A structure of raw bytes would tell -0.0 from 0.0; floats alone can hold NaN.
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if type(one) is not type(other):
+        return False
+    if hasattr(one, "__dataclass_fields__"):
+        return all(_equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(one == other)
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------
+
+
+def check_shapes(model: CostModel, cases: Sequence[Case]) -> None:
+    """Arrays have the shapes and element types that ``Assessment`` promises."""
+    for case in cases:
+        answer = _assess(model, case)
+        full = (case.shapes.count, case.machines.count)
+        _require(
+            isinstance(answer.raw, np.ndarray)
+            and answer.raw.dtype.kind in "iuf"
+            and answer.raw.shape in {full, (full[0], 1)},
+            model,
+            f"raw is {_described(answer.raw)}; it must be numeric{list(full)} or numeric[{full[0]}, 1]",
+            case.name,
+        )
+        if answer.feasible is not None:
+            _require_array(model, case, "feasible", answer.feasible, np.bool_, full)
+        if answer.score is not None:
+            _require_array(model, case, "score", answer.score, np.float64, full)
+
+
+def check_figures(model: CostModel, cases: Sequence[Case]) -> None:
+    """Figures are finite and within ``range``; scores lie between 0 and 100. Refused machines count too."""
+    span = model.range
+    low, high = sorted((span.best, span.worst))
+    if not span.bounded:
+        low, high = (low, math.inf) if span.best < span.worst else (-math.inf, high)
+    slack = SLACK * abs(span.worst - span.best)
+    for case in cases:
+        answer = _assess(model, case)
+        figures = np.asarray(answer.raw, dtype=np.float64).ravel()
+        if answer.sparse is not None:
+            figures = np.concatenate([figures, np.asarray(answer.sparse.raw, dtype=np.float64)])
+        _require(bool(np.isfinite(figures).all()), model, "a figure is not finite", case.name)
+        outside = figures[(figures < low - slack) | (figures > high + slack)]
+        _require(
+            len(outside) == 0,
+            model,
+            f"a figure is {outside[:1]}; the range declares {low} to {high}",
+            case.name,
+        )
+        if answer.score is not None:
+            within = (answer.score >= 0) & (answer.score <= 100)
+            _require(bool(within.all()), model, "a score lies outside 0 to 100", case.name)
+
+
+def check_filter(model: CostModel, cases: Sequence[Case]) -> None:
+    """A model that refuses a machine says why, in one line."""
+    for case in cases:
+        answer = _assess(model, case)
+        if answer.feasible is not None and not answer.feasible.all():
+            _require_reason(model, case, "a machine is refused", answer.reason)
+
+
+def check_sparse(model: CostModel, cases: Sequence[Case]) -> None:
+    """Sparse arcs are parallel arrays; indices are in range, and no pair has two figures."""
+    for case in cases:
+        sparse = _assess(model, case).sparse
+        if sparse is None:
+            continue
+        size = (len(sparse.shape),)
+        for name, array, dtype in (
+            ("sparse.shape", sparse.shape, np.int64),
+            ("sparse.machine", sparse.machine, np.int64),
+            ("sparse.raw", sparse.raw, np.float64),
+        ):
+            _require_array(model, case, name, array, dtype, size)
+        _require_indices(model, case, "sparse.shape", sparse.shape, 0, case.shapes.count)
+        _require_indices(model, case, "sparse.machine", sparse.machine, 0, case.machines.count)
+        pairs = np.stack([sparse.shape, sparse.machine], axis=1)
+        _require(len(np.unique(pairs, axis=0)) == size[0], model, "a sparse pair has two figures", case.name)
+
+
+def check_joint(model: CostModel, cases: Sequence[Case]) -> None:
+    """Joint rows are well formed: a row per machine or -1, amounts and limits of at least 0, a reason."""
+    for case in cases:
+        for rows in _assess(model, case).joint:
+            _require(isinstance(rows, JointRows), model, "joint must hold JointRows", case.name)
+            _require_array(model, case, "joint.row_of", rows.row_of, np.int64, (case.machines.count,))
+            _require_array(model, case, "joint.amount", rows.amount, np.int64, (case.shapes.count,))
+            _require_array(model, case, "joint.limit", rows.limit, np.int64, (len(rows.limit),))
+            _require_indices(model, case, "joint.row_of", rows.row_of, -1, len(rows.limit))
+            _require(bool((rows.amount >= 0).all()), model, "joint.amount is negative", case.name)
+            _require(bool((rows.limit >= 0).all()), model, "joint.limit is negative", case.name)
+            _require_reason(model, case, "a joint row may refuse a machine", rows.reason)
+
+
+def check_crowding(model: CostModel, cases: Sequence[Case]) -> None:
+    """Crowding is float64[M], finite and at least 0, for every request."""
+    for case in cases:
+        for growth in _crowding_rows(model, case):
+            _require_array(model, case, "crowding", growth, np.float64, (case.machines.count,))
+            _require(bool(np.isfinite(growth).all()), model, "crowding is not finite", case.name)
+            _require(bool((growth >= 0).all()), model, "crowding is negative", case.name)
+
+
+CHECKS: tuple[Check, ...] = (
+    check_shapes,
+    check_figures,
+    check_filter,
+    check_sparse,
+    check_joint,
+    check_crowding,
+    check_purity,
+)
+"""All checks on inputs; the most telling messages come first."""
+
+
+# --- for models that spread load ------------------------------------------------------------------------------------
+
+
+def check_fuller_is_not_cheaper(model: CostModel) -> None:
+    """Of machines that differ only in how full they are, evenly in all resources, no fuller one costs less."""
+    steps = 9
+    machines = of_machines(ordinary_machines(), [0] * steps)
+    taken = np.arange(steps)[:, None] * machines.capacity // (steps - 1)
+    machines = replace(
+        machines,
+        names=tuple(f"filled-{step}" for step in range(steps)),
+        free=machines.capacity - taken,
+        running=taken[:, 0].copy(),
+    )
+    case = Case("ever fuller machines", machines, ordinary_shapes())
+    points = model.range.points(_assess(model, case).raw)
+    _require(bool((np.diff(points, axis=1) >= 0).all()), model, "a fuller machine costs less", case.name)
+
+
+def check_crowding_follows_requests(model: CostModel) -> None:
+    """Larger requests never make crowding cheaper."""
+    case = Case("requests twice as large", ordinary_machines(), ordinary_shapes())
+    for request in case.shapes.requests:
+        small = _crowding(model, case, request)
+        large = _crowding(model, case, 2 * request)
+        _require(bool((large >= small).all()), model, "crowding falls as requests grow", case.name)
+
+
+# --- helpers --------------------------------------------------------------------------------------------------------
+
+
+def _require(condition: bool, model: CostModel, message: str, case: str = "") -> None:
+    """Raise ``AssertionError`` unless ``condition`` holds. Not ``assert``, which python -O leaves out."""
+    if not condition:
+        name = getattr(model, "name", "") or type(model).__name__
+        raise AssertionError(f"{name}: {case}: {message}" if case else f"{name}: {message}")
+
+
+def _assess(model: CostModel, case: Case) -> Assessment:
+    """The model's answer; an exception counts as a failed check."""
+    try:
+        answer = model.assess(case.machines, case.shapes)
+    except Exception as error:
+        raise AssertionError(f"{model.name}: {case.name}: assess raised {error!r}") from error
+    _require(isinstance(answer, Assessment), model, "assess must return an Assessment", case.name)
+    return answer
+
+
+def _crowding(model: CostModel, case: Case, request: NDArray[np.int64]) -> Float64:
+    try:
+        return model.crowding(case.machines, request)
+    except Exception as error:
+        raise AssertionError(f"{model.name}: {case.name}: crowding raised {error!r}") from error
+
+
+def _crowding_rows(model: CostModel, case: Case) -> list[Float64]:
+    """Crowding for every request of the case."""
+    return [_crowding(model, case, request) for request in case.shapes.requests]
+
+
+def _described(value: object) -> str:
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _require_array(
+    model: CostModel, case: Case, name: str, array: object, dtype: type[np.generic], shape: tuple[int, ...]
+) -> None:
+    _require(
+        isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape,
+        model,
+        f"{name} is {_described(array)}; it must be {dtype.__name__}{list(shape)}",
+        case.name,
+    )
+
+
+def _require_indices(
+    model: CostModel, case: Case, name: str, indices: NDArray[np.int64], low: int, end: int
+) -> None:
+    within = (indices >= low) & (indices < end)
+    _require(bool(within.all()), model, f"{name} must lie in {low}..{end - 1}", case.name)
+
+
+def _require_reason(model: CostModel, case: Case, what: str, reason: object) -> None:
+    _require(
+        isinstance(reason, str) and bool(reason.strip()) and "\n" not in reason,
+        model,
+        f"{what}, but the reason is {reason!r}; it must be one line of text",
+        case.name,
+    )

@@ -1,0 +1,162 @@
+"""Inputs on which every cost model has to hold up: the ordinary case and the corners that clusters produce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.interface import MachineColumns, ShapeBatch, ShapeRow
+
+RESOURCES = ("pods", "cpu", "memory", "ephemeral-storage", "example.com/device")
+NOW = 1_750_000_000.0
+GIB = 2**30
+
+CAPACITY = (
+    (110, 4_000, 16 * GIB, 100 * GIB, 0),
+    (110, 4_000, 16 * GIB, 100 * GIB, 0),
+    (110, 4_000, 16 * GIB, 100 * GIB, 0),
+    (250, 96_000, 768 * GIB, 0, 8),
+    (0, 0, 0, 0, 0),
+    (1, 1, 1, 1, 1),
+)
+FREE = (
+    (110, 4_000, 16 * GIB, 100 * GIB, 0),
+    (60, 2_000, 8 * GIB, 90 * GIB, 0),
+    (0, 0, 0, 0, 0),
+    (249, 500, 760 * GIB, 0, 3),
+    (0, 0, 0, 0, 0),
+    (1, 1, 1, 1, 1),
+)
+RUNNING = (0, 50, 110, 1, 0, 0)
+REQUESTS = (
+    (1, 100, 128 * 2**20, 0, 0),
+    (1, 0, 0, 0, 0),
+    (1, 64_000, 500 * GIB, GIB, 4),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One input of a model; ``name`` says in words what is special about it."""
+
+    name: str
+    machines: MachineColumns
+    shapes: ShapeBatch
+
+
+def read_only(case: Case) -> Case:
+    """The same case; from now on its arrays refuse to be written to."""
+    machines, shapes = case.machines, case.shapes
+    for array in (
+        machines.capacity,
+        machines.free,
+        machines.running,
+        machines.usage,
+        machines.usage_time,
+        shapes.requests,
+        shapes.counts,
+    ):
+        array.setflags(write=False)
+    return case
+
+
+def ordinary_machines(records: Mapping[str, Mapping[str, bytes]] | None = None) -> MachineColumns:
+    """Six machines: empty, half full, full, large with devices, without any capacity, and with one of everything.
+
+    One has a fresh sample of its use, one a sample above its capacity from the day before, the others none.
+    """
+    count = len(CAPACITY)
+    usage = np.full((count, len(RESOURCES)), np.nan)
+    usage_time = np.full(count, np.nan)
+    usage[1], usage_time[1] = (50, 1_234.5, 3.5 * GIB, 0, 0), NOW - 5
+    usage[2], usage_time[2] = (110, 5_000.0, 17.0 * GIB, 0, 0), NOW - 86_400
+    return MachineColumns(
+        names=tuple(f"machine-{index}" for index in range(count)),
+        resources=RESOURCES,
+        capacity=np.array(CAPACITY, dtype=np.int64),
+        free=np.array(FREE, dtype=np.int64),
+        running=np.array(RUNNING, dtype=np.int64),
+        labels=tuple(
+            {"kubernetes.io/hostname": f"machine-{index}"} if index else {} for index in range(count)
+        ),
+        annotations=tuple({"example.com/note": "any text"} if index % 2 else {} for index in range(count)),
+        usage=usage,
+        usage_time=usage_time,
+        records=records or {},
+        now=NOW,
+    )
+
+
+def ordinary_shapes() -> ShapeBatch:
+    """Three shapes: small, without requests, and too large for most machines."""
+    return ShapeBatch(
+        requests=np.array(REQUESTS, dtype=np.int64),
+        counts=np.array([500, 1, 3], dtype=np.int64),
+        rows=(
+            ShapeRow("default", {"app": "web"}),
+            ShapeRow(),
+            ShapeRow("research", {"app": "training"}, {"example.com/note": "any text"}),
+        ),
+    )
+
+
+def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
+    """The given rows of ``machines`` alone."""
+    chosen = list(rows)
+    return replace(
+        machines,
+        names=tuple(machines.names[row] for row in chosen),
+        capacity=machines.capacity[chosen],
+        free=machines.free[chosen],
+        running=machines.running[chosen],
+        labels=tuple(machines.labels[row] for row in chosen),
+        annotations=tuple(machines.annotations[row] for row in chosen),
+        usage=machines.usage[chosen],
+        usage_time=machines.usage_time[chosen],
+    )
+
+
+def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
+    """The case with the given resource columns alone."""
+    chosen = list(columns)
+    machines, shapes = case.machines, case.shapes
+    return Case(
+        name,
+        replace(
+            machines,
+            resources=tuple(machines.resources[column] for column in chosen),
+            capacity=machines.capacity[:, chosen],
+            free=machines.free[:, chosen],
+            usage=machines.usage[:, chosen],
+        ),
+        replace(shapes, requests=shapes.requests[:, chosen]),
+    )
+
+
+def standard_cases(record_kinds: Sequence[str] = ()) -> list[Case]:
+    """All inputs; ``record_kinds`` are those that the model asks for, which also come malformed."""
+    machines, shapes = ordinary_machines(), ordinary_shapes()
+    ordinary = Case("ordinary", machines, shapes)
+    nothing = ShapeBatch(shapes.requests[:0], shapes.counts[:0], ())
+    malformed = {kind: {"empty": b"", "machine-1": b"\xff\x00 not a record"} for kind in record_kinds}
+    unmeasured = replace(
+        machines,
+        usage=np.full_like(machines.usage, np.nan),
+        usage_time=np.full_like(machines.usage_time, np.nan),
+    )
+    cases = [
+        ordinary,
+        Case("no machines", of_machines(machines, []), shapes),
+        Case("no shapes", machines, nothing),
+        Case("neither machines nor shapes", of_machines(machines, []), nothing),
+        Case("one machine", of_machines(machines, [1]), shapes),
+        Case("one machine without capacity", of_machines(machines, [4]), shapes),
+        Case("machines without any measured use", unmeasured, shapes),
+        Case("records of no known kind", ordinary_machines({"unheard-of": {"name": b"payload"}}), shapes),
+        Case("malformed records", ordinary_machines(malformed), shapes),
+        of_resources(ordinary, "no resource but pods", [0]),
+        of_resources(ordinary, "an extended resource first, no memory", [4, 0, 1]),
+    ]
+    return [read_only(case) for case in cases]
