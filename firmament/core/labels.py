@@ -16,6 +16,9 @@ from cost_models.interface import Bool
 ABSENT = 0
 """Code of a machine that lacks the key; values count from 1."""
 
+LONGEST_INTEGER = 19
+"""Decimal digits of the largest 64-bit integers."""
+
 
 class LabelColumn:
     """Codes of one key's values per machine. ``codes``: int32[capacity], valid up to the number of machines."""
@@ -61,7 +64,10 @@ def parse_integer(text: str) -> int | None:
     digits = text[1:] if text[:1] in {"+", "-"} else text
     if not (digits.isascii() and digits.isdigit()):
         return None
-    number = int(text)
+    significant = digits.lstrip("0")
+    if len(significant) > LONGEST_INTEGER:
+        return None  # Python refuses to convert texts of some thousand digits
+    number = -int(significant or "0") if text[0] == "-" else int(significant or "0")
     return number if -(2**63) <= number < 2**63 else None
 
 

@@ -1,0 +1,1 @@
+"""The core: state, constraints, rounds, questions."""

@@ -1,0 +1,159 @@
+"""Labels of machines as columns, and the operators of node affinity on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.core.labels import LabelColumn, LabelIndex, parse_integer
+from firmament.core.matching import Selectors
+from firmament.core.model import NodeSelectorTerm, Requirement
+
+ZONES = ("a", "b", "a", None, "")
+
+
+def index(values: tuple[str | None, ...], key: str = "zone") -> LabelIndex:
+    labels = LabelIndex()
+    for row, value in enumerate(values):
+        labels.set(row, {} if value is None else {key: value})
+    return labels
+
+
+def matching(labels: LabelIndex, operator: str, *values: str, key: str = "zone") -> list[int]:
+    """Rows that meet one requirement."""
+    selectors = Selectors(labels, LabelColumn([]))
+    return (
+        selectors.term(NodeSelectorTerm(labels=(Requirement(key, operator, values),))).nonzero()[0].tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "rows"),
+    [
+        ("In", ("a",), [0, 2]),
+        ("In", ("a", "b"), [0, 1, 2]),
+        ("In", ("c",), []),
+        ("In", ("c", "b"), [1]),
+        ("In", ("",), [4]),
+        ("NotIn", ("a",), [1, 3, 4]),
+        ("NotIn", ("a", "b"), [3, 4]),
+        ("NotIn", ("c",), [0, 1, 2, 3, 4]),
+        ("NotIn", ("",), [0, 1, 2, 3]),
+        ("Exists", (), [0, 1, 2, 4]),
+        ("DoesNotExist", (), [3]),
+    ],
+)
+def test_operators_on_sets(operator: str, values: tuple[str, ...], rows: list[int]):
+    assert matching(index(ZONES), operator, *values) == rows
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "rows"),
+    [
+        ("In", ("a",), []),
+        ("NotIn", ("a",), [0, 1]),
+        ("Exists", (), []),
+        ("DoesNotExist", (), [0, 1]),
+        ("Gt", ("0",), []),
+        ("Lt", ("0",), []),
+    ],
+)
+def test_a_key_that_no_machine_has(operator: str, values: tuple[str, ...], rows: list[int]):
+    assert matching(index(("a", "b")), operator, *values, key="unheard-of") == rows
+
+
+NUMBERS = ("1", "8", "10", "-3", "+9", "4.5", "many", "", None, "9" * 30, "010")
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "rows"),
+    [
+        ("Gt", "8", [2, 4, 10]),
+        ("Gt", "-4", [0, 1, 2, 3, 4, 10]),
+        ("Gt", "10", []),
+        ("Lt", "8", [0, 3]),
+        ("Lt", "-3", []),
+        ("Lt", "+2", [0, 3]),
+    ],
+)
+def test_order_compares_integers_and_nothing_else(operator: str, bound: str, rows: list[int]):
+    assert matching(index(NUMBERS), operator, bound) == rows
+
+
+@pytest.mark.parametrize("bound", ["4.5", "many", "", "9" * 30])
+def test_order_with_a_bound_that_is_no_integer_matches_nothing(bound: str):
+    assert matching(index(NUMBERS), "Gt", bound) == []
+    assert matching(index(NUMBERS), "Lt", bound) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("-0", 0),
+        ("007", 7),
+        ("+5", 5),
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", None),
+        ("-9223372036854775808", -(2**63)),
+        ("-9223372036854775809", None),
+        ("0" * 5_000 + "7", 7),
+        ("9" * 5_000, None),
+        ("1_000", None),
+        (" 1", None),
+        ("1e3", None),
+        ("0x1f", None),
+        ("+-1", None),
+        ("-", None),
+        ("", None),
+        ("٣", None),
+    ],
+)
+def test_integers_are_read_as_kubernetes_reads_them(text: str, number: int | None):
+    assert parse_integer(text) == number
+
+
+# --- rows that come, change and go -----------------------------------------------------------------------------------
+
+
+def test_a_change_of_value_reaches_columns_built_before():
+    labels = index(ZONES)
+    assert matching(labels, "In", "a") == [0, 2]
+    labels.set(0, {"zone": "b"})
+    labels.set(2, {"other": "a"})
+    labels.set(3, {"zone": "a"})
+    assert matching(labels, "In", "a") == [3]
+    assert matching(labels, "Exists") == [0, 1, 3, 4]
+
+
+def test_new_rows_reach_columns_built_before():
+    labels = index(("a",))
+    assert matching(labels, "Exists") == [0]
+    for row in range(1, 200):
+        labels.set(row, {"zone": "b"} if row % 2 else {})
+    assert matching(labels, "In", "b") == list(range(1, 200, 2))
+
+
+def test_removal_moves_the_last_row_into_the_gap():
+    labels = index(("a", "b", "c"))
+    assert matching(labels, "Exists") == [0, 1, 2]
+    labels.remove(0)
+    assert len(labels) == 2
+    assert labels.rows == [{"zone": "c"}, {"zone": "b"}]
+    assert matching(labels, "In", "c") == [0]
+    assert matching(labels, "In", "a") == []
+
+
+def test_removal_of_the_last_row():
+    labels = index(("a", "b"))
+    labels.remove(1)
+    assert matching(labels, "Exists") == [0]
+    labels.remove(0)
+    assert matching(labels, "Exists") == []
+
+
+def test_a_row_that_is_used_again_forgets_its_former_labels():
+    labels = index(("a", "b"))
+    assert matching(labels, "Exists") == [0, 1]
+    labels.remove(1)
+    labels.set(1, {})
+    assert matching(labels, "Exists") == [0]
