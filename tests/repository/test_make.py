@@ -59,10 +59,25 @@ def test_targets_set_up_what_they_need(tmp_path, target):
     assert "--require-hashes -r requirements.lock" in result.stdout
 
 
-def test_ci_runs_lint_and_tests():
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
-    lines = script.read_text().splitlines()
-    assert "set -euo pipefail" in lines
-    assert "make lint test" in lines
+def test_ci_lists_versions_and_runs_lint_and_tests(tmp_path):
+    def program(path: Path, script: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    script = tmp_path / ".ci" / "run"
+    script.parent.mkdir()
+    shutil.copy(ROOT / ".ci" / "run", script)
+    # A make that prints more than a pipe holds for --version, and otherwise only says what it is asked for.
+    long = "yes 'GNU Make' | head -n 50000"
+    program(tmp_path / "bin" / "make", f'if [ "$1" = --version ]; then {long}; else echo "make: $*"; fi')
+    program(tmp_path / ".venv" / "bin" / "python", 'echo "python: $*"')
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    result = subprocess.run(
+        [script], env=environment, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Python 3." in result.stdout
+    assert result.stdout.count("GNU Make") == 1
+    assert "git version" in result.stdout
+    assert "make: lint test\n" in result.stdout
