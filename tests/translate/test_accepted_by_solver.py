@@ -1,0 +1,105 @@
+"""Whatever stands in the API server, the solver's decoder accepts what the translation makes of it."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from firmament.wire import events_from_proto
+from poseidon.kube.decoding import convert_object
+from poseidon.kube.objects import Node, Pod
+from poseidon.translate import events
+from poseidon.translate.classes import ClassTable
+from poseidon.translate.node import machine
+from poseidon.translate.pod import task
+from poseidon.translate.priority import PriorityResolver
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+WORDS = st.sampled_from(["", "a", "b", "zone", "metadata.name"])
+QUANTITIES = st.sampled_from(["1", "100m", "-1", "x", "1Gi", "1e99", "9007199254740992", "0", 3, 0.5])
+RESOURCES = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "pods", "example.com/gpu", ""]), QUANTITIES, max_size=3
+)
+OPERATORS = st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "", "Near"])
+VALUES = st.lists(st.sampled_from(["", "a", "5", "-3", "99999999999999999999"]), max_size=2)
+REQUIREMENTS = st.lists(
+    st.fixed_dictionaries({"key": WORDS, "operator": OPERATORS, "values": VALUES}), max_size=2
+)
+TERMS = st.fixed_dictionaries({}, optional={"matchExpressions": REQUIREMENTS, "matchFields": REQUIREMENTS})
+AFFINITY = st.fixed_dictionaries(
+    {},
+    optional={
+        "requiredDuringSchedulingIgnoredDuringExecution": st.fixed_dictionaries(
+            {"nodeSelectorTerms": st.lists(TERMS, max_size=2)}
+        ),
+        "preferredDuringSchedulingIgnoredDuringExecution": st.lists(
+            st.fixed_dictionaries({"weight": st.integers(-1, 101), "preference": TERMS}), max_size=2
+        ),
+    },
+)
+EFFECTS = st.sampled_from(["", "NoSchedule", "PreferNoSchedule", "NoExecute", "Odd"])
+TOLERATIONS = st.fixed_dictionaries(
+    {
+        "key": WORDS,
+        "operator": st.sampled_from(["", "Equal", "Exists", "Odd"]),
+        "value": WORDS,
+        "effect": EFFECTS,
+    }
+)
+CONTAINERS = st.fixed_dictionaries(
+    {"resources": st.fixed_dictionaries({"requests": RESOURCES, "limits": RESOURCES})},
+    optional={"restartPolicy": st.just("Always")},
+)
+PODS = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries(
+            {"name": st.just("p"), "uid": st.just("u")},
+            optional={
+                "creationTimestamp": st.sampled_from(["1900-01-01T00:00:00Z", "odd", "2026-01-01T00:00:00Z"])
+            },
+        ),
+        "spec": st.fixed_dictionaries(
+            {"containers": st.lists(CONTAINERS, max_size=2)},
+            optional={
+                "initContainers": st.lists(CONTAINERS, max_size=2),
+                "overhead": RESOURCES,
+                "resources": st.fixed_dictionaries({"requests": RESOURCES, "limits": RESOURCES}),
+                "affinity": st.fixed_dictionaries({"nodeAffinity": AFFINITY}),
+                "tolerations": st.lists(TOLERATIONS, max_size=3),
+                "nodeSelector": st.dictionaries(WORDS, WORDS, max_size=2),
+                "priority": st.integers(-(2**40), 2**40),
+            },
+        ),
+    }
+)
+NODES = st.fixed_dictionaries(
+    {"metadata": st.just({"name": "n"})},
+    optional={
+        "spec": st.fixed_dictionaries(
+            {
+                "taints": st.lists(
+                    st.fixed_dictionaries({"key": WORDS, "value": WORDS, "effect": EFFECTS}), max_size=3
+                )
+            }
+        ),
+        "status": st.fixed_dictionaries({"allocatable": RESOURCES}),
+    },
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(value=PODS)
+def test_pods(value):
+    pod = convert_object(value, Pod)
+    table = ClassTable()
+    found = task(pod, table, PriorityResolver())
+    messages = [pb.Event(task_class=table.message(found.task_class)), *events.submitted([found])]
+    messages.extend(events.bound([(found, "n")]))
+    assert len(events_from_proto(messages)) == 3
+
+
+@settings(deadline=None)
+@given(value=NODES)
+def test_nodes(value):
+    message, _ = machine(convert_object(value, Node))
+    assert len(events_from_proto([pb.Event(machine=message)])) == 1
