@@ -21,7 +21,8 @@ def assume_placements(
     """Turn assignments into deltas, longest waiting tasks first, and assume the tasks on their machines.
 
     If events arrived since the picture was taken, every single placement is checked again: the task must still wait
-    and be of the same class, the machine still be there, allowed, and have room. What fails stays pending.
+    and be of the same class, the machine still be there, allowed, and have room. What fails stays pending, and the
+    machine is marked as worth another look.
     """
     unchanged = cluster.version == picture.version
     deltas: list[Delta] = []
@@ -41,6 +42,7 @@ def assume_placements(
             else:
                 row = _still_possible(cluster, static_rows, task, uid, int(picture.cls[cls]), name)
                 if row < 0:
+                    cluster.mark(name)  # what was kept free for the task may suit another
                     continue
             cluster.assume(task, row)
             deltas.append(Delta(DeltaKind.PLACE, uid, name))
@@ -90,14 +92,10 @@ def pending_reasons(
 
 
 def _still_pending(cluster: Cluster, picture: Picture, index: int) -> Int64:
-    """Members of a class of the picture that are the same tasks as then, and pending."""
+    """Members of a class of the picture that are the same tasks as then, unchanged, and pending."""
     tasks = cluster.tasks
     rows = picture.members[index]
-    rows = rows[tasks.state[rows] == State.PENDING]
-    if cluster.version == picture.version:
-        return rows
-    uid_of = dict(zip(picture.members[index].tolist(), picture.uids[index], strict=True))
-    return np.array([row for row in rows.tolist() if tasks.uid[row] == uid_of[row]], dtype=np.int64)
+    return rows[(tasks.state[rows] == State.PENDING) & ~tasks.revised[rows]]
 
 
 def _reason_counts(

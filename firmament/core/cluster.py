@@ -99,6 +99,18 @@ class Cluster:
                 self.records.get(kind, {}).pop(name, None)
                 self.everything_dirty = True
 
+    # --- marks ---------------------------------------------------------------------------------------------------
+
+    def mark(self, machine: str) -> None:
+        """Note that something may fit on a machine, if it is known, that did not before."""
+        if machine in self.machines.row_of:
+            self.dirty.add(machine)
+
+    def clear_marks(self) -> None:
+        """Forget which machines may take more than before: all waiting tasks have been held against them."""
+        self.dirty.clear()
+        self.everything_dirty = False
+
     # --- tasks ---------------------------------------------------------------------------------------------------
 
     def request_of(self, cls: int) -> Int64:
@@ -154,11 +166,14 @@ class Cluster:
                     uid, name=name, job=event.job, cls=cls, priority=event.priority, created=created, now=now
                 )
             elif tasks.state[task] == State.PENDING:
-                changed = tasks.cls[task] != cls or tasks.priority[task] != event.priority
+                changed = (
+                    tasks.cls[task] != cls or tasks.priority[task] != event.priority or tasks.refused[task]
+                )
                 tasks.cls[task], tasks.priority[task] = cls, event.priority
                 tasks.name[task], tasks.job[task] = name, event.job
                 if changed:
-                    tasks.parked[task] = False
+                    tasks.parked[task] = tasks.refused[task] = False
+                    tasks.revised[task] = True
 
     def _bound(self, event: TasksBound, now: float) -> None:
         tasks = self.tasks
@@ -178,7 +193,7 @@ class Cluster:
                 self.vacate(task)
             tasks.cls[task], tasks.priority[task] = cls, event.priority
             tasks.state[task] = State.BOUND
-            tasks.parked[task] = False
+            tasks.parked[task] = tasks.refused[task] = False
             tasks.message[task] = ""
             if machine >= 0:
                 self._occupy(task, machine)

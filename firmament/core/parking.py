@@ -16,11 +16,15 @@ from firmament.core.tasks import State
 
 
 def wake(cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> bool:
-    """Unpark every task that a dirty machine could take and clear the marks; returns whether any was woken."""
+    """Unpark every task that a marked machine could take; returns whether any was woken. The marks stay.
+
+    Tasks whose binding was refused for good sleep on.
+    """
     if not cluster.dirty and not cluster.everything_dirty:
         return False
     tasks = cluster.tasks
-    parked = np.flatnonzero(tasks.parked[: len(tasks.uid)])
+    size = len(tasks.uid)
+    parked = np.flatnonzero(tasks.parked[:size] & ~tasks.refused[:size])
     woken = False
     if len(parked) and cluster.everything_dirty:
         tasks.parked[parked] = False
@@ -33,8 +37,6 @@ def wake(cluster: Cluster, static_rows: StaticRows, reservations: Reservations) 
             if _could_take(cluster, static_rows, reservations, cls, members, rows, free):
                 tasks.parked[members] = False
                 woken = True
-    cluster.dirty.clear()
-    cluster.everything_dirty = False
     return woken
 
 
@@ -50,7 +52,8 @@ def _could_take(
     """Whether one of the machines in ``rows`` (with ``free`` room) would take a task of the class."""
     row = cluster.classes.rows[cls]
     request = cluster.request_of(cls)
-    fits = static_rows.of(row.shape).feasible[rows] & (free[:, : len(request)] >= request).all(axis=1)
+    wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
+    fits = static_rows.of(row.shape).feasible[rows] & (free[:, wanted] >= request[wanted]).all(axis=1)
     if row.pins is not None and fits.any():
         pinned = [cluster.machines.row_of.get(name, -1) for name in row.pins]
         fits &= np.isin(rows, pinned)

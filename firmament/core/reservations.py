@@ -55,7 +55,7 @@ class Reservations:
         """Drop what has served its purpose, then reserve for tasks that have been passed over too often."""
         for held in [held for held in self._held if not self._still_needed(cluster, static_rows, held)]:
             self._held.remove(held)
-            cluster.dirty.add(held.machine)
+            cluster.mark(held.machine)
         tasks = cluster.tasks
         size = len(tasks.uid)
         starved = np.flatnonzero(
@@ -67,11 +67,15 @@ class Reservations:
         order = starved[
             np.lexsort((tasks.sequence[starved], tasks.created[starved], -tasks.priority[starved]))
         ]
+        hopeless: set[int] = set()
         for task in order.tolist():
             if len(self._held) >= limit:
                 return
-            if tasks.uid[task] not in held_uids:
-                self._reserve(cluster, static_rows, task)
+            cls = int(tasks.cls[task])
+            if tasks.uid[task] in held_uids or cls in hopeless:
+                continue
+            if not self._reserve(cluster, static_rows, task):
+                hopeless.add(cls)
 
     def count_round(self, cluster: Cluster, overtaken: bool) -> None:
         """Count a round that placed something (``overtaken``): parked tasks were passed over once more."""
@@ -79,7 +83,7 @@ class Reservations:
             return
         tasks = cluster.tasks
         size = len(tasks.uid)
-        waiting = tasks.parked[:size] & (tasks.state[:size] == State.PENDING)
+        waiting = tasks.parked[:size] & ~tasks.refused[:size] & (tasks.state[:size] == State.PENDING)
         tasks.passed_over[:size][waiting] += 1
         for held in self._held:
             held.rounds -= 1
@@ -95,8 +99,8 @@ class Reservations:
         cls = int(cluster.tasks.cls[task])
         return held.cls == cls and bool(static_rows.of(cluster.classes.rows[cls].shape).feasible[row])
 
-    def _reserve(self, cluster: Cluster, static_rows: StaticRows, task: int) -> None:
-        """Reserve the machine that lacks the least share of its capacity, among those large enough."""
+    def _reserve(self, cluster: Cluster, static_rows: StaticRows, task: int) -> bool:
+        """Reserve the machine that lacks the least share of its capacity, among those large enough, if any."""
         cls = int(cluster.tasks.cls[task])
         row = cluster.classes.rows[cls]
         request = cluster.request_of(cls)
@@ -109,7 +113,7 @@ class Reservations:
             if held.machine in machines.row_of:
                 usable[machines.row_of[held.machine]] = False
         if not usable.any():
-            return
+            return False
         missing = np.maximum(request - (capacity - machines.used[:, : len(request)]), 0) / np.maximum(
             capacity, 1
         )
@@ -123,3 +127,4 @@ class Reservations:
                 rounds=self._options.reserve_for_rounds,
             )
         )
+        return True

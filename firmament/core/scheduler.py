@@ -68,6 +68,7 @@ class Scheduler:
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
         self._rounds = 0
+        self._in_round = False
         self._last: Placement | None = None
 
     # --- what happens --------------------------------------------------------------------------------------------
@@ -80,13 +81,14 @@ class Scheduler:
         """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
 
         A refused task that is not to be retried stays parked until an event about it arrives. Reports about unknown
-        tasks, or about a machine that the task is no longer meant for, are ignored.
+        tasks, about tasks that are known to be bound, and about a machine that the task is no longer meant for, are
+        ignored: a refusal may well arrive after the task has been seen running.
         """
         cluster, tasks = self._cluster, self._cluster.tasks
         options = self._configuration.options
         for report in reports:
             task = tasks.row_of.get(report.uid)
-            if task is None or tasks.state[task] == State.PENDING or cluster.where(task) != report.machine:
+            if task is None or tasks.state[task] != State.ASSUMED or cluster.where(task) != report.machine:
                 continue
             if report.bound:
                 tasks.state[task] = State.BOUND
@@ -97,15 +99,16 @@ class Scheduler:
             tasks.failures[task] += 1
             wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
             tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
-            tasks.parked[task] = not report.retry
+            tasks.parked[task] = tasks.refused[task] = not report.retry
             cluster.version += 1
 
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def next_round_in(self) -> float | None:
         """Seconds until a round could achieve something: 0 for now, None for not before another event."""
-        self._reservations.refresh(self._cluster, self._static_rows)
-        wake(self._cluster, self._static_rows, self._reservations)
+        self._wake()
+        if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
+            self._cluster.clear_marks()
         tasks = self._cluster.tasks
         pending = tasks.in_state(State.PENDING)
         pending = pending[~tasks.parked[pending]]
@@ -117,9 +120,11 @@ class Scheduler:
         """Take a picture of the cluster for the tasks that could be placed now."""
         watch = Stopwatch()
         now = self._clock()
-        self._reservations.refresh(self._cluster, self._static_rows)
-        wake(self._cluster, self._static_rows, self._reservations)
+        self._wake()
+        self._cluster.clear_marks()
         tasks = self._cluster.tasks
+        tasks.revised[:] = False
+        self._in_round = True
         waiting = tasks.in_state(State.PENDING)
         waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
         picture = None
@@ -135,6 +140,7 @@ class Scheduler:
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
         watch = Stopwatch()
+        self._in_round = False
         stats = placement.stats
         if placement.network is not None:
             self._last = placement
@@ -157,6 +163,11 @@ class Scheduler:
         """Open, solve and close a round."""
         opened = self.open_round()
         return self.close_round(opened, opened.solve())
+
+    def _wake(self) -> None:
+        """Bring reservations up to date and unpark what a marked machine could take."""
+        self._reservations.refresh(self._cluster, self._static_rows)
+        wake(self._cluster, self._static_rows, self._reservations)
 
     def _park(self, pending: Int64, opened: OpenRound, placement: Placement) -> None:
         """Park what the round could not place; tasks it had placed, but could not keep, try again at once."""

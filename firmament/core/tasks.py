@@ -25,7 +25,9 @@ class TaskTable:
     Per row: ``cls`` (row of the class), ``priority``, ``state``, ``machine`` (row, -1: none), ``sequence`` (order of
     arrival), ``created`` (seconds since the epoch, 0 unknown), ``arrived`` (clock when first seen), ``not_before``
     (clock before which it is not tried), ``failures`` (bindings in a row that failed), ``parked`` (found unschedulable;
-    waits for an event that could help), ``passed_over`` (rounds in which others were placed while it was parked).
+    waits for an event that could help), ``passed_over`` (rounds in which others were placed while it was parked),
+    ``refused`` (its binding was refused for good: parked until an event about the task itself), ``revised`` (came or
+    changed since the last round was opened, so what that round found does not hold for it).
     """
 
     def __init__(self) -> None:
@@ -49,6 +51,8 @@ class TaskTable:
         self.failures: Int64 = np.zeros(size, dtype=np.int64)
         self.parked: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.passed_over: Int64 = np.zeros(size, dtype=np.int64)
+        self.refused: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.revised: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
 
     COLUMNS = (
         "cls",
@@ -62,6 +66,8 @@ class TaskTable:
         "failures",
         "parked",
         "passed_over",
+        "refused",
+        "revised",
     )
 
     def __len__(self) -> int:
@@ -96,6 +102,8 @@ class TaskTable:
         self.failures[row] = 0
         self.parked[row] = False
         self.passed_over[row] = 0
+        self.refused[row] = False
+        self.revised[row] = True
         self._next_sequence += 1
         return row
 
@@ -104,6 +112,7 @@ class TaskTable:
         del self.row_of[self.uid[row]]
         self.state[row] = State.UNUSED
         self.machine[row] = -1
+        self.parked[row] = False
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
         self._free.append(row)
 
@@ -118,4 +127,5 @@ class TaskTable:
     def _grow(self) -> None:
         for column in self.COLUMNS:
             array = getattr(self, column)
-            setattr(self, column, np.concatenate([array, np.zeros_like(array)]))
+            unused = -1 if column == "machine" else 0
+            setattr(self, column, np.concatenate([array, np.full_like(array, unused)]))
