@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 import click
 
@@ -17,7 +19,37 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
 
 
 class _LazyGroup(click.Group):
-    """Finds a subcommand in the module of its name, in an attribute of the same name."""
+    """Finds a subcommand in the module of its name, in an attribute of the same name.
+
+    Bad usage ends with one line on standard error and status 2, without click's repetition of the usage.
+    """
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run as click does."""
+        run: Callable[[], Any] = partial(
+            super().main, args, prog_name, complete_var, standalone_mode=False, **extra
+        )
+        if not standalone_mode:
+            return run()
+        try:
+            status = run()
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.ClickException as error:
+            click.echo(f"firmament: {' '.join(error.format_message().split())}", err=True)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            click.echo("interrupted", err=True)
+            sys.exit(130)
+        sys.exit(status if isinstance(status, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return sorted(_COMMANDS)

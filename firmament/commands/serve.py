@@ -34,14 +34,13 @@ def serve(listen: str, config: Path | None, print_config: bool, metrics: str | N
         if print_config:
             click.echo(effective_yaml(configuration), nl=False)
             return
-        set_up_logging(log_level)
-        _run(configuration, listen, metrics)
+        _run(configuration, listen, metrics, log_level)
     except (ConfigurationError, AddressError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
 
 
-def _run(configuration: SchedulerConfiguration, listen: str, metrics: str | None) -> None:
+def _run(configuration: SchedulerConfiguration, listen: str, metrics: str | None, log_level: str) -> None:
     """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
     from firmament.server.process import ServeOptions, serve
 
@@ -49,4 +48,5 @@ def _run(configuration: SchedulerConfiguration, listen: str, metrics: str | None
         listen=parse_address(listen),
         metrics=None if metrics is None else parse_address(metrics, any_port=False),
     )
+    set_up_logging(log_level)
     asyncio.run(serve(configuration, options))

@@ -92,6 +92,13 @@ class RangeType(click.ParamType[tuple[int, int]]):
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), default=300.0, show_default=True, help="Seconds."
 )
+@click.option(
+    "--connect-timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="Seconds to wait for the solver to answer.",
+)
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
 def submit(
     *,
@@ -99,6 +106,7 @@ def submit(
     cluster: str,
     samples: bool,
     timeout: float,
+    connect_timeout: float,
     output: str,
     duration: float | None,
     tasks: int | None,
@@ -116,7 +124,14 @@ def submit(
         parse_address(target, any_port=False)
         count = _task_count(tasks, options["rate"], duration)
         workload = WorkloadOptions(tasks=count, **options)
-        settings = SubmitOptions(target, cluster, samples=samples, timeout=timeout, seed=workload.seed)
+        settings = SubmitOptions(
+            target,
+            cluster,
+            samples=samples,
+            connect_seconds=connect_timeout,
+            timeout=timeout,
+            seed=workload.seed,
+        )
         report = asyncio.run(_run(workload, settings, Console(stderr=True)))
     except (TargetError, AddressError) as error:
         click.echo(str(error), err=True)
