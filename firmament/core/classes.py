@@ -7,7 +7,6 @@ often and under whatever number a driver defines them.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, replace
 
 from firmament.core.matching import named_machines
@@ -16,12 +15,11 @@ from firmament.core.model import PODS, InvalidEventError, TaskClass
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """One interned class: its content, the row of its shape, its pins (names; None: none) and a stable hash."""
+    """One interned class: its content, the row of its shape and its pins (names; None: none)."""
 
     content: TaskClass
     shape: int
     pins: tuple[str, ...] | None
-    hash: int
 
 
 class ClassTable:
@@ -45,7 +43,6 @@ class ClassTable:
                     content=content,
                     shape=self._shape_of.setdefault(shape, len(self.shapes)),
                     pins=pins,
-                    hash=zlib.crc32(repr(content).encode()),
                 )
             )
             if len(self._shape_of) > len(self.shapes):

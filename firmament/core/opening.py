@@ -69,7 +69,7 @@ def take_picture(
         cost=cost_rows(judgement, configuration.models),
         crowd=crowding_units(columns, judgement.batch, configuration.models),
         free=columns.capacity - cluster.machines.used,
-        rotation=np.array([_rotation(cluster, group[0], configuration.options.seed) for group in groups]),
+        rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, reservations, groups),
         joint=judgement.joint(),
     )
@@ -95,11 +95,6 @@ def _grouped(cluster: Cluster, waiting: Int64) -> tuple[list[tuple[int, int]], l
     starts = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (priority[1:] != priority[:-1])])
     members = np.split(rows, starts[1:])
     return [(int(cls[start]), int(priority[start])) for start in starts.tolist()], members
-
-
-def _rotation(cluster: Cluster, cls: int, seed: int) -> int:
-    """Where a class starts among machines of equal cost: depends on its content and the seed alone."""
-    return (cluster.classes.rows[cls].hash + 2_654_435_761 * seed) % (2**31)
 
 
 def _pins(cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]]) -> dict[int, Int64]:

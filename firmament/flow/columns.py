@@ -3,8 +3,9 @@
 The full network has classes x machines arcs; nearly all are useless. Two selections at the prices of ``equilibrium``
 make the start:
 
-* *by class*: the machines that are cheapest for it, somewhat more than it has tasks. Machines that cost a class the
-  same are rotated by a hash of the class, so that on identical machines each class starts somewhere else;
+* *by class*: the machines that are cheapest for it, somewhat more than it has tasks. Among
+  machines that cost it the same, a class begins where the one before it ended, so that on identical machines the
+  classes stand side by side;
 * *by machine*: the classes that want it most. An error in a machine's price misleads all classes alike; these columns
   are what lets the solver correct it.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.flow.equilibrium import FORBIDDEN, Spread
@@ -47,20 +49,20 @@ class Columns:
 
 
 def starting_columns(
-    residual: Residual, fits: dict[int, Bool], spread: Spread, *, base: int, per_machine: int
+    residual: Residual, fits: dict[int, Bool], spread: Spread, *, base: int, samples: float
 ) -> Columns:
     """Columns of all waiting classes.
 
-    A class of n tasks gets its n / 2 + ``base`` cheapest machines; each machine that is expected to be used gets
-    columns from the ``per_machine`` classes that would gain most from it. Pinned classes get all of their machines.
+    A class of n tasks gets its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n more by
+    expected flow, in each direction. Pinned classes get all of their machines.
     """
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
     parts_cls: list[Int64] = []
     parts_machine: list[Int64] = []
     keys: dict[int, tuple[Int64, Int64]] = {}
-    free_classes = []
-    wanted = spread.load > 0
+    unpinned = []
+    begin = problem.rotation
     for cls in residual.active().tolist():
         shape = int(problem.shape[cls])
         pinned = problem.pins.get(cls)
@@ -71,57 +73,63 @@ def starting_columns(
                 candidates = np.flatnonzero(fits[shape])
                 keys[shape] = candidates, problem.cost[shape, candidates] + spread.price[candidates]
             candidates, key = keys[shape]
-            want = int(waiting[cls]) // 2 + base
-            chosen = _cheapest(candidates, key, want, int(problem.rotation[cls]), problem.machines)
-            free_classes.append(cls)
-            wanted[chosen] = True
+            chosen = _cheapest(candidates, key, int(waiting[cls]) // 2 + base, begin, problem.machines)
+            begin += int(waiting[cls])
+            unpinned.append(cls)
         parts_cls.append(np.full(len(chosen), cls, dtype=np.int64))
         parts_machine.append(chosen)
-    if len(free_classes) > 1:
-        cls_part, machine_part = _keenest(residual, np.array(free_classes), wanted, fits, spread, per_machine)
+    if len(unpinned) > 1 and len(spread.candidates):
+        cls_part, machine_part = _sampled(residual, np.array(unpinned), fits, spread, samples)
         parts_cls.append(cls_part)
         parts_machine.append(machine_part)
     return Columns.of(parts_cls, parts_machine, problem.machines)
 
 
-def _cheapest(candidates: Int64, key: Int64, want: int, rotation: int, machines: int) -> Int64:
-    """``want`` of the candidates with the least key, ties rotated."""
+def _cheapest(candidates: Int64, key: Int64, want: int, begin: int, machines: int) -> Int64:
+    """``want`` of the candidates with the least key; among equals those at and after row ``begin`` come first."""
     if want >= len(candidates):
         return candidates
-    turned = candidates + (machines - rotation % machines)
+    turned = candidates + (machines - begin % machines)
     turned[turned >= machines] -= machines
     ranked = key * np.int64(machines) + turned
     return candidates[np.argpartition(ranked, want)[:want]]
 
 
-def _keenest(
-    residual: Residual,
-    classes: Int64,
-    wanted: Bool,
-    fits: dict[int, Bool],
-    spread: Spread,
-    per_machine: int,
+def _sampled(
+    residual: Residual, classes: Int64, fits: dict[int, Bool], spread: Spread, samples: float
 ) -> tuple[Int64, Int64]:
-    """For each wanted machine the classes with the least reduced cost: class and machine, int64[A] each.
+    """Pairs sampled in proportion to the flow that the softened equilibrium expects on them.
 
-    A class's own price is taken to be its cost on the n-th cheapest machine, where n is its number of tasks.
+    Systematic sampling, once with the machines of a class side by side and once with the classes of a machine: every
+    class and every machine is met in proportion to its tasks, and no pair by chance alone.
     """
     problem = residual.problem
-    machines = np.flatnonzero(wanted)
-    if per_machine >= len(classes):
-        usable = np.stack([fits[int(shape)][machines] for shape in problem.shape[classes]])
-        row, column = np.nonzero(usable)
-        return classes[row], machines[column]
+    machines = spread.candidates
     waiting = residual.remaining.sum(axis=1)
-    reduced = np.empty((len(classes), len(machines)), dtype=np.float32)
+    flow = np.empty((len(classes), len(machines)), dtype=np.float32)
     price = spread.price[machines]
-    for row, own in enumerate(classes.tolist()):
-        shape = int(problem.shape[own])
-        reduced[row] = problem.cost[shape, machines] + price
-        reduced[row, ~fits[shape][machines]] = FORBIDDEN
-        nth = min(int(waiting[own]), len(machines) - 1)
-        reduced[row] -= min(np.partition(reduced[row], nth)[nth], FORBIDDEN / 2)
-    by_machine = np.ascontiguousarray(reduced.T)
-    best = np.argpartition(by_machine, per_machine, axis=1)[:, :per_machine]
-    usable = np.take_along_axis(by_machine, best, axis=1) < FORBIDDEN / 4
-    return classes[best[usable]], np.repeat(machines, per_machine)[usable.ravel()]
+    for row, cls in enumerate(classes.tolist()):
+        shape = int(problem.shape[cls])
+        key = (problem.cost[shape, machines] + price).astype(np.float32)
+        key[~fits[shape][machines]] = FORBIDDEN
+        key -= key.min()
+        key *= -1.0 / spread.temperature
+        np.exp(key, out=flow[row])
+        flow[row] *= waiting[cls] / flow[row].sum()
+    by_class = np.unique(_systematic(flow.ravel(), samples))
+    by_machine = np.unique(_systematic(np.ascontiguousarray(flow.T).ravel(), samples))
+    row_a, column_a = np.divmod(by_class, len(machines))
+    column_b, row_b = np.divmod(by_machine, len(classes))
+    row, column = np.concatenate([row_a, row_b]), np.concatenate([column_a, column_b])
+    allowed = np.empty((len(classes), len(machines)), dtype=np.bool_)
+    for index, shape in enumerate(problem.shape[classes].tolist()):
+        allowed[index] = fits[shape][machines]
+    usable = allowed[row, column]
+    return classes[row[usable]], machines[column[usable]]
+
+
+def _systematic(weight: NDArray[np.float32], rate: float) -> Int64:
+    """Indices at every 1 / ``rate`` of the cumulative ``weight``; with repetitions where a weight is large."""
+    total = np.cumsum(weight, dtype=np.float64)
+    points = np.arange(0.5 / rate, float(total[-1]), 1.0 / rate)
+    return np.searchsorted(total, points).astype(np.int64)

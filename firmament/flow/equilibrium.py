@@ -36,10 +36,15 @@ FORBIDDEN = np.float32(1e12)
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Expected end of a round: ``price``, ``load``: int64[M], units and tasks per machine."""
+    """Expected end of a round: ``price``, ``load``: int64[M], units and tasks per machine.
+
+    ``candidates``: machines that are likely to be used, ascending; ``temperature``: the last one, in units.
+    """
 
     price: Int64
     load: Int64
+    candidates: Int64
+    temperature: float
 
 
 def machine_units(residual: Residual, classes: Int64) -> Int64:
@@ -65,12 +70,18 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     load = _water_level_load(problem, shapes, weight, fits, room)
     price = problem.crowd * load
     if len(shapes) == 1 or not problem.crowd.any():
-        return Spread(price=price, load=load)
+        return Spread(price, load, np.flatnonzero(load), 1.0)
     candidates = _candidates(problem, shapes, weight, fits, price)
     settled, spread = _settle(problem, shapes, weight, fits, candidates, price, room)
     price[candidates] = np.rint(settled).astype(np.int64)
     load[candidates] = np.minimum(np.ceil(spread).astype(np.int64), room[candidates])
-    return Spread(price=price, load=load)
+    return Spread(price, load, candidates, LAST_TEMPERATURE * typical_step(problem))
+
+
+def typical_step(problem: PlacementProblem) -> float:
+    """Median crowding step over the machines that have one, in units; 1 if none has."""
+    stepping = problem.crowd[problem.crowd > 0]
+    return float(np.median(stepping)) if len(stepping) else 1.0
 
 
 def _sample(weight: Float64) -> tuple[Int64, Float64]:
@@ -153,7 +164,7 @@ def _settle(
     tasks = weight.astype(np.float32)
     crowd = problem.crowd[candidates].astype(np.float32)
     space = np.maximum(room[candidates], 0.5).astype(np.float32)
-    step = float(np.median(crowd[crowd > 0])) if crowd.any() else 1.0
+    step = typical_step(problem)
     crowding = price[candidates].astype(np.float32)
     scarcity = np.zeros_like(crowding)
     share = np.empty_like(cost)

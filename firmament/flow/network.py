@@ -75,8 +75,8 @@ def dearest_path(residual: Residual) -> int:
     problem = residual.problem
     if problem.machines == 0:
         return 0
-    crowding = int(problem.crowd.max(initial=0)) * int(residual.problem.counts.sum())
-    return int(problem.cost.max(initial=0)) + crowding
+    most = machine_units(Residual(problem), np.arange(problem.classes))
+    return int(problem.cost.max(initial=0)) + int((problem.crowd * most).max(initial=0))
 
 
 def crowding_cost(residual: Residual, machine: Int64, nth: Int64) -> Int64:

@@ -19,6 +19,9 @@ from firmament.flow.prices import Prices
 from firmament.flow.problem import Residual
 
 
+FORBIDDEN_ROW = np.iinfo(np.int64).max
+
+
 @dataclass(frozen=True, slots=True)
 class Violations:
     """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more steps.
@@ -32,9 +35,9 @@ class Violations:
 
 
 def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
-    """Price of every machine, int64[M]: the network's where it is part of it, else its next step's cost."""
+    """Price of every machine in half units, int64[M]: the network's where it is part of it, else its next step's."""
     everyone = np.arange(residual.problem.machines)
-    price = crowding_cost(residual, everyone, np.zeros_like(everyone))
+    price = 2 * crowding_cost(residual, everyone, np.zeros_like(everyone))
     price[network.machines] = prices.machine
     return price
 
@@ -57,7 +60,9 @@ def price_out(
             continue  # all machines of a pinned set are columns from the start
         shape = int(problem.shape[cls])
         if shape not in rows:
-            rows[shape] = np.where(fits[shape], problem.cost[shape] + machine_price, np.iinfo(np.int64).max)
+            rows[shape] = np.where(
+                fits[shape], 2 * problem.cost[shape].astype(np.int64) + machine_price, FORBIDDEN_ROW
+            )
         bad = rows[shape] < prices.cls[index]
         bad[network.columns.machine[starts[index] : starts[index + 1]]] = False
         violators = np.flatnonzero(bad)
@@ -86,5 +91,5 @@ def _saturated_machines(residual: Residual, network: Network, flows: Int64, pric
     used = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
     room = machine_units(residual, network.classes)[network.machines]
     next_cost = crowding_cost(residual, network.machines, used.astype(np.int64))
-    more = (used >= offered) & (offered < room) & (next_cost < prices.machine)
+    more = (used >= offered) & (offered < room) & (2 * next_cost < prices.machine)
     return network.machines[more]

@@ -31,7 +31,7 @@ class PlacementProblem:
     * ``free``: int64[M, K] at the start, negative where others have overcommitted;
     * ``pins``: class -> sorted machine rows that alone are allowed, for classes with a pinned set;
     * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
-    * ``rotation``: int64[C], where each class starts among machines that cost the same.
+    * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
 
     counts: Int64
@@ -42,7 +42,7 @@ class PlacementProblem:
     cost: Int32
     crowd: Int64
     free: Int64
-    rotation: Int64
+    rotation: int = 0
     pins: Mapping[int, Int64] = field(default_factory=dict)
     joint: tuple[JointRows, ...] = ()
 
