@@ -25,6 +25,7 @@ from poseidon.simulated.transcoding import to_storage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from poseidon.simulated.collection import Collection
     from poseidon.simulated.history import Record
     from poseidon.simulated.selectors import Selection
 
@@ -224,22 +225,23 @@ class Operations:
 
     def _remove(self, resource: ResourceType, record: Record) -> Record:
         if resource is NAMESPACES:
-            self._empty_namespace(record.name)
+            for collection in self.store.collections():
+                if collection.spec.namespaced:
+                    self._empty(collection, record.name)
         elif resource is CUSTOM_RESOURCE_DEFINITIONS:
             self.registry.remove_collection(record.name)
+            self._empty(self.store.collection(record.name))
             self.store.drop_collection(record.name)
         return self.store.delete(self.store.collection(resource.collection), record)
 
-    def _empty_namespace(self, namespace: str) -> None:
-        for collection in self.store.collections():
-            if not collection.spec.namespaced:
-                continue
-            view = collection.view(self.store.revision)
-            low, high = view.bounds(namespace)
-            for key in view.keys[low:high]:
-                record = view.get(key)
-                if record is not None:
-                    self.store.delete(collection, record)
+    def _empty(self, collection: Collection, namespace: str = "") -> None:
+        """Delete the objects of one namespace, or all, whatever their finalizers."""
+        view = collection.view(self.store.revision)
+        low, high = view.bounds(namespace)
+        for key in view.keys[low:high]:
+            record = view.get(key)
+            if record is not None:
+                self.store.delete(collection, record)
 
     def _serve(self, definition: Record) -> None:
         """Serve what a definition defines now, and nothing that it defined before."""

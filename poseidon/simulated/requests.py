@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from poseidon.simulated import errors
 from poseidon.simulated.listing import ListOptions, parse_revision
 from poseidon.simulated.watching import WatchOptions
@@ -23,6 +25,18 @@ class Target:
     plural: str
     name: str
     subresource: str
+
+
+class _Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(msgspec.Struct, rename="camel"):
+    """The body of a delete, as far as it is heeded: grace periods and propagation policies are not."""
+
+    preconditions: _Preconditions = msgspec.field(default_factory=_Preconditions)
+    dry_run: list[str] = []
 
 
 def parse_path(path: str) -> Target | None:
@@ -68,6 +82,16 @@ def watch_options(query: Mapping[str, str], default_timeout: float, bookmark_int
 def flag(query: Mapping[str, str], name: str) -> bool:
     """Return whether a boolean parameter is set, in the spellings that the API takes."""
     return query.get(name, "false").lower() not in ("", "0", "f", "false")
+
+
+def delete_options(body: bytes) -> DeleteOptions:
+    """Read the body of a delete, which may be empty. Raises ``ApiError`` 400."""
+    if not body:
+        return DeleteOptions()
+    try:
+        return msgspec.json.decode(body, type=DeleteOptions)
+    except msgspec.MsgspecError as error:
+        raise errors.bad_request(f"DeleteOptions cannot be handled: {error}") from None
 
 
 def dry_run(query: Mapping[str, str]) -> bool:

@@ -124,10 +124,10 @@ class Router:
 
     async def _delete(self, request: web.BaseRequest, resource: ResourceType, target: Target) -> web.Response:
         body = await request.read()
-        options = _decode(body) if body else {}
-        wanted = options.get("preconditions") or {} if isinstance(options, dict) else {}
-        preconditions = Preconditions(wanted.get("uid") or "", wanted.get("resourceVersion") or "")
-        dry_run = requests.dry_run(request.query) or "All" in (options.get("dryRun") or ())
+        options = requests.delete_options(body)
+        wanted = options.preconditions
+        preconditions = Preconditions(wanted.uid or "", wanted.resource_version or "")
+        dry_run = requests.dry_run(request.query) or "All" in options.dry_run
         where = (resource, target.namespace, target.name)
         record = self._operations.delete(*where, preconditions, dry_run=dry_run)
         if resource.returns_deleted:

@@ -7,7 +7,7 @@ without an application's routing and middleware.
 from __future__ import annotations
 
 import hmac
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from aiohttp import web
@@ -17,6 +17,9 @@ from poseidon.simulated.operations import Operations
 from poseidon.simulated.options import ClusterOptions
 from poseidon.simulated.routes import Router
 from poseidon.simulated.store import Store
+
+if TYPE_CHECKING:
+    import ssl
 
 _MAX_BODY = 3 * 1024 * 1024
 """The real server's limit on the body of a request."""
@@ -36,18 +39,19 @@ class SimulatedCluster:
         self.operations = Operations(store)
         self._router = Router(self.operations, self.options)
         self._runner: web.ServerRunner | None = None
-        self._address = ("", 0)
+        self._url = ""
 
     @property
     def url(self) -> str:
         """Return the base URL. Raises ``RuntimeError`` before ``start``."""
         if self._runner is None:
             raise RuntimeError("the simulated cluster is not running; call start() first")
-        host, port = self._address
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return self._url
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Listen; port 0 takes a free one. Raises ``OSError`` when the address is taken."""
+    async def start(
+        self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """Listen, over HTTPS if ``tls`` is given; port 0 takes a free one. Raises ``OSError`` when it is taken."""
         if self._runner is not None:
             raise RuntimeError("the simulated cluster is running already")
         # Watches of clients that have gone are cancelled rather than found out at the next event.
@@ -61,12 +65,14 @@ class SimulatedCluster:
         runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.1)
         await runner.setup()
         try:
-            await web.TCPSite(runner, host, port, backlog=1024).start()
+            await web.TCPSite(runner, host, port, backlog=1024, ssl_context=tls).start()
         except OSError:
             await runner.cleanup()
             raise
         self._runner = runner
-        self._address = (host, runner.addresses[0][1])
+        scheme = "https" if tls else "http"
+        self._url = f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
+        self._url += f":{runner.addresses[0][1]}"
 
     async def stop(self) -> None:
         """End all connections and stop to listen; does nothing when not running."""

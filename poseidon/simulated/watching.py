@@ -151,9 +151,11 @@ async def _follow(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + options.timeout
     next_bookmark = loop.time() + options.bookmark_interval
-    while not cursor.collection.closed:
+    while True:
         changed.clear()
         await _catch_up(cursor, write)
+        if cursor.collection.closed:
+            return
         now = loop.time()
         if options.bookmarks and now >= min(next_bookmark, deadline):
             await write(cursor.bookmark())
