@@ -15,36 +15,48 @@ from firmament.core.tasks import State
 from firmament.flow.problem import Assignments
 
 
-def assume_placements(
-    cluster: Cluster, static_rows: StaticRows, picture: Picture, placed: Assignments
-) -> list[Delta]:
+def assume_placements(cluster: Cluster, static_rows: StaticRows, picture: Picture, placed: Assignments) -> list[Delta]:
     """Turn assignments into deltas, longest waiting tasks first, and assume the tasks on their machines.
 
     If events arrived since the picture was taken, every single placement is checked again: the task must still wait
-    and be of the same class, the machine still be there, allowed, and have room. What fails stays pending, and the
-    machine is marked as worth another look.
+    and be of the same class, the machine still be there, allowed, and have room. What fails stays pending.
     """
-    unchanged = cluster.version == picture.version
-    deltas: list[Delta] = []
-    taken = np.zeros(len(picture.members), dtype=np.int64)
     order = np.lexsort((placed.machine, placed.cls))
-    for cls, machine, count in zip(
-        placed.cls[order].tolist(), placed.machine[order].tolist(), placed.count[order].tolist(), strict=True
-    ):
-        name = picture.machine_names[machine]
-        begin = int(taken[cls])
-        taken[cls] += count
-        for position in range(begin, begin + count):
-            task = int(picture.members[cls][position])
-            uid = picture.uids[cls][position]
-            if unchanged:
-                row = machine
-            else:
-                row = _still_possible(cluster, static_rows, task, uid, int(picture.cls[cls]), name)
-                if row < 0:
-                    cluster.mark(name)  # what was kept free for the task may suit another
-                    continue
-            cluster.assume(task, row)
+    cls = np.repeat(placed.cls[order], placed.count[order])
+    machine = np.repeat(placed.machine[order], placed.count[order])
+    first = np.flatnonzero(np.r_[True, cls[1:] != cls[:-1]]) if len(cls) else cls
+    position = np.arange(len(cls)) - np.repeat(first, np.diff(np.r_[first, len(cls)]))
+    if cluster.version == picture.version:
+        rows = np.concatenate(
+            [picture.members[index][: len(run)] for index, run in _runs(cls, position)] or [np.empty(0, np.int64)]
+        )
+        cluster.assume_all(rows, machine)
+        uids = [uid for index, run in _runs(cls, position) for uid in picture.uids[index][: len(run)]]
+        names = [picture.machine_names[row] for row in machine.tolist()]
+        return [Delta(DeltaKind.PLACE, uid, name) for uid, name in zip(uids, names, strict=True)]
+    return _assume_checked(cluster, static_rows, picture, cls, machine, position)
+
+
+def _runs(cls: Int64, position: Int64) -> list[tuple[int, Int64]]:
+    """Classes in order, each with the positions of its members that are placed."""
+    if len(cls) == 0:
+        return []
+    starts = np.flatnonzero(position == 0)
+    return list(zip(cls[starts].tolist(), np.split(position, starts[1:]), strict=True))
+
+
+def _assume_checked(
+    cluster: Cluster, static_rows: StaticRows, picture: Picture, cls: Int64, machine: Int64, position: Int64
+) -> list[Delta]:
+    """Assume placements one by one, each only if it is still possible."""
+    deltas: list[Delta] = []
+    for index, target, nth in zip(cls.tolist(), machine.tolist(), position.tolist(), strict=True):
+        name = picture.machine_names[target]
+        task = int(picture.members[index][nth])
+        uid = picture.uids[index][nth]
+        row = _still_possible(cluster, static_rows, task, uid, int(picture.cls[index]), name)
+        if row >= 0:
+            cluster.assume_all(np.array([task]), np.array([row]))
             deltas.append(Delta(DeltaKind.PLACE, uid, name))
     return deltas
 

@@ -124,13 +124,21 @@ class Cluster:
             vector = self._shape_request[shape] = self.resources.vector(self.classes.shapes[shape].requests)
         return vector
 
-    def assume(self, task: int, machine: int) -> None:
-        """Put a pending task on a machine until its binding is reported."""
-        self.tasks.state[task] = State.ASSUMED
-        self.tasks.parked[task] = False
-        self.tasks.passed_over[task] = 0
-        self.tasks.message[task] = ""
-        self._occupy(task, machine)
+    def assume_all(self, rows: Int64, machines: Int64) -> None:
+        """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported."""
+        tasks = self.tasks
+        tasks.state[rows] = State.ASSUMED
+        tasks.parked[rows] = False
+        tasks.passed_over[rows] = 0
+        tasks.machine[rows] = machines
+        for task in rows.tolist():
+            tasks.message[task] = ""
+        classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
+        requests = np.zeros((len(classes), len(self.resources)), dtype=np.int64)
+        for index, cls in enumerate(classes.tolist()):
+            vector = self.request_of(cls)
+            requests[index, : len(vector)] = vector
+        self.machines.book_all(machines, requests[of_class])
 
     def vacate(self, task: int) -> None:
         """Take a task off its machine, if it is on one, and mark the machine as worth another look."""

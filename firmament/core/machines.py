@@ -145,6 +145,12 @@ class MachineTable:
         self._used[row, : len(request)] += request * count
         self._running[row] += count
 
+    def book_all(self, rows: Int64, requests: Int64) -> None:
+        """Add one task per entry: ``rows``: int64[N], ``requests``: int64[N, K]."""
+        self._fit_columns()
+        np.add.at(self._used, rows, requests)
+        np.add.at(self._running[:, 0], rows, 1)
+
     def sample(self, row: int, time: float, usage: Mapping[str, float]) -> bool:
         """Record measured use unless a later one is known; returns whether it was recorded."""
         if time < self._usage_time[row, 0]:

@@ -1,0 +1,1 @@
+"""Benchmarks: how fast, and how good, measured stage by stage. Run with ``python -m benchmarks``."""
