@@ -1,0 +1,101 @@
+"""Bad input: one clear line each on standard error, nothing on standard output, status 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.plan.objects import node, pod
+
+
+@pytest.fixture
+def refused(run):
+    """Return a function that runs a command that must fail, and returns its lines."""
+
+    def lines(*arguments):
+        outcome = run(*arguments)
+        assert outcome.status == 2
+        assert outcome.stdout == ""
+        return outcome.stderr.splitlines()
+
+    return lines
+
+
+def test_a_missing_file(refused, tmp_path):
+    file = tmp_path / "no.yaml"
+    assert refused("plan", "-f", file) == [
+        f"{file}: cannot be read: No such file or directory; name a readable file or folder"
+    ]
+
+
+def test_all_defects_of_manifests_and_configuration_at_once(refused, write):
+    broken = node("n1")
+    del broken["status"]["allocatable"]
+    file = write(broken, pod("p", cpu="-1"))
+    config = write(
+        {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration", "polcy": 1}, name="c.cfg"
+    )
+    lines = refused("plan", "-f", file, "--config", config)
+    assert len(lines) == 3
+    assert "polcy" in lines[0]
+    assert "Node n1: status.allocatable: missing" in lines[1]
+    assert "Pod shop/p: spec.containers[0].resources.requests.cpu: '-1' is negative" in lines[2]
+
+
+@pytest.mark.parametrize("command", [["plan"], ["explain", "--pod", "shop/p"]])
+@pytest.mark.parametrize(
+    "now", ["yesterday", "2026-01-31", "2026-13-01T00:00:00Z", "2026-01-31T12:00:00", "1e9"]
+)
+def test_a_time_that_is_none(refused, write, command, now):
+    assert refused(*command, "-f", write(node("n1")), "--now", now) == [
+        f"--now: {now!r} is not an RFC 3339 time; write one such as 2026-01-31T12:00:00Z"
+    ]
+
+
+@pytest.mark.parametrize(
+    "now", ["2026-01-31T12:00:00Z", "2026-01-31t12:00:00.5z", "2026-01-31T12:00:00-05:30"]
+)
+def test_times_as_rfc_3339_has_them(run, write, now):
+    assert run("plan", "-f", write(node("n1")), "--now", now).status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["plan"], "no manifests given; name files, folders or - with -f"),
+        (["explain", "-f", "x.yaml"], "no pod given; name one with --pod NAMESPACE/NAME"),
+        (["plan", "-f", "x.yaml", "-o", "xml"], "'xml' is not one of 'table', 'json'"),
+    ],
+)
+def test_wrong_use(refused, arguments, text):
+    assert text in refused(*arguments)[-1]
+
+
+def test_print_config_needs_no_manifests_and_its_output_is_a_configuration(run, write, tmp_path):
+    outcome = run("plan", "--print-config")
+    assert outcome.status == 0
+    printed = tmp_path / "printed.yaml"
+    printed.write_text(outcome.stdout)
+    assert yaml.safe_load(outcome.stdout)["policy"]["name"] == "cpu_mem"
+    again = run("explain", "--print-config", "--config", printed)
+    assert again.stdout == outcome.stdout
+
+
+def test_another_policy_is_used(run, write, tmp_path):
+    header = {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration"}
+    config = write({**header, "policy": {"name": "trivial"}}, name="c.cfg")
+    file = write(node("n1"), pod("p"))
+    answer = run("explain", "-f", file, "--pod", "shop/p", "--config", config, "-o", "json").json
+    assert "trivial" in answer["nodes"]["n1"]["models"]
+
+
+def test_the_console_script_runs_as_a_process(write):
+    script = Path(sys.executable).with_name("poseidon")
+    arguments = ["plan", "-f", str(write(node("n1"), pod("p"))), "-o", "json"]
+    result = subprocess.run([str(script), *arguments], capture_output=True, text=True, timeout=60, check=True)
+    assert '"shop/p"' in result.stdout
+    assert result.stderr == ""

@@ -1,0 +1,209 @@
+"""``poseidon plan``: what is bound, what waits and why, and the shape of the answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plan.objects import affinity, node, pod
+
+KEYS = ["bindings", "preemptions", "migrations", "pending", "groups", "round"]
+ROUND_KEYS = [
+    "machines", "tasks", "classes", "arcs", "waves", "passes", "solves", "certified", "gap", "cost", "seconds",
+]  # fmt: skip
+
+
+@pytest.fixture
+def plan(run, write):
+    """Return a function that plans objects and returns the JSON answer."""
+
+    def planned(*objects, arguments=()):
+        return run(
+            "plan", "-f", write(*objects), "-o", "json", "--now", "2026-01-31T12:00:00Z", *arguments
+        ).json
+
+    return planned
+
+
+def bound(answer):
+    return {each["pod"]: each["node"] for each in answer["bindings"]}
+
+
+def reasons(answer):
+    return {each["pod"]: each["reason"] for each in answer["pending"]}
+
+
+def test_the_answer_has_all_keys_and_is_sorted(plan):
+    answer = plan(node("n1"), pod("b"), pod("a"), pod("huge", cpu=99))
+    assert list(answer) == KEYS
+    assert list(answer["round"]) == ROUND_KEYS
+    assert list(answer["round"]["seconds"]) == ["snapshot", "network", "solve", "admit"]
+    assert answer["bindings"] == [
+        {"pod": "shop/a", "node": "n1", "after": []},
+        {"pod": "shop/b", "node": "n1", "after": []},
+    ]
+    assert answer["pending"] == [
+        {"pod": "shop/huge", "reason": "0/1 nodes are available: 1 Insufficient cpu."}
+    ]
+    assert answer["preemptions"] == answer["migrations"] == answer["groups"] == []
+    figures = answer["round"]
+    assert (figures["machines"], figures["tasks"], figures["certified"], figures["gap"]) == (1, 3, True, 0.0)
+
+
+def test_equal_input_gives_an_equal_answer(plan):
+    objects = [node(f"n{index}") for index in range(5)] + [pod(f"p{index}") for index in range(40)]
+    first, second = plan(*objects), plan(*objects)
+    for answer in (first, second):
+        del answer["round"]["seconds"]
+    assert first == second
+
+
+def test_nothing_is_overcommitted_and_all_that_fits_is_placed(plan):
+    running = pod("old", cpu=3, phase="Running", nodeName="n1")
+    answer = plan(node("n1"), node("n2", cpu=2), running, *(pod(f"p{index}", cpu=1) for index in range(4)))
+    found = list(bound(answer).values())
+    assert (found.count("n1"), found.count("n2"), len(answer["pending"])) == (1, 2, 1)
+
+
+def test_an_exact_fit_is_a_fit(plan):
+    assert bound(plan(node("n1", cpu=1, memory="64Mi", pods=1), pod("p", cpu=1))) == {"shop/p": "n1"}
+
+
+def test_pods_that_have_ended_hold_nothing(plan):
+    done = pod("done", cpu=4, phase="Succeeded", nodeName="n1")
+    assert bound(plan(node("n1"), done, pod("p", cpu=4))) == {"shop/p": "n1"}
+
+
+def test_with_no_nodes_every_pod_waits(plan):
+    answer = plan(pod("p"))
+    assert reasons(answer) == {"shop/p": "0/0 nodes are available: no nodes available to schedule pods."}
+    assert list(answer) == KEYS
+
+
+@pytest.mark.parametrize("objects", [[node("n1")], []], ids=["no pods", "nothing"])
+def test_with_no_pods_there_is_an_answer(run, write, objects):
+    empty = {"apiVersion": "v1", "kind": "List", "items": []}
+    answer = run("plan", "-f", write(empty, *objects), "-o", "json").json
+    assert answer["bindings"] == answer["pending"] == []
+    assert list(answer["round"]) == ROUND_KEYS
+
+
+def test_reasons_are_kube_schedulers_and_the_commonest_comes_first(plan):
+    tainted = node("n1", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
+    objects = [tainted, node("n2", unschedulable=True), node("n3", cpu=1), node("n4", cpu=1)]
+    assert reasons(plan(*objects, pod("p", cpu=3))) == {
+        "shop/p": "0/4 nodes are available: 2 Insufficient cpu, "
+        "1 node(s) had untolerated taint {k: v}, 1 node(s) were unschedulable."
+    }
+
+
+def test_a_resource_that_no_node_has(plan):
+    greedy = pod("p")
+    greedy["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = 1
+    assert "1 Insufficient example.com/gpu" in reasons(plan(node("n1"), greedy))["shop/p"]
+
+
+def test_gated_pods_wait_and_dying_ones_are_left_alone(plan):
+    gated = pod("gated", schedulingGates=[{"name": "quota"}])
+    dying = pod("dying", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    answer = plan(node("n1"), gated, dying)
+    assert reasons(answer) == {"shop/gated": "Scheduling is blocked due to non-empty scheduling gates"}
+    assert bound(answer) == {}
+
+
+def test_required_rules_decide_and_preferred_ones_choose(plan):
+    to_n2 = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
+    hard = pod("hard", affinity=affinity("required", {"nodeSelectorTerms": to_n2}))
+    soft = pod(
+        "soft",
+        affinity=affinity(
+            "preferred",
+            [
+                {
+                    "weight": 100,
+                    "preference": {
+                        "matchExpressions": [
+                            {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n3"]}
+                        ]
+                    },
+                }
+            ],
+        ),
+    )
+    chosen = pod("chosen", nodeSelector={"kubernetes.io/hostname": "n1"})
+    assert bound(plan(node("n1"), node("n2"), node("n3"), hard, soft, chosen)) == {
+        "shop/hard": "n2",
+        "shop/soft": "n3",
+        "shop/chosen": "n1",
+    }
+
+
+def test_a_more_important_pod_comes_first(plan):
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 9,
+    }
+    pods = [pod("low", cpu=3), pod("top", cpu=3, priorityClassName="high"), pod("mid", cpu=3, priority=5)]
+    assert bound(plan(high, node("n1"), *pods)) == {"shop/top": "n1"}
+
+
+def test_only_the_named_scheduler_takes_part_when_asked(plan):
+    pods = [pod("ours", schedulerName="poseidon"), pod("theirs"), pod("running", nodeName="n1")]
+    assert set(bound(plan(node("n1"), *pods))) == {"shop/ours", "shop/theirs"}
+    answer = plan(node("n1"), *pods, arguments=["--scheduler-name", "poseidon"])
+    assert bound(answer) == {"shop/ours": "n1"}
+    assert answer["pending"] == []
+
+
+def test_workloads_are_expanded_and_a_template_may_name_a_node(plan):
+    template = {"spec": {"nodeName": "n2", "containers": [{"name": "c"}]}}
+    spec = {"replicas": 2, "template": template}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    assert bound(plan(node("n1"), node("n2"), web)) == {"default/web-0": "n2", "default/web-1": "n2"}
+
+
+def test_a_daemon_sets_pods_reach_their_nodes_cordoned_or_not(plan):
+    cordoned = node(
+        "n2", unschedulable=True, taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
+    )
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    agent = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent"},
+        "spec": {"template": template},
+    }
+    assert bound(plan(node("n1"), cordoned, agent)) == {"default/agent-0": "n1", "default/agent-1": "n2"}
+
+
+def test_a_pod_on_an_unknown_node_is_left_out_with_a_warning(run, write):
+    lost = pod("lost", nodeName="gone")
+    outcome = run("plan", "-f", write(node("n1"), lost), "-o", "json")
+    assert outcome.json["pending"] == []
+    assert "Pod shop/lost: spec.nodeName: node 'gone' is not in the input" in outcome.stderr
+
+
+def test_several_paths_and_standard_input(run, write, tmp_path):
+    (tmp_path / "folder").mkdir()
+    write(node("n1"), name="folder/nodes.yaml")
+    text = write(pod("p")).read_text()
+    answer = run("plan", "-f", tmp_path / "folder", "-f", "-", "-o", "json", stdin=text).json
+    assert bound(answer) == {"shop/p": "n1"}
+
+
+def test_the_table_is_for_people(run, write):
+    file = write(
+        node("n1"), node("n2"), pod("a"), pod("huge", cpu=99), pod("gated", schedulingGates=[{"name": "x"}])
+    )
+    outcome = run("plan", "-f", file)
+    assert outcome.status == 0
+    lines = outcome.stdout.splitlines()
+    assert any(line.split() in (["shop/a", "n1"], ["shop/a", "n2"]) for line in lines)
+    assert any(line.startswith("shop/huge ") and line.endswith("2 Insufficient cpu.") for line in lines)
+    assert lines[-1].startswith("1 pod bound to 1 node of 2, 2 pending; cost ")
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_the_table_of_nothing(run, write):
+    assert run("plan", "-f", write(node("n1"))).stdout == "0 pods bound to 0 nodes of 1, 0 pending.\n"
