@@ -45,6 +45,7 @@ def validate(events: Sequence[Event], known: KnownClasses) -> None:
             case JobDefined(job):
                 _require(job.id != "", "job: id is empty")
                 _require(job.size >= 0, f"job {job.id}: size is negative")
+                _require(job.min_members >= 0, f"job {job.id}: min_members is negative")
             case ClassDefined(number, content):
                 former = defined.get(number) or known.content(number)
                 _require(number > 0, f"task class {number}: the number must be positive")
@@ -81,8 +82,9 @@ def _machine(machine: Machine) -> None:
     _require(machine.name != "", "machine: name is empty")
     _amounts(f"machine {machine.name}: allocatable", machine.allocatable.items())
     for taint in machine.taints:
+        _require(taint.key != "", f"machine {machine.name}: a taint has no key")
         _require(
-            taint.effect in EFFECTS and taint.key != "",
+            taint.effect in EFFECTS,
             f"machine {machine.name}: taint {taint.key!r} has effect {taint.effect!r}; "
             f"allowed are {', '.join(sorted(EFFECTS))}",
         )
