@@ -60,10 +60,10 @@ def parse_revision(text: str) -> int:
     return int(text)
 
 
-def list_objects(
-    store: Store, resource: ResourceType, collection: Collection, selection: Selection, options: ListOptions
-) -> bytes:
-    """Return the JSON text of a list, one page of it if ``options.limit`` says so.
+def list_page(
+    store: Store, collection: Collection, selection: Selection, options: ListOptions
+) -> tuple[list[Record], dict[str, str | int]]:
+    """Return the records of a list, one page of them if ``options.limit`` says so, and the list's metadata.
 
     All pages that continue from one first page show the same state. Raises ``ApiError`` 400, 410, 422 or 504.
     """
@@ -75,7 +75,7 @@ def list_objects(
         metadata["continue"] = _encode_token(view.revision, view.keys[next_index - 1])
         if not selection.filters:
             metadata["remainingItemCount"] = high - next_index
-    return render(resource, collection, records, metadata)
+    return records, metadata
 
 
 def render(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import ssl
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 @click.option(
     "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
 )
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate: serve HTTPS.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of --tls-cert.")
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="File to write for clients."
 )
@@ -50,10 +53,12 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
         options = ClusterOptions(history=history, token=token, seed=seed)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    tls = _tls(rest.pop("tls_cert"), rest.pop("tls_key"))
     try:
-        _run(_serve(options, host, port, **rest))
+        _run(_serve(options, host, port, tls=tls, **rest))
     except OSError as error:
-        click.echo(f"simulated cluster: cannot listen on {host}:{port}: {error.strerror or error}", err=True)
+        # Names the address that is taken, or the kubeconfig that cannot be written.
+        click.echo(f"simulated cluster: {error}", err=True)
         sys.exit(2)
 
 
@@ -62,6 +67,7 @@ async def _serve(
     host: str,
     port: int,
     *,
+    tls: ssl.SSLContext | None,
     nodes: int,
     kubelets: bool,
     start_delay: float,
@@ -73,7 +79,7 @@ async def _serve(
         loop.add_signal_handler(number, stopping.set)
     cluster = SimulatedCluster(options)
     await create_nodes(cluster.operations, nodes)
-    await cluster.start(host, port)
+    await cluster.start(host, port, tls=tls)
     background: asyncio.Task[None] | None = None
     if kubelets:
         store = cluster.operations.store
@@ -92,6 +98,19 @@ async def _serve(
             background.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await background
+
+
+def _tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise click.UsageError("--tls-cert and --tls-key go together; give both")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise click.UsageError(f"--tls-cert {certificate}: cannot be used with its key: {error}") from None
+    return context
 
 
 def _run(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -9,9 +9,10 @@ from aiohttp import web
 
 from poseidon.simulated import discovery, errors, requests
 from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.listing import list_objects, render
+from poseidon.simulated.listing import list_page, render
 from poseidon.simulated.operations import Operations, Preconditions
 from poseidon.simulated.selectors import Selection, select
+from poseidon.simulated.tables import table, wants_table
 from poseidon.simulated.transcoding import from_storage
 from poseidon.simulated.watching import WatchCursor, stream
 
@@ -83,6 +84,8 @@ class Router:
                 selection = self._selection(query, resource, target.namespace)
                 return await self._watch(request, resource, selection)
             record = self._operations.get(resource, target.namespace, target.name)
+            if wants_table(request.headers.get("Accept", "")):
+                return self._table(resource, [record], {"resourceVersion": str(record.revision)})
             return self._object(resource, record)
         if request.method == "DELETE":
             return await self._delete(request, resource, target)
@@ -148,7 +151,16 @@ class Router:
         options = requests.list_options(request.query, self._options.default_page)
         store = self._operations.store
         collection = store.collection(resource.collection)
-        return _json(list_objects(store, resource, collection, selection, options))
+        records, metadata = list_page(store, collection, selection, options)
+        if wants_table(request.headers.get("Accept", "")):
+            return self._table(resource, records, metadata)
+        return _json(render(resource, collection, records, metadata))
+
+    def _table(
+        self, resource: ResourceType, records: list[Record], metadata: dict[str, str | int]
+    ) -> web.Response:
+        now = self._operations.store.time()
+        return _json(msgspec.json.encode(table(resource.collection, records, metadata, now)))
 
     async def _watch(
         self, request: web.BaseRequest, resource: ResourceType, selection: Selection

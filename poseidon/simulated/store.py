@@ -54,6 +54,10 @@ class Store:
         """Return the revision of the newest write."""
         return self._revision
 
+    def time(self) -> float:
+        """Return the current time in seconds."""
+        return self._clock()
+
     def now(self) -> str:
         """Return the current time as Kubernetes writes it, to the second."""
         second = int(self._clock())

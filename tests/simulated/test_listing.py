@@ -5,7 +5,7 @@ import json
 import pytest
 
 from poseidon.simulated.errors import ApiError
-from poseidon.simulated.listing import ListOptions, list_objects
+from poseidon.simulated.listing import ListOptions, list_page, render
 from poseidon.simulated.operations import Operations
 from poseidon.simulated.resources import NAMESPACES, PODS
 from poseidon.simulated.selectors import Selection, select
@@ -15,9 +15,10 @@ from tests.support.cluster import pod
 
 def page(operations: Operations, selection: Selection | None = None, **options):
     collection = operations.store.collection("pods")
-    return json.loads(
-        list_objects(operations.store, PODS, collection, selection or Selection(), ListOptions(**options))
+    records, metadata = list_page(
+        operations.store, collection, selection or Selection(), ListOptions(**options)
     )
+    return json.loads(render(PODS, collection, records, metadata))
 
 
 def names(document) -> list[str]:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from poseidon.simulated.binding import bind, decode_binding
 from poseidon.simulated.errors import ApiError
 from poseidon.simulated.history import ExpiredRevisionError, History
-from poseidon.simulated.listing import ListOptions, list_objects
+from poseidon.simulated.listing import ListOptions, list_page
 from poseidon.simulated.operations import MERGE_PATCH, Operations
 from poseidon.simulated.resources import PODS
 from poseidon.simulated.selectors import Selection, select
+from poseidon.simulated.store import decode
 from poseidon.simulated.watching import WatchCursor
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
@@ -49,10 +50,9 @@ def listed(
     operations: Operations, selection: Selection, **options: Any
 ) -> tuple[dict[str, str], dict[str, Any]]:
     collection = operations.store.collection("pods")
-    text = list_objects(operations.store, PODS, collection, selection, ListOptions(**options))
-    document = json.loads(text)
-    versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in document["items"]}
-    return versions, document["metadata"]
+    records, metadata = list_page(operations.store, collection, selection, ListOptions(**options))
+    versions = {decode(r)["metadata"]["name"]: decode(r)["metadata"]["resourceVersion"] for r in records}
+    return versions, dict(metadata)
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)
