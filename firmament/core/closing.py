@@ -15,11 +15,14 @@ from firmament.core.tasks import State
 from firmament.flow.problem import Assignments
 
 
-def assume_placements(cluster: Cluster, static_rows: StaticRows, picture: Picture, placed: Assignments) -> list[Delta]:
+def assume_placements(
+    cluster: Cluster, static_rows: StaticRows, picture: Picture, placed: Assignments
+) -> list[Delta]:
     """Turn assignments into deltas, longest waiting tasks first, and assume the tasks on their machines.
 
     If events arrived since the picture was taken, every single placement is checked again: the task must still wait
-    and be of the same class, the machine still be there, allowed, and have room. What fails stays pending.
+    and be of the same class, the machine still be there, allowed, and have room. What fails stays pending, and the
+    machine is marked as worth another look.
     """
     order = np.lexsort((placed.machine, placed.cls))
     cls = np.repeat(placed.cls[order], placed.count[order])
@@ -28,7 +31,8 @@ def assume_placements(cluster: Cluster, static_rows: StaticRows, picture: Pictur
     position = np.arange(len(cls)) - np.repeat(first, np.diff(np.r_[first, len(cls)]))
     if cluster.version == picture.version:
         rows = np.concatenate(
-            [picture.members[index][: len(run)] for index, run in _runs(cls, position)] or [np.empty(0, np.int64)]
+            [picture.members[index][: len(run)] for index, run in _runs(cls, position)]
+            or [np.empty(0, np.int64)]
         )
         cluster.assume_all(rows, machine)
         uids = [uid for index, run in _runs(cls, position) for uid in picture.uids[index][: len(run)]]
@@ -55,9 +59,11 @@ def _assume_checked(
         task = int(picture.members[index][nth])
         uid = picture.uids[index][nth]
         row = _still_possible(cluster, static_rows, task, uid, int(picture.cls[index]), name)
-        if row >= 0:
-            cluster.assume_all(np.array([task]), np.array([row]))
-            deltas.append(Delta(DeltaKind.PLACE, uid, name))
+        if row < 0:
+            cluster.mark(name)  # what was kept free for the task may suit another
+            continue
+        cluster.assume_all(np.array([task]), np.array([row]))
+        deltas.append(Delta(DeltaKind.PLACE, uid, name))
     return deltas
 
 
