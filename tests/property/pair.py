@@ -10,13 +10,27 @@ from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.cluster import ASSUMED, OracleCluster
-from tests.property.strategies import UIDS, Advance, Apply, Happening, History, Report, Round, Step, definitions
+from tests.property.strategies import (
+    UIDS,
+    Advance,
+    Apply,
+    Happening,
+    History,
+    Report,
+    Round,
+    Step,
+    definitions,
+)
 
 NO_RESERVATIONS = RoundOptions(reserve_after_rounds=10**9)
 
 
 def make_scheduler(
-    *, clock=lambda: 0.0, policy: CostModel | str = "cpu_mem", overlays=(), options: RoundOptions | None = None
+    *,
+    clock=lambda: 0.0,
+    policy: CostModel | str = "cpu_mem",
+    overlays=(),
+    options: RoundOptions | None = None,
 ) -> Scheduler:
     """A scheduler with the in-process solver; by default time stands still."""
     model = load_model(policy, {}) if isinstance(policy, str) else policy

@@ -99,19 +99,26 @@ taints = st.lists(
 
 
 def rarely(strategy: st.SearchStrategy, otherwise: object) -> st.SearchStrategy:
-    """``otherwise`` most of the time: rules on everything would leave nothing that fits anywhere."""
-    return st.one_of(st.just(otherwise), st.just(otherwise), st.just(otherwise), strategy)
+    """``otherwise`` nine times in ten: rules on everything would leave nothing that fits anywhere."""
+    return st.sampled_from(range(10)).flatmap(lambda n: strategy if n == 9 else st.just(otherwise))
+
+
+def amounts(least: int, most: int) -> st.SearchStrategy[int]:
+    """Mostly within the bounds; sometimes nothing at all."""
+    return rarely(st.just(0), None).flatmap(
+        lambda none: st.just(0) if none == 0 else st.integers(least, most)
+    )
 
 
 def machines(names: tuple[str, ...] = MACHINES) -> st.SearchStrategy[Machine]:
-    amounts = st.fixed_dictionaries(
-        {"cpu": st.integers(0, 8), "memory": st.integers(0, 8), "pods": st.integers(0, 5)},
+    allocatable = st.fixed_dictionaries(
+        {"cpu": amounts(3, 9), "memory": amounts(3, 9), "pods": amounts(2, 6)},
         optional={GPU: st.integers(0, 2)},
     )
     return st.builds(
         Machine,
         name=st.sampled_from(names),
-        allocatable=amounts,
+        allocatable=allocatable,
         labels=labels,
         taints=rarely(taints, ()),
         unschedulable=rarely(st.booleans(), False),
@@ -165,10 +172,8 @@ tolerations = st.one_of(
 contents = st.builds(
     TaskClass,
     requests=st.fixed_dictionaries(
-        {},
+        {"cpu": amounts(1, 5), "memory": amounts(1, 5)},
         optional={
-            "cpu": st.integers(0, 5),
-            "memory": st.integers(0, 5),
             "pods": st.integers(0, 3),
             GPU: rarely(st.integers(0, 2), 0),
             "example.com/unheard-of": rarely(st.integers(0, 1), 0),
@@ -183,7 +188,9 @@ contents = st.builds(
     machine=rarely(st.sampled_from(MACHINES), ""),
     invalid=rarely(rarely(st.just("asks for the impossible"), ""), ""),
 )
-some_uids = st.lists(st.sampled_from(UIDS), min_size=1, max_size=5, unique=True).map(tuple)
+some_uids = st.tuples(st.integers(0, len(UIDS) - 1), st.integers(1, 6)).map(
+    lambda run: UIDS[run[0] : run[0] + run[1]]
+)
 numbers = st.integers(1, CLASSES)
 usage = st.fixed_dictionaries({"cpu": st.integers(0, 8).map(float)})
 records = st.tuples(st.just("kind"), st.sampled_from(["r0", "r1"]))
@@ -214,17 +221,57 @@ advances = st.builds(Advance, st.sampled_from([0.5, 1.0, 5.0, 61.0]))
 happenings = st.one_of(batches, batches, reports, advances)
 
 
-def histories(*, windows: bool, most_steps: int = 18) -> st.SearchStrategy[History]:
+def histories(*, windows: bool, most_rounds: int = 7) -> st.SearchStrategy[History]:
     """Histories that begin with some machines; ``windows``: things also happen while rounds are being solved."""
     meanwhile = st.lists(happenings, max_size=3).map(tuple) if windows else st.just(())
-    rounds = st.builds(Round, meanwhile)
-    beginning = st.builds(Apply, st.lists(more_machines, min_size=1, max_size=4).map(tuple))
-    rest = st.lists(st.one_of(batches, rounds, happenings, rounds), min_size=4, max_size=most_steps)
+    beginning = st.builds(
+        Apply,
+        st.tuples(
+            st.lists(more_machines, min_size=1, max_size=4), st.lists(submissions(), min_size=2, max_size=6)
+        ).map(lambda parts: (*parts[0], *parts[1])),
+    )
+    phase = st.tuples(st.lists(happenings, min_size=1, max_size=3), st.builds(Round, meanwhile))
+    rest = st.lists(phase, min_size=2, max_size=most_rounds).map(
+        lambda phases: [step for before, closing in phases for step in (*before, closing)]
+    )
     return st.builds(
         History,
         st.lists(contents, min_size=CLASSES, max_size=CLASSES).map(tuple),
         st.tuples(beginning, rest).map(lambda parts: (parts[0], *parts[1])),
     )
+
+
+def crowds() -> st.SearchStrategy[History]:
+    """More tasks than room, of classes that compete for two resources, in several priorities; few other rules.
+
+    Three batches of tasks, each followed by a round, with some tasks ending in between.
+    """
+    size = st.tuples(st.integers(1, 5), st.integers(1, 5))
+    classes = st.tuples(*[size] * CLASSES).map(
+        lambda sizes: tuple(TaskClass(requests=(("cpu", cpu), ("memory", memory))) for cpu, memory in sizes)
+    )
+    room = st.tuples(st.integers(3, 9), st.integers(3, 9), st.integers(2, 6))
+    fleet = st.tuples(*[room] * 3).map(
+        lambda rooms: tuple(
+            MachineUpserted(Machine(name, {"cpu": cpu, "memory": memory, "pods": pods}))
+            for name, (cpu, memory, pods) in zip(MACHINES, rooms, strict=False)
+        )
+    )
+    kinds = st.tuples(*[st.tuples(numbers, st.integers(-1, 2))] * len(UIDS))
+    cuts = st.tuples(st.integers(4, 10), st.integers(4, 14)).map(sorted)
+    ends = st.tuples(*[st.lists(st.sampled_from(UIDS), max_size=3, unique=True)] * 2)
+
+    def history(
+        classes: tuple[TaskClass, ...], fleet: tuple, kinds: tuple, cuts: list, ends: tuple
+    ) -> History:
+        tasks = [TasksSubmitted(c, (uid,), priority=p) for uid, (c, p) in zip(UIDS, kinds, strict=True)]
+        batches = [tasks[: cuts[0]], tasks[cuts[0] : cuts[1]], tasks[cuts[1] :]]
+        steps: list[Step] = [Apply(fleet)]
+        for batch, ended in zip(batches, ((), *ends), strict=True):
+            steps += [Apply((*(TaskRemoved(uid) for uid in ended), *batch)), Round()]
+        return History(classes, tuple(steps))
+
+    return st.builds(history, classes, fleet, kinds, cuts, ends)
 
 
 def definitions(classes: tuple[TaskClass, ...]) -> Apply:
