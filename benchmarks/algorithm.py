@@ -26,7 +26,9 @@ class AlgorithmRun:
 
 def run_algorithm(scenario: Scenario, solver: Solver, cluster: list[Event] | None = None) -> AlgorithmRun:
     """Place a scenario's tasks in whole rounds until nothing is left to try."""
-    scheduler = Scheduler(configuration=CoreConfiguration(), solver=solver, clock=time.time)
+    scheduler = Scheduler(
+        configuration=CoreConfiguration(), solver=solver, clock=time.time, timer=time.perf_counter
+    )
     scheduler.apply(machine_events(scenario) if cluster is None else cluster)
     events = task_events(scenario)
     run = AlgorithmRun()

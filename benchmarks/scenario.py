@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.core.model import ClassDefined, Event, Machine, MachineUpserted, TaskClass, TasksBound, TasksSubmitted
+from firmament.core.model import (
+    ClassDefined,
+    Event,
+    Machine,
+    MachineUpserted,
+    TaskClass,
+    TasksBound,
+    TasksSubmitted,
+)
 
 MIB = 2**20
 GIB = 2**30
@@ -55,7 +63,9 @@ def machine_events(scenario: Scenario) -> list[Event]:
         [rng.integers(2, 41, FILLER_CLASSES) * 100, rng.integers(2, 161, FILLER_CLASSES) * 100 * MIB], axis=1
     )
     for number, (cpu, memory) in enumerate(fillers.tolist()):
-        events.append(ClassDefined(1_000_000 + number, TaskClass(requests=(("cpu", cpu), ("memory", memory)))))
+        events.append(
+            ClassDefined(1_000_000 + number, TaskClass(requests=(("cpu", cpu), ("memory", memory))))
+        )
     mean = float(scenario.fill)
     low, high = max(0.0, 2 * mean - 1), min(1.0, 2 * mean)
     for index in range(scenario.nodes):

@@ -11,6 +11,7 @@ from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.rounds.bands import place_by_priority
 from firmament.rounds.cost import placed_cost, placement_cost
 from firmament.rounds.passes import PassLog, PassOptions
+from firmament.rounds.stopwatch import Timer
 from firmament.solvers.base import Solver
 
 
@@ -36,12 +37,14 @@ class OpenRound:
         solver: Solver,
         options: PassOptions,
         snapshot_seconds: float,
+        timer: Timer,
     ) -> None:
         self.number = number
         self.picture = picture
         self._solver = solver
         self._options = options
         self._snapshot_seconds = snapshot_seconds
+        self._timer = timer
 
     def solve(self) -> Placement:
         """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
@@ -49,7 +52,7 @@ class OpenRound:
         if self.picture is None:
             return Placement(Assignments.empty(), stats, None)
         problem = self.picture.problem
-        log = PassLog()
+        log = PassLog(timer=self._timer)
         assignments, _ = place_by_priority(problem, self._solver, self._options, log)
         cost = placement_cost(problem, assignments)
         stats.machines = problem.machines

@@ -31,7 +31,7 @@ from firmament.core.results import Explanation, MachineState, RoundResult, TaskS
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.tasks import State
 from firmament.flow.dimacs import to_dimacs
-from firmament.rounds.stopwatch import Stopwatch
+from firmament.rounds.stopwatch import Stopwatch, Timer, no_timer
 from firmament.solvers.base import Solver
 
 
@@ -59,11 +59,13 @@ class Scheduler:
         configuration: CoreConfiguration,
         solver: Solver,
         clock: Callable[[], float],
+        timer: Timer = no_timer,
     ) -> None:
-        """``clock`` returns seconds since the epoch."""
+        """``clock`` returns seconds since the epoch; ``timer`` monotonic seconds, for the figures of rounds only."""
         self._configuration = configuration
         self._solver = solver
         self._clock = clock
+        self._timer = timer
         self._cluster = Cluster()
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
@@ -118,7 +120,7 @@ class Scheduler:
 
     def open_round(self) -> OpenRound:
         """Take a picture of the cluster for the tasks that could be placed now."""
-        watch = Stopwatch()
+        watch = Stopwatch(self._timer)
         now = self._clock()
         self._wake()
         self._cluster.clear_marks()
@@ -134,12 +136,17 @@ class Scheduler:
             )
         self._rounds += 1
         return OpenRound(
-            self._rounds, picture, self._solver, self._configuration.options.passes, watch.seconds()
+            self._rounds,
+            picture,
+            self._solver,
+            self._configuration.options.passes,
+            watch.seconds(),
+            self._timer,
         )
 
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
-        watch = Stopwatch()
+        watch = Stopwatch(self._timer)
         self._in_round = False
         stats = placement.stats
         if placement.network is not None:

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.flow.equilibrium import FORBIDDEN, Spread
+from firmament.flow.equilibrium import FORBIDDEN, UNWANTED, Spread, narrowed, nth_smallest
 from firmament.flow.problem import Residual
+from firmament.solvers.base import Int32
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def starting_columns(
     waiting = residual.remaining.sum(axis=1)
     parts_cls: list[Int64] = []
     parts_machine: list[Int64] = []
-    keys: dict[int, tuple[Int64, Int64]] = {}
+    keys: dict[int, Int32] = {}
+    level = narrowed(spread.price)
     unpinned = []
     begin = problem.rotation
     for cls in residual.active().tolist():
@@ -70,10 +72,9 @@ def starting_columns(
             chosen = pinned[fits[shape][pinned]]
         else:
             if shape not in keys:
-                candidates = np.flatnonzero(fits[shape])
-                keys[shape] = candidates, problem.cost[shape, candidates] + spread.price[candidates]
-            candidates, key = keys[shape]
-            chosen = _cheapest(candidates, key, int(waiting[cls]) // 2 + base, begin, problem.machines)
+                keys[shape] = problem.cost[shape] + level
+                keys[shape][~fits[shape]] = UNWANTED
+            chosen = _cheapest(keys[shape], int(waiting[cls]) // 2 + base, begin)
             begin += int(waiting[cls])
             unpinned.append(cls)
         parts_cls.append(np.full(len(chosen), cls, dtype=np.int64))
@@ -85,14 +86,17 @@ def starting_columns(
     return Columns.of(parts_cls, parts_machine, problem.machines)
 
 
-def _cheapest(candidates: Int64, key: Int64, want: int, begin: int, machines: int) -> Int64:
-    """``want`` of the candidates with the least key; among equals those at and after row ``begin`` come first."""
-    if want >= len(candidates):
-        return candidates
-    turned = candidates + (machines - begin % machines)
-    turned[turned >= machines] -= machines
-    ranked = key * np.int64(machines) + turned
-    return candidates[np.argpartition(ranked, want)[:want]]
+def _cheapest(key: Int32, want: int, begin: int) -> Int64:
+    """About ``want`` machines with the least key; of those that tie at the end, the ones from row ``begin`` on."""
+    limit = nth_smallest(key, want)
+    if limit == UNWANTED:
+        return np.flatnonzero(key < UNWANTED)
+    chosen = np.flatnonzero(key <= limit)
+    if len(chosen) <= want + want // 4 + 1:
+        return chosen
+    below, tied = np.flatnonzero(key < limit), np.flatnonzero(key == limit)
+    first = int(np.searchsorted(tied, begin % len(key)))
+    return np.concatenate([below, np.roll(tied, -first)[: want - len(below)]])
 
 
 def _sampled(
@@ -108,24 +112,22 @@ def _sampled(
     waiting = residual.remaining.sum(axis=1)
     flow = np.empty((len(classes), len(machines)), dtype=np.float32)
     price = spread.price[machines]
-    for row, cls in enumerate(classes.tolist()):
-        shape = int(problem.shape[cls])
-        key = (problem.cost[shape, machines] + price).astype(np.float32)
-        key[~fits[shape][machines]] = FORBIDDEN
-        key -= key.min()
-        key *= -1.0 / spread.temperature
-        np.exp(key, out=flow[row])
-        flow[row] *= waiting[cls] / flow[row].sum()
+    for row, own in enumerate(classes.tolist()):
+        shape = int(problem.shape[own])
+        reduced = (problem.cost[shape, machines] + price).astype(np.float32)
+        reduced[~fits[shape][machines]] = FORBIDDEN
+        reduced -= reduced.min()
+        reduced *= -1.0 / spread.temperature
+        np.exp(reduced, out=flow[row])
+        flow[row] *= waiting[own] / flow[row].sum()
     by_class = np.unique(_systematic(flow.ravel(), samples))
     by_machine = np.unique(_systematic(np.ascontiguousarray(flow.T).ravel(), samples))
     row_a, column_a = np.divmod(by_class, len(machines))
     column_b, row_b = np.divmod(by_machine, len(classes))
-    row, column = np.concatenate([row_a, row_b]), np.concatenate([column_a, column_b])
-    allowed = np.empty((len(classes), len(machines)), dtype=np.bool_)
-    for index, shape in enumerate(problem.shape[classes].tolist()):
-        allowed[index] = fits[shape][machines]
-    usable = allowed[row, column]
-    return classes[row[usable]], machines[column[usable]]
+    rows, columns = np.concatenate([row_a, row_b]), np.concatenate([column_a, column_b])
+    allowed = np.stack([fits[shape][machines] for shape in problem.shape[classes].tolist()])
+    usable = allowed[rows, columns]
+    return classes[rows[usable]], machines[columns[usable]]
 
 
 def _systematic(weight: NDArray[np.float32], rate: float) -> Int64:

@@ -28,8 +28,8 @@ def to_dimacs(network: Network) -> str:
         lines.extend(f"c node {node + index} {kind} {row}" for index, row in enumerate(rows.tolist()))
         node += len(rows)
     lines.append(f"c node {node} sink")
-    for index in np.flatnonzero(problem.supplies).tolist():
-        lines.append(f"n {index + 1} {problem.supplies[index]}")
+    sources = np.flatnonzero(problem.supplies)
+    lines.extend(f"n {index + 1} {problem.supplies[index]}" for index in sources.tolist())
     for name, block in zip(ARC_BLOCKS, network.blocks, strict=True):
         lines.append(f"c arcs {name}")
         columns = (

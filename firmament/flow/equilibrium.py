@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.problem import PlacementProblem, Residual
+from firmament.solvers.base import Int32
 
 Float32 = NDArray[np.float32]
 
@@ -32,6 +33,9 @@ FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.5
 """In units of the median crowding step."""
 
 FORBIDDEN = np.float32(1e12)
+
+UNWANTED = 2**31 - 1
+"""Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def machine_units(residual: Residual, classes: Int64) -> Int64:
     for column, amount in enumerate(smallest.tolist()):
         if amount > 0:
             np.minimum(units, residual.free[column] // amount, out=units)
-    return np.maximum(units, 0)
+    return np.maximum(units, 0) * residual.problem.times()
 
 
 def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
@@ -68,7 +72,7 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     shapes, weight = _sample(per_shape.astype(np.float64))
     room = machine_units(residual, np.flatnonzero(waiting))
     load = _water_level_load(problem, shapes, weight, fits, room)
-    price = problem.crowd * load
+    price = problem.crowd * load // problem.times()
     if len(shapes) == 1 or not problem.crowd.any():
         return Spread(price, load, np.flatnonzero(load), 1.0)
     candidates = _candidates(problem, shapes, weight, fits, price)
@@ -116,7 +120,7 @@ def _water_level_load(
     if tasks >= int(room.sum()):
         return room
     mean = total / np.maximum(weights, 1.0)
-    slope = np.maximum(problem.crowd, 1e-3)
+    slope = np.maximum(problem.crowd, 1e-3) / problem.times()
     low = float(mean[reachable].min())
     high = float((mean + slope * room)[reachable].max()) + 1.0
     for _ in range(BISECTIONS):
@@ -138,14 +142,23 @@ def _candidates(
 ) -> Int64:
     """Machines that some shape would like at ``price``; ascending."""
     liked = price > 0
+    level = narrowed(price)
     for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
-        usable = np.flatnonzero(fits[shape])
-        want = 2 * int(tasks) + 100
-        if want < len(usable):
-            key = problem.cost[shape, usable] + price[usable]
-            usable = usable[np.argpartition(key, want)[:want]]
-        liked[usable] = True
+        key = problem.cost[shape] + level
+        key[~fits[shape]] = UNWANTED
+        liked |= key <= min(nth_smallest(key, 2 * int(tasks) + 100), UNWANTED - 1)
     return np.flatnonzero(liked)
+
+
+def narrowed(price: Int64) -> Int32:
+    """Prices as int32, cut off where they are hopeless anyway; partitioning 32 bits is several times faster."""
+    return np.minimum(price, UNWANTED // 4).astype(np.int32)
+
+
+def nth_smallest(key: Int32, n: int) -> int:
+    """The ``n``-th smallest of ``key`` from 0, the largest if there are fewer."""
+    n = min(n, len(key) - 1)
+    return int(np.partition(key, n)[n])
 
 
 def _settle(
@@ -162,7 +175,7 @@ def _settle(
     for row, shape in enumerate(shapes.tolist()):
         cost[row, ~fits[shape][candidates]] = FORBIDDEN
     tasks = weight.astype(np.float32)
-    crowd = problem.crowd[candidates].astype(np.float32)
+    crowd = (problem.crowd[candidates] / problem.times()[candidates]).astype(np.float32)
     space = np.maximum(room[candidates], 0.5).astype(np.float32)
     step = typical_step(problem)
     crowding = price[candidates].astype(np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.columns import starting_columns
 from firmament.flow.equilibrium import expected_spread
-from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.flow.network import Network, Penalties, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import full_machine_prices, price_out
 from firmament.flow.problem import Assignments, Residual
@@ -72,12 +72,13 @@ def optimal_flow(
     solver: Solver,
     options: GenerationOptions,
     *,
+    penalties: Penalties | None = None,
     time_limit: float | None = None,
 ) -> FlowOutcome | None:
     """Find an optimal flow for what is left; None if no task fits anywhere.
 
-    ``fits`` maps each waiting shape to ``residual.fits(shape)``. Raises what the solver raises; on a time-out after a
-    first solve the last flow stands, uncertified.
+    ``fits`` maps each waiting shape to ``residual.fits(shape)``; ``penalties`` default to those of the residual.
+    Raises what the solver raises; on a time-out after a first solve the last flow stands, uncertified.
     """
     classes = residual.active()
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
@@ -88,8 +89,9 @@ def optimal_flow(
     )
     if len(columns) == 0:
         return None
-    penalties = unscheduled_penalties(residual, dearest_path(residual))
-    steps = spread.load + spread.load // 4 + 2
+    penalties = penalties or unscheduled_penalties(residual, dearest_path(residual))
+    load = -(-spread.load // (residual.problem.times() * residual.problem.crowd_step()))
+    steps = load + load // 4 + 2
     network = build_network(residual, columns, penalties, steps)
     solution = solver.solve(network.problem, time_limit=time_limit)
     seconds, solves = solution.seconds, 1

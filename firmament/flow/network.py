@@ -75,14 +75,16 @@ def dearest_path(residual: Residual) -> int:
     problem = residual.problem
     if problem.machines == 0:
         return 0
-    most = machine_units(Residual(problem), np.arange(problem.classes))
+    most = machine_units(Residual(problem), np.arange(problem.classes)) // problem.times()
     return int(problem.cost.max(initial=0)) + int((problem.crowd * most).max(initial=0))
 
 
 def crowding_cost(residual: Residual, machine: Int64, nth: Int64) -> Int64:
     """Units for the ``nth[i]`` (from 0) task of this pass on ``machine[i]``, after those admitted before."""
-    step = residual.problem.crowd_step()
-    return residual.problem.crowd[machine] * ((residual.placed[machine] + nth) // step * step)
+    problem = residual.problem
+    step = problem.crowd_step()
+    each = nth if problem.multiplicity is None else nth // problem.multiplicity[machine]
+    return problem.crowd[machine] * ((residual.placed[machine] + each) // step * step)
 
 
 def build_network(residual: Residual, columns: Columns, penalties: Penalties, steps: Int64) -> Network:
@@ -148,15 +150,17 @@ def _crowding_steps(
 ) -> tuple[Int64, Int64, Int64, Int64]:
     """Machine -> sink arcs: machine index, number per machine, capacity and cost of each.
 
-    A machine without crowding cost gets one arc for all its room; others ``steps`` arcs of ``crowd_step`` tasks.
+    A machine without crowding cost gets one arc for all its room; others ``steps`` arcs of ``crowd_step`` tasks for
+    each machine that the row stands for.
     """
     problem = residual.problem
     room = machine_units(residual, classes)[machines]
-    width = problem.crowd_step()
+    times = problem.times()[machines]
+    width = problem.crowd_step() * times
     flat = problem.crowd[machines] == 0
     wide = np.where(flat, np.maximum(room, 1), width)
     # What was placed before may have used part of the first step.
-    used = np.where(flat, 0, residual.placed[machines] % width)
+    used = np.where(flat, 0, residual.placed[machines] * times % width)
     count = np.minimum(np.where(flat, 1, steps[machines]), -(-(room + used) // wide))
     step_machine = np.repeat(np.arange(len(machines)), count)
     nth = np.arange(len(step_machine)) - np.repeat(np.cumsum(count) - count, count)

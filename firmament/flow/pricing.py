@@ -18,7 +18,6 @@ from firmament.flow.network import Network, crowding_cost
 from firmament.flow.prices import Prices
 from firmament.flow.problem import Residual
 
-
 FORBIDDEN_ROW = np.iinfo(np.int64).max
 
 

@@ -30,6 +30,7 @@ class PlacementProblem:
     * ``crowd``: int64[M], units that each task already placed there in the round adds for the next;
     * ``free``: int64[M, K] at the start, negative where others have overcommitted;
     * ``pins``: class -> sorted machine rows that alone are allowed, for classes with a pinned set;
+    * ``multiplicity``: int64[M], how many machines that are alike each row stands for; ``free`` is that of one;
     * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
@@ -45,6 +46,7 @@ class PlacementProblem:
     rotation: int = 0
     pins: Mapping[int, Int64] = field(default_factory=dict)
     joint: tuple[JointRows, ...] = ()
+    multiplicity: Int64 | None = None
 
     @property
     def classes(self) -> int:
@@ -58,7 +60,12 @@ class PlacementProblem:
 
     def crowd_step(self) -> int:
         """Tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one round."""
-        return max(1, int(self.counts.sum()) // (16 * max(1, self.machines)))
+        machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
+        return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
+
+    def times(self) -> Int64:
+        """int64[M]: ``multiplicity``, 1 for every row if none is given."""
+        return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,10 @@ class Residual:
         return room
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
-        """How many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least 0."""
+        """How many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least 0.
+
+        On a row that stands for several machines, as many as fit one of them times their number.
+        """
         units = np.full(len(shapes), np.iinfo(np.int64).max)
         requests = self.problem.requests
         for column in range(requests.shape[1]):
@@ -147,7 +157,10 @@ class Residual:
             row = rows.row_of[machines]
             limited = (amount > 0) & (row >= 0)
             units[limited] = np.minimum(units[limited], left[row[limited]] // amount[limited])
-        return np.maximum(units, 0)
+        units = np.maximum(units, 0)
+        if self.problem.multiplicity is not None:
+            units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
+        return units
 
     def take(self, assigned: Assignments) -> None:
         """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""

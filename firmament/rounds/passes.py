@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from firmament.flow.alike import merge_alike
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
-from firmament.flow.network import Network
+from firmament.flow.network import Network, dearest_path, unscheduled_penalties
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
 from firmament.rounds.greedy import place_greedily
-from firmament.rounds.stopwatch import Stopwatch
+from firmament.rounds.stopwatch import Stopwatch, Timer, no_timer
 from firmament.solvers.base import Solver, SolverTimeoutError
 
 
@@ -43,6 +44,7 @@ class PassLog:
     solve_seconds: float = 0.0
     admit_seconds: float = 0.0
     time_limited: bool = False
+    timer: Timer = no_timer
 
 
 def place_all(residual: Residual, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
@@ -52,13 +54,22 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
     reason than time.
     """
     parts: list[Assignments] = []
+    penalties = unscheduled_penalties(residual, dearest_path(residual))
     for number in range(options.max_passes):
-        watch = Stopwatch()
+        watch = Stopwatch(log.timer)
         shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
         fits = {shape: residual.fits(shape) for shape in shapes}
         generation = options.generation if number == 0 else _later(options.generation)
+        alike = merge_alike(residual, fits)
         try:
-            outcome = optimal_flow(residual, fits, solver, generation, time_limit=options.solve_time_limit)
+            outcome = optimal_flow(
+                alike.residual if alike else residual,
+                alike.fits if alike else fits,
+                solver,
+                generation,
+                penalties=penalties,
+                time_limit=options.solve_time_limit,
+            )
         except SolverTimeoutError:
             log.time_limited = True
             break
@@ -66,14 +77,15 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
             log.network_seconds += watch.seconds()
             return Assignments.joined(parts)
         flow_seconds = watch.seconds()
-        admitted = admit(residual, outcome.assignments())
+        proposed = outcome.assignments()
+        admitted = admit(residual, alike.dealt_out(proposed) if alike else proposed)
         _note(log, outcome, flow_seconds, watch.seconds() - flow_seconds)
         parts.append(admitted)
         if not residual.remaining.any():
             return Assignments.joined(parts)
         if len(admitted.cls) == 0:
             break
-    watch = Stopwatch()
+    watch = Stopwatch(log.timer)
     parts.append(place_greedily(residual))
     log.admit_seconds += watch.seconds()
     return Assignments.joined(parts)
