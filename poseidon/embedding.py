@@ -6,6 +6,7 @@ exercise the same translation as the bridge.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def effective_yaml(configuration: Configuration) -> str:
 class EmbeddedScheduler:
     """A scheduler of one cluster in this process, solving with OR-Tools.
 
-    ``clock`` returns seconds since the epoch. Raises ``ConfigurationError`` if a cost model refuses its
-    arguments.
+    ``clock`` returns seconds since the epoch; rounds are timed by the machine's own. Raises
+    ``ConfigurationError`` if a cost model refuses its arguments.
     """
 
     def __init__(self, configuration: Configuration, clock: Callable[[], float]) -> None:
@@ -73,7 +74,9 @@ class EmbeddedScheduler:
             core = build_core(configuration)
         except SolverConfigurationError as error:
             raise ConfigurationError(error.lines) from None
-        self._scheduler = Scheduler(configuration=core, solver=OrToolsSolver(), clock=clock)
+        self._scheduler = Scheduler(
+            configuration=core, solver=OrToolsSolver(), clock=clock, timer=time.perf_counter
+        )
 
     def apply(self, events: Iterable[pb.Event]) -> None:
         """Apply events as one step; raises ``ValueError`` for a malformed one, a fault of the translation."""

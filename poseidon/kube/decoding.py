@@ -124,12 +124,26 @@ def convert_object(value: object, kind: type[T]) -> T:
 
 
 def without_nulls(value: Any) -> Any:
-    """Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [without_nulls(item) for item in value]
-    return value
+    """Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes.
+
+    Parts that are shared (YAML aliases) are copied once and stay shared, so that a few lines which stand for
+    billions of entries remain a few. Raises ``RecursionError`` for a value that contains itself.
+    """
+    copies: dict[int, Any] = {}
+
+    def copy(part: Any) -> Any:
+        if not isinstance(part, dict | list):
+            return part
+        known = copies.get(id(part))
+        if known is None:
+            if isinstance(part, dict):
+                known = {key: copy(item) for key, item in part.items() if item is not None}
+            else:
+                known = [copy(item) for item in part]
+            copies[id(part)] = known
+        return known
+
+    return copy(value)
 
 
 def malformed(error: msgspec.MsgspecError) -> MalformedObjectError:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+import pytest
 import yaml
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-online-boutique"
@@ -46,3 +48,22 @@ def test_explain_works_on_it(run):
     answer = run("explain", "-f", EXAMPLE, "--pod", "boutique/frontend-0", "-o", "json").json
     assert not answer["nodes"]["boutique-c-1"]["feasible"]
     assert answer["nodes"]["boutique-b-3"]["reasons"] == ["node(s) had untolerated taint {dedicated: batch}"]
+
+
+COMMANDS = [
+    line.removeprefix("$ poseidon ")
+    for line in (EXAMPLE / "README.md").read_text().splitlines()
+    if line.startswith("$ poseidon ")
+]
+
+
+def test_the_readme_shows_both_commands():
+    assert [command.split()[0] for command in COMMANDS] == ["plan", "explain"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_readmes_commands_run(run, monkeypatch, command):
+    monkeypatch.chdir(EXAMPLE.parents[1])
+    outcome = run(*shlex.split(command))
+    assert (outcome.status, outcome.stderr) == (0, "")
+    assert outcome.stdout

@@ -46,6 +46,7 @@ def test_the_answer_has_all_keys_and_is_sorted(plan):
     ]
     assert answer["preemptions"] == answer["migrations"] == answer["groups"] == []
     figures = answer["round"]
+    assert all(spent > 0 for spent in figures["seconds"].values())
     assert (figures["machines"], figures["tasks"], figures["certified"], figures["gap"]) == (1, 3, True, 0.0)
 
 
