@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from poseidon.simulated import custom_resources, errors, patches, strategies
 from poseidon.simulated.resources import (
     BUILTIN,
@@ -20,7 +22,7 @@ from poseidon.simulated.resources import (
     collection_spec,
 )
 from poseidon.simulated.store import Store, decode
-from poseidon.simulated.transcoding import to_storage
+from poseidon.simulated.transcoding import from_storage, to_storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,10 +141,11 @@ class Operations:
         if media_type not in accepted:
             raise errors.unsupported_media_type(media_type, accepted)
         current = self.get(resource, namespace, name)
-        patched = _PATCHES[media_type](decode(current), body)
-        return self._write(
-            resource, current, strategies.check_patched(resource, patched), status=status, dry_run=dry_run
-        )
+        # A patch is written against the version of its URL, not against the stored one.
+        collection = self.store.collection(resource.collection)
+        target = msgspec.json.decode(from_storage(resource, collection, current))
+        patched = strategies.check_patched(resource, _PATCHES[media_type](target, body))
+        return self._write(resource, current, to_storage(resource, patched), status=status, dry_run=dry_run)
 
     def delete(
         self,

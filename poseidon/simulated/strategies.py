@@ -68,7 +68,7 @@ def check_shape(resource: ResourceType, obj: Any) -> Object:
 
 
 def check_patched(resource: ResourceType, obj: Any) -> Object:
-    """Return ``obj``, the result of a patch in the stored version, when it is well-typed. Raises ``ApiError`` 422."""
+    """Return ``obj``, the result of a patch, when it is well-typed. Raises ``ApiError`` 422."""
     metadata_is_there = isinstance(obj, dict) and isinstance(obj.get("metadata"), dict)
     why = "" if metadata_is_there else "metadata is missing"
     try:

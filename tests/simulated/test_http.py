@@ -203,6 +203,9 @@ async def test_events_are_the_same_objects_in_both_groups(api: JsonClient) -> No
     patch = {"note": "Changed"}
     _, patched = await api.call("PATCH", f"{path}/e", patch, content_type="application/merge-patch+json")
     assert patched["note"] == "Changed"
+    _, core = await api.call("GET", "/api/v1/namespaces/default/events/e")
+    assert core["message"] == "Changed"
+    assert "note" not in core
 
 
 async def test_bulk_creates_what_it_can_and_names_the_rest(api: JsonClient) -> None:

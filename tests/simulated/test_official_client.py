@@ -37,7 +37,9 @@ def test_nodes_pods_and_their_status(core) -> None:
     assert core.read_namespaced_pod("a", "default").status.phase == "Running"
     deleted = core.delete_namespaced_pod("a", "default")
     assert deleted.metadata.uid == created.metadata.uid
-    assert core.delete_node("n").status == "Success"
+    # This version of the client declares the answer as a plain object.
+    answer = core.delete_node("n")
+    assert core.api_client.sanitize_for_serialization(answer)["status"] == "Success"
 
 
 def test_errors_are_understood(core) -> None:
