@@ -9,7 +9,7 @@ from poseidon.kube.listing import Resource
 from poseidon.kube.objects import KubeStruct, Node, Pod, PriorityClass
 
 if TYPE_CHECKING:
-    from poseidon.kube.reflector import Change
+    from poseidon.kube.following import Change
 
 T = TypeVar("T", bound=KubeStruct)
 

@@ -17,8 +17,9 @@ from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindResult
 from poseidon.kube.condition_writer import ConditionWriter
 from poseidon.kube.event_writer import EventWriter
+from poseidon.kube.following import ReflectorOptions
 from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.reflector import Reflector, ReflectorOptions
+from poseidon.kube.reflector import Reflector
 from poseidon.kube.write_behind import WriteBehindOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -219,9 +220,11 @@ class Bridge:
         await self._pods.run()
 
     async def _drain(self, session: asyncio.Task[None]) -> None:
-        """Finish bindings, report them, write what waits; each within its time."""
+        """Finish bindings that are in flight, report them, write what waits; each within its time."""
         self._draining = True
-        _log.info("stopping bindings=%d", self._binder.unfinished)
+        # What has not been posted yet is left to the successor, who begins with a new round anyway.
+        left = self._binder.discard_waiting()
+        _log.info("stopping bindings=%d left=%d", self._binder.unfinished, left)
         await _within(self._options.drain_bindings_seconds, self._binder.wait_idle())
         self._session.drain()
         if self._session.is_open:

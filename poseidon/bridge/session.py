@@ -17,6 +17,7 @@ import grpc
 from grpc import aio
 
 from poseidon.bridge.batches import cut
+from poseidon.bridge.window import Window
 from poseidon.kube.backoff import Backoff
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
@@ -217,7 +218,7 @@ class Session:
 
     async def _exchange(self, call: Call) -> None:
         """Send and receive until the stream ends."""
-        window = _Window(self._options.window)
+        window = Window(self._options.window)
         receiver = asyncio.create_task(self._receive(call, window))
         sender = asyncio.create_task(self._send(call, window))
         try:
@@ -238,7 +239,7 @@ class Session:
                 task.cancel()
             await asyncio.gather(receiver, sender, return_exceptions=True)
 
-    async def _receive(self, call: Call, window: _Window) -> None:
+    async def _receive(self, call: Call, window: Window) -> None:
         while True:
             message = await call.read()
             if not isinstance(message, pb.ServerMessage):
@@ -251,7 +252,7 @@ class Session:
             elif kind == "round" and not self._draining:
                 self._peer.on_round(message.round)
 
-    async def _send(self, call: Call, window: _Window) -> None:
+    async def _send(self, call: Call, window: Window) -> None:
         """Send the snapshot, then whatever comes up, until drained."""
         started = self._clock()
         events = self._peer.snapshot()
@@ -274,7 +275,7 @@ class Session:
                 await call.done_writing()
                 return
 
-    async def _send_events(self, call: Call, window: _Window, events: Sequence[pb.Event]) -> None:
+    async def _send_events(self, call: Call, window: Window, events: Sequence[pb.Event]) -> None:
         for batch in cut(events, self._options.batch_events, self._options.batch_bytes):
             sequence = await window.next()
             await call.write(pb.ClientMessage(events=pb.EventBatch(sequence=sequence, events=batch)))
@@ -299,27 +300,6 @@ class Session:
         _log.log(level if text != self._last_complaint else logging.DEBUG, '%s error="%s"', what, text)
         self._last_complaint = text
         self._metrics.stream_errors.inc()
-
-
-class _Window:
-    """Numbers the batches of a stream, from 1, and bounds how many are unacknowledged."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._sent = 0
-        self._acknowledged = 0
-        self._moved = asyncio.Event()
-
-    def acknowledge(self, sequence: int) -> None:
-        self._acknowledged = max(self._acknowledged, sequence)
-        self._moved.set()
-
-    async def next(self) -> int:
-        while self._sent - self._acknowledged >= self._size:
-            self._moved.clear()
-            await self._moved.wait()
-        self._sent += 1
-        return self._sent
 
 
 def _describe(target: str, error: aio.AioRpcError) -> str:

@@ -26,8 +26,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from poseidon.bridge.actions import Action
     from poseidon.kube.binder import BindOutcome
+    from poseidon.kube.following import Change
     from poseidon.kube.objects import Node, Pod, PriorityClass
-    from poseidon.kube.reflector import Change
 
 _log = logging.getLogger(__name__)
 

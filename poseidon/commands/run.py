@@ -96,10 +96,9 @@ def run(
     except (ValueError, SettingsError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
-    names = configuration.scheduler_names
     options = BridgeOptions(
         firmament=_join(firmament),
-        scheduler_names=(names,) if isinstance(names, str) else tuple(names),
+        scheduler_names=configuration.scheduler_names,
         cluster=cluster_name,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
         fencing=int(time.time() * 1000),

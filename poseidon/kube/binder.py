@@ -110,6 +110,16 @@ class Binder:
         self._idle.clear()
         self._queue.put_nowait(request)
 
+    def discard_waiting(self) -> int:
+        """Drop the requests that have not been posted yet, without an outcome. Returns how many."""
+        count = self._queue.qsize()
+        for _ in range(count):
+            self._queue.get_nowait()
+        self._unfinished -= count
+        if not self._unfinished:
+            self._idle.set()
+        return count
+
     async def wait_idle(self) -> None:
         """Wait until nothing waits or is in flight."""
         await self._idle.wait()

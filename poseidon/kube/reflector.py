@@ -12,10 +12,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from http import HTTPStatus
 from random import Random
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from poseidon.kube.backoff import Backoff
 from poseidon.kube.decoding import (
@@ -26,6 +25,7 @@ from poseidon.kube.decoding import (
     decode_watch_event,
 )
 from poseidon.kube.errors import ApiError, KubeError, UnreachableError
+from poseidon.kube.following import Change, Handler, ReflectorOptions
 from poseidon.kube.listing import Resource, pages
 from poseidon.kube.objects import KubeStruct, ObjectMeta, Status
 
@@ -36,44 +36,6 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=KubeStruct)
 
 _log = logging.getLogger(__name__)
-
-
-class Change(NamedTuple, Generic[T]):
-    """An object as it is now, or its absence (``object`` None). ``uid`` tells it from a namesake."""
-
-    uid: str
-    object: T | None
-
-
-class Handler(Protocol[T]):
-    """Receives changes, in the order of the server, from the event loop's thread. Must not block."""
-
-    def on_changes(self, changes: Sequence[Change[T]]) -> None:
-        """Take one batch. An object may come again unchanged; an absence may come for an unknown uid."""
-
-    def on_synced(self) -> None:
-        """The first complete list has been handed over, or the resource is not served at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReflectorOptions:
-    """Sizes and times (seconds) of a reflector.
-
-    ``optional``: a resource that this client may not read (403) counts as one that is not served.
-    ``watch_seconds`` is the range that each watch's server-side time-out is drawn from; the client gives up
-    on a silent stream ``read_margin`` later. ``absent_seconds`` is the pause between tries of a resource that
-    is not served. ``broken_watches`` is the number of watches in a row that fail without progress after which
-    to list anew.
-    """
-
-    page_size: int = 1000
-    watch_seconds: tuple[float, float] = (300.0, 600.0)
-    read_margin: float = 15.0
-    absent_seconds: float = 20.0
-    broken_watches: int = 5
-    optional: bool = False
-    backoff_initial: float = 0.2
-    backoff_cap: float = 30.0
 
 
 class Reflector(Generic[T]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from poseidon.kube.following import Change
 from poseidon.kube.objects import (
     Condition,
     Container,
@@ -16,7 +17,6 @@ from poseidon.kube.objects import (
     ResourceRequirements,
     SchedulingGate,
 )
-from poseidon.kube.reflector import Change
 
 
 def node(name, *, cpu="8", labels=None, uid=None, unschedulable=False):
@@ -45,10 +45,10 @@ def pod(
     reason="",
     priority=0,
 ):
-    conditions = ()
+    conditions: tuple[Condition, ...] = ()
     if reason:
         conditions = (Condition(type="PodScheduled", status="False", reason="Unschedulable", message=reason),)
-    owners = ()
+    owners: tuple[OwnerReference, ...] = ()
     if owner:
         owners = (OwnerReference(kind="ReplicaSet", name=owner, uid=f"uid-{owner}", controller=True),)
     return Pod(

@@ -31,7 +31,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.hold_acks = False
         self.ended_cleanly = 0
         self.place_all = False
-        self._outgoing = None
+        self._outgoing: asyncio.Queue[object] = asyncio.Queue()
 
     async def Session(self, request_iterator, context):  # noqa: N802 - the name in the protocol
         hello = (await anext(request_iterator)).hello
@@ -51,6 +51,11 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
                 yield message
         finally:
             reader.cancel()
+
+    async def Schedule(self, request, context):  # noqa: N802 - the name in the protocol
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the bridge calls only Session")
+
+    Explain = ListState = ExportNetwork = Schedule
 
     async def _read(self, requests, outgoing):
         sequence = 0

@@ -76,10 +76,10 @@ class SolverView:
         self._check(batch)
         for uid in batch.uids:
             known = self.tasks.get(uid)
-            keeps = known is not None and known.state in (ASSUMED, BOUND)
+            state, machine = (known.state, known.machine) if known is not None else (PENDING, "")
             self.tasks[uid] = ViewedTask(
-                known.state if keeps else PENDING,
-                known.machine if keeps else "",
+                state,
+                machine,
                 self.classes[batch.task_class],
                 batch.job,
                 batch.priority,

@@ -26,8 +26,8 @@ QUICK = SessionOptions(backoff_initial=0.01, backoff_cap=0.05)
 class Api:
     """Short-hand for requests of a test."""
 
-    def __init__(self, url):
-        self.transport = Transport(ConnectionSettings(url), clock=time.monotonic)
+    def __init__(self, url, authorize=None):
+        self.transport = Transport(ConnectionSettings(url, authorize=authorize), clock=time.monotonic)
 
     async def items(self, path):
         return msgspec.json.decode(await self.transport.get(path))["items"]

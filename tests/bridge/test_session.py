@@ -126,12 +126,16 @@ async def test_the_solver_may_start_late_and_restart(peer, caplog):
         session.start()
         await until(lambda: "no stream to the solver" in caplog.text)
         for _ in range(2):
-            solver = ScriptedSolver()
-            async with running_solver(solver, port):
-                await until(lambda solver=solver: solver.synced)
-                assert len(solver.states()) == 10
+            await comes_and_goes(port)
     told = [r for r in caplog.records if r.levelno >= logging.WARNING]
     assert len(told) < 12, "an outage is not a line per attempt"
+
+
+async def comes_and_goes(port):
+    solver = ScriptedSolver()
+    async with running_solver(solver, port):
+        await until(lambda: solver.synced)
+        assert len(solver.states()) == 10
 
 
 async def test_a_refused_hello_is_logged_and_tried_again(peer, caplog):

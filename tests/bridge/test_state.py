@@ -8,8 +8,9 @@ import pytest
 from poseidon.bridge.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.following import Change
 from poseidon.kube.objects import ObjectMeta, PriorityClass
-from poseidon.kube.reflector import Change
+from poseidon.kube.references import PodRef
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import BOUND, PENDING, SolverView
@@ -102,7 +103,7 @@ def test_a_namesake_with_another_uid_is_another_task(harness):
 def test_success_is_reported_and_announced_once(harness):
     harness.pods(present(pod("a")))
     [bind] = harness.place("pod-a", "n1")
-    assert bind == Bind(("pod-a", "default", "a"), "n1")
+    assert bind == Bind(PodRef("pod-a", "default", "a"), "n1")
     [announced] = harness.outcome(bind)
     assert announced == AnnounceScheduled(bind.pod, "n1")
     reports, events = harness.pods(present(pod("a", node="n1")))
@@ -233,13 +234,13 @@ def test_a_reason_is_announced_when_it_is_new(harness):
     harness.pods(present(pod("a")), present(pod("b")))
     first = harness.unscheduled("0/2 nodes", "pod-a", "pod-b")
     assert first == [
-        AnnounceUnschedulable(("pod-a", "default", "a"), "0/2 nodes", False),
-        AnnounceUnschedulable(("pod-b", "default", "b"), "0/2 nodes", False),
+        AnnounceUnschedulable(PodRef("pod-a", "default", "a"), "0/2 nodes", False),
+        AnnounceUnschedulable(PodRef("pod-b", "default", "b"), "0/2 nodes", False),
     ]
     harness.new_stream()
     assert harness.unscheduled("0/2 nodes", "pod-a", "pod-b") == []
     assert harness.unscheduled("0/3 nodes", "pod-a") == [
-        AnnounceUnschedulable(("pod-a", "default", "a"), "0/3 nodes", True)
+        AnnounceUnschedulable(PodRef("pod-a", "default", "a"), "0/3 nodes", True)
     ]
 
 
@@ -258,7 +259,7 @@ def test_followers_wait_for_their_leader(harness):
     [leader] = harness.place("pod-a", "n1")
     assert harness.place("pod-b", "n1", depends_on=["pod-a"]) == []
     actions = harness.outcome(leader)
-    assert actions == [AnnounceScheduled(leader.pod, "n1"), Bind(("pod-b", "default", "b"), "n1")]
+    assert actions == [AnnounceScheduled(leader.pod, "n1"), Bind(PodRef("pod-b", "default", "b"), "n1")]
 
 
 def test_followers_fail_with_their_leader(harness):
@@ -281,7 +282,7 @@ def test_followers_do_not_wait_for_a_leader_that_is_gone(harness):
     harness.place("pod-a", "n1")
     harness.place("pod-b", "n2", depends_on=["pod-a"])
     harness.pods(gone(pod("a")))
-    assert harness.state.take_actions() == [Bind(("pod-b", "default", "b"), "n2")]
+    assert harness.state.take_actions() == [Bind(PodRef("pod-b", "default", "b"), "n2")]
 
 
 def test_jobs_live_as_long_as_their_pods(harness):

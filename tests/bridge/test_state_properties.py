@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from poseidon.bridge.actions import AnnounceUnschedulable, Bind
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.reflector import Change
+from poseidon.kube.following import Change
 from poseidon.translate.classes import class_content
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects

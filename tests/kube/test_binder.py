@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.binder import Binder, BinderOptions, BindRequest, BindResult
+from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindRequest, BindResult
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
@@ -24,7 +24,7 @@ REQUEST = BindRequest("uid-1", "default", "web-1", "n1")
 
 @asynccontextmanager
 async def binding(url, options=None, slept=None):
-    outcomes = []
+    outcomes: list[BindOutcome] = []
 
     async def sleep(seconds):
         if slept is not None:
@@ -112,7 +112,7 @@ async def test_transient_failures_are_retried_as_the_server_asks():
     async def answer(request):
         return next(answers)
 
-    slept = []
+    slept: list[float] = []
     outcome, api = await outcome_of(answer, slept=slept)
     assert outcome.result is BindResult.BOUND
     assert len(api.requests) == 3
@@ -169,3 +169,23 @@ async def test_bindings_run_in_parallel_within_the_limit():
             await binder.wait_idle()
             assert len(outcomes) == 50
         assert api.most_in_flight == 8
+
+
+async def test_what_has_not_been_posted_can_be_left_undone():
+    go = asyncio.Event()
+
+    async def answer(request):
+        await go.wait()
+        return json({}, 201)
+
+    async with (
+        scripted(answer) as (api, url),
+        binding(url, BinderOptions(concurrency=2)) as (binder, outcomes),
+    ):
+        for index in range(5):
+            binder.submit(BindRequest(f"u{index}", "default", f"p{index}", "n1"))
+        await until(lambda: api.in_flight == 2)
+        assert binder.discard_waiting() == 3
+        go.set()
+        await binder.wait_idle()
+        assert len(outcomes) == 2

@@ -1,0 +1,87 @@
+"""``poseidon run`` as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+
+import pytest
+
+from poseidon.simulated.options import ClusterOptions
+from poseidon.simulated.server import SimulatedCluster
+from tests.bridge.scripted_solver import ScriptedSolver, running_solver
+from tests.bridge.test_bridge import Api
+from tests.support.waiting import until
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{url}"}}}}]
+users: [{{name: u, user: {{token: secret}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+
+
+async def start(tmp_path, *arguments):
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command = [sys.executable, "-c", "from poseidon.cli import main; main()", "run", *arguments]
+    return await asyncio.create_subprocess_exec(
+        *command, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "no API server given: pass --kubeconfig FILE"),
+        (("--kubeconfig", "/nowhere"), "kubeconfig /nowhere: no such file"),
+        (("--config", "{bad}"), "bad.yaml"),
+        (("--firmament", "nonsense"), "is not HOST:PORT"),
+        (("--metrics", "127.0.0.1:99999"), "is not HOST:PORT"),
+    ],
+)
+async def test_bad_input_is_one_line_and_exit_2(tmp_path, arguments, told):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\nnonsense: 1\n")
+    process = await start(tmp_path, *(argument.format(bad=bad) for argument in arguments))
+    _, err = await process.communicate()
+    assert process.returncode == 2
+    text = err.decode()
+    assert told in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_it_binds_and_ends_cleanly_on_a_signal(tmp_path, number):
+    cluster = SimulatedCluster(ClusterOptions(token="secret"))
+    await cluster.start()
+    api = Api(cluster.url, authorize=lambda: "Bearer secret")
+    config = tmp_path / "kubeconfig"
+    config.write_text(KUBECONFIG.format(url=cluster.url))
+    solver = ScriptedSolver()
+    solver.place_all = True
+    try:
+        await api.node("n1")
+        await api.pod("a")
+        async with running_solver(solver) as port:
+            target = f"127.0.0.1:{port}"
+            process = await start(
+                tmp_path, "--kubeconfig", str(config), "--firmament", target, "--cluster-name", "mine"
+            )
+            await until(lambda: solver.reports, within=30)
+            process.send_signal(number)
+            _, err = await asyncio.wait_for(process.communicate(), 20)
+            assert solver.hellos[0].cluster == "mine"
+            assert solver.hellos[0].fencing > 1_600_000_000_000
+        log = err.decode()
+        assert process.returncode == 0, log
+        assert 'msg="round" round=1 placed=1' in log
+        assert 'msg="stopped"' in log
+        assert (await api.pods())["a"]["spec"]["nodeName"] == "n1"
+        assert len(await api.items("/api/v1/events")) == 1
+    finally:
+        await api.transport.close()
+        await cluster.stop()
