@@ -148,7 +148,7 @@ def problem(
         feasible=np.ones((classes, machines), np.bool_) if feasible is None else np.array(feasible, np.bool_),
         cost=np.zeros((classes, machines), np.int32) if cost is None else np.array(cost, dtype=np.int32),
         crowd=np.broadcast_to(np.asarray(crowd, dtype=np.int64), (machines,)).copy(),
-        free=np.array(free, dtype=np.int64).reshape(machines, -1),
+        free=np.array(free, dtype=np.int64).reshape(machines, len(requests[0])),
         rotation=rotation,
         pins={cls: np.array(rows, dtype=np.int64) for cls, rows in (pins or {}).items()},
         joint=tuple(joint),

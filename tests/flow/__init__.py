@@ -1,0 +1,1 @@
+"""The network and how it is solved."""

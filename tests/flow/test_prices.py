@@ -1,0 +1,42 @@
+"""Prices of an optimal flow, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from firmament.flow.generation import GenerationOptions, optimal_flow
+from firmament.flow.network import Network
+from firmament.flow.prices import NotOptimalError, Prices, node_prices
+from firmament.flow.problem import Residual
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.flow.test_generation import fits, varied
+from tests.support.core import problem
+
+
+def reduced_costs(network: Network, prices: Prices) -> np.ndarray:
+    """Twice the reduced cost of every column."""
+    cost = network.problem.costs[network.blocks[0]]
+    return 2 * cost + prices.machine[network.column_machine] - prices.cls[network.column_class]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_open_column_is_worth_taking_and_no_used_one_worth_leaving(seed: int):
+    residual = Residual(varied(seed=seed))
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    assert outcome is not None
+    reduced = reduced_costs(outcome.network, node_prices(outcome.network, outcome.flows))
+    block = outcome.network.blocks[0]
+    flows, capacities = outcome.flows[block], outcome.network.problem.capacities[block]
+    assert (reduced[flows < capacities] >= 0).all()
+    assert (reduced[flows > 0] <= 0).all()
+
+
+def test_a_flow_that_could_be_cheaper_has_no_prices():
+    residual = Residual(problem(tasks=[1, 1], requests=[[1], [1]], free=[[1], [1]], cost=[[0, 10], [0, 100]]))
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    assert outcome is not None
+    swapped = outcome.flows.copy()
+    swapped[outcome.network.blocks[0]] = [1, 0, 0, 1]  # each class on the other's machine
+    with pytest.raises(NotOptimalError, match="negative cycle"):
+        node_prices(outcome.network, swapped)
