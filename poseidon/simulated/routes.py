@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from poseidon.simulated.resources import ResourceRegistry, ResourceType
 
 _JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
-_HEALTH_PATHS = frozenset({"/healthz", "/readyz", "/livez"})
+_HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
 
 
 class Router:
@@ -85,7 +86,7 @@ class Router:
                 return await self._watch(request, resource, selection)
             record = self._operations.get(resource, target.namespace, target.name)
             if wants_table(request.headers.get("Accept", "")):
-                return self._table(resource, [record], {"resourceVersion": str(record.revision)})
+                return _json(self._row(resource, record))
             return self._object(resource, record)
         if request.method == "DELETE":
             return await self._delete(request, resource, target)
@@ -153,14 +154,17 @@ class Router:
         collection = store.collection(resource.collection)
         records, metadata = list_page(store, collection, selection, options)
         if wants_table(request.headers.get("Accept", "")):
-            return self._table(resource, records, metadata)
+            return _json(self._table(resource, records, metadata))
         return _json(render(resource, collection, records, metadata))
 
     def _table(
-        self, resource: ResourceType, records: list[Record], metadata: dict[str, str | int]
-    ) -> web.Response:
+        self, resource: ResourceType, records: list[Record], metadata: Mapping[str, str | int]
+    ) -> bytes:
         now = self._operations.store.time()
-        return _json(msgspec.json.encode(table(resource.collection, records, metadata, now)))
+        return msgspec.json.encode(table(resource.collection, records, metadata, now))
+
+    def _row(self, resource: ResourceType, record: Record) -> bytes:
+        return self._table(resource, [record], {"resourceVersion": str(record.revision)})
 
     async def _watch(
         self, request: web.BaseRequest, resource: ResourceType, selection: Selection
@@ -172,7 +176,8 @@ class Router:
         response = web.StreamResponse(headers=_JSON)
         response.enable_chunked_encoding()
         await response.prepare(request)
-        cursor = WatchCursor(store, resource, collection, selection)
+        encode = partial(self._row, resource) if wants_table(request.headers.get("Accept", "")) else None
+        cursor = WatchCursor(store, resource, collection, selection, encode=encode)
         await stream(cursor, options, response.write)
         await response.write_eof()
         return response
@@ -190,9 +195,10 @@ class Router:
     def _document(self, request: web.BaseRequest, path: str) -> web.Response:
         if request.method != "GET":
             raise errors.path_not_found()
-        if path.partition("/")[2].partition("/")[0] and f"/{path.split('/')[1]}" in _HEALTH_PATHS:
+        parts = path.strip("/").split("/")
+        if parts[0] in _HEALTH_CHECKS:
             return web.Response(text="ok")
-        document = self._find_document(path.strip("/").split("/"), request.host)
+        document = self._find_document(parts, request.host)
         if document is None:
             raise errors.path_not_found()
         return _json(msgspec.json.encode(document))

@@ -5,7 +5,7 @@ Columns follow the real server's printers for the kinds that people look at here
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ def wants_table(accept: str) -> bool:
     return "as=Table" in accept and "v=v1;" in accept
 
 
-def table(collection: str, records: list[Record], metadata: dict[str, Any], now: float) -> Object:
+def table(collection: str, records: list[Record], metadata: Mapping[str, Any], now: float) -> Object:
     """Return the Table of ``records``; ``now`` is in seconds, for ages."""
     columns = _COLUMNS.get(collection, _DEFAULT)
     rows = []
@@ -62,7 +62,7 @@ def table(collection: str, records: list[Record], metadata: dict[str, Any], now:
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
-        "metadata": metadata,
+        "metadata": dict(metadata),
         "columnDefinitions": definitions,
         "rows": rows,
     }

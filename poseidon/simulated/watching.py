@@ -43,15 +43,25 @@ class WatchOptions:
 
 
 class WatchCursor:
-    """The position of one watch in a collection's history, and the encoding of events for its client."""
+    """The position of one watch in a collection's history, and the encoding of events for its client.
+
+    ``encode`` gives the JSON text of an object where that is to be another than the object's own.
+    """
 
     def __init__(
-        self, store: Store, resource: ResourceType, collection: Collection, selection: Selection
+        self,
+        store: Store,
+        resource: ResourceType,
+        collection: Collection,
+        selection: Selection,
+        *,
+        encode: Callable[[Record], bytes] | None = None,
     ) -> None:
         self.collection = collection
         self._store = store
         self._resource = resource
         self._selection = selection
+        self._encode = encode or (lambda record: from_storage(resource, collection, record))
         self._position = collection.history.end
 
     def seek(self, revision: int) -> None:
@@ -88,8 +98,7 @@ class WatchCursor:
         return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
     def _event(self, name: bytes, record: Record) -> bytes:
-        raw = from_storage(self._resource, self.collection, record)
-        return b'{"type":"%b","object":%b}\n' % (name, raw)
+        return b'{"type":"%b","object":%b}\n' % (name, self._encode(record))
 
     def _translate(self, change: Change) -> bytes | None:
         """Return the event that the client sees: entering the selection is ADDED, leaving it DELETED."""

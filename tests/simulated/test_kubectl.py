@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,18 @@ class Kubectl:
         )
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
+
+    @contextlib.contextmanager
+    def follow(self, *arguments: str) -> Iterator[Iterator[str]]:
+        """Give the lines that a command prints while it runs; it is ended with the block."""
+        assert KUBECTL is not None
+        command = [KUBECTL, *arguments]
+        with subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            try:
+                yield iter(process.stdout.readline, "")
+            finally:
+                process.kill()
 
     def raw(self, path: str, body: object) -> None:
         self("create", "--raw", path, "-f", "-", stdin=json.dumps(body))
@@ -119,6 +133,15 @@ def test_get_prints_what_people_look_for(kubectl: Kubectl) -> None:
     assert "deployment.apps/web" in kubectl("get", "all", "-o", "name")
     names = kubectl("get", "pods", "--field-selector", "spec.nodeName=n1,status.phase!=Failed", "-o", "name")
     assert names == "pod/web\n"
+
+
+def test_a_watch_prints_rows_as_things_change(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=MANIFEST)
+    with kubectl.follow("get", "pods", "--watch", "-o", "wide") as lines:
+        assert next(lines).startswith("NAME")
+        assert "Pending" in next(lines)
+        kubectl.raw("/api/v1/namespaces/default/pods/web/binding", binding("web", "n1"))
+        assert " n1 " in next(lines)
 
 
 def test_describe_shows_status_and_events(kubectl: Kubectl) -> None:
