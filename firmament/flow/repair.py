@@ -15,7 +15,7 @@ from cost_models.interface import Int64
 from firmament.flow.network import Network
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 
-MARGIN = 2
+MARGIN = 1
 """Residual arcs take part up to this many times the largest saving of a new arc."""
 
 
