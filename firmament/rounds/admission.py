@@ -18,29 +18,35 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
 
     At least one task is admitted if any proposal fits by itself: the first in order on its machine and rows.
     """
-    ordered = _in_order(residual, proposed)
+    ordered, standing = _in_order(residual, proposed)
     admitted: list[Assignments] = []
     rank = _rank_on_machine(ordered.machine)
     for turn in range(int(rank.max(initial=-1)) + 1):
         # One proposal per machine and turn: within a turn nobody competes for a machine.
-        turn_entries = ordered.taken(rank == turn)
+        this_turn = rank == turn
+        turn_entries = ordered.taken(this_turn)
         shapes = residual.problem.shape[turn_entries.cls]
         count = np.minimum(turn_entries.count, residual.units(shapes, turn_entries.machine))
-        count = _within_shared_rows(residual, shapes, turn_entries.machine, count)
+        count = _within_shared_rows(residual, shapes, turn_entries.machine, count, standing[this_turn])
         fitting = Assignments(turn_entries.cls, turn_entries.machine, count).taken(count > 0)
         residual.take(fitting)
         admitted.append(fitting)
     return Assignments.joined(admitted)
 
 
-def _in_order(residual: Residual, proposed: Assignments) -> Assignments:
-    """By machine; on a machine by priority, then by longest wait (the oldest bucket in use), then by class."""
+def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
+    """By machine; on a machine by priority, then by longest wait (the oldest bucket in use), then by class.
+
+    Beside the entries in that order, where each would stand in the same order over all machines: int64[A].
+    """
     problem = residual.problem
     oldest = np.argmax(residual.remaining > 0, axis=1)
     order = np.lexsort(
-        (proposed.cls, oldest[proposed.cls], -problem.priority[proposed.cls], proposed.machine)
+        (proposed.machine, proposed.cls, oldest[proposed.cls], -problem.priority[proposed.cls])
     )
-    return Assignments(proposed.cls[order], proposed.machine[order], proposed.count[order])
+    standing = np.argsort(proposed.machine[order], kind="stable")
+    order = order[standing]
+    return Assignments(proposed.cls[order], proposed.machine[order], proposed.count[order]), standing
 
 
 def _rank_on_machine(machine: Int64) -> Int64:
@@ -52,10 +58,13 @@ def _rank_on_machine(machine: Int64) -> Int64:
     return np.arange(len(machine)) - np.repeat(first, lengths)
 
 
-def _within_shared_rows(residual: Residual, shapes: Int64, machine: Int64, count: Int64) -> Int64:
+def _within_shared_rows(
+    residual: Residual, shapes: Int64, machine: Int64, count: Int64, standing: Int64
+) -> Int64:
     """Cut ``count`` down so that joint rows spanning several machines are not overrun within one turn.
 
-    Entries count in their order: cumulative sums per row, the one that crosses the limit is admitted in part.
+    Entries count in order of ``standing``: cumulative sums per row, the one that crosses the limit is admitted in
+    part.
     """
     for rows, left in zip(residual.problem.joint, residual.joint_left, strict=True):
         amount = rows.amount[shapes]
@@ -63,7 +72,7 @@ def _within_shared_rows(residual: Residual, shapes: Int64, machine: Int64, count
         touched = np.flatnonzero((amount > 0) & (row >= 0) & (count > 0))
         if len(touched) == 0:
             continue
-        by_row = touched[np.argsort(row[touched], kind="stable")]
+        by_row = touched[np.lexsort((standing[touched], row[touched]))]
         load = amount[by_row] * count[by_row]
         before = np.cumsum(load) - load
         first = np.flatnonzero(np.r_[True, row[by_row][1:] != row[by_row][:-1]])

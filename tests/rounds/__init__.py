@@ -1,0 +1,1 @@
+"""Admission, passes and priority bands."""
