@@ -111,7 +111,7 @@ class Residual:
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
         self.remaining = problem.counts.copy()
-        self.free = np.ascontiguousarray(problem.free.T)
+        self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
         self.placed = np.zeros(problem.machines, dtype=np.int64)
         self.joint_left = [rows.limit.copy() for rows in problem.joint]
 
