@@ -125,7 +125,9 @@ class SolverServer:
         return self._solver.worker_pids()
 
     def _new_scheduler(self) -> Scheduler:
-        return Scheduler(configuration=self._core, solver=self._solver, clock=self._clock)
+        return Scheduler(
+            configuration=self._core, solver=self._solver, clock=self._clock, timer=time.perf_counter
+        )
 
 
 async def serve(configuration: SchedulerConfiguration, options: ServeOptions) -> None:

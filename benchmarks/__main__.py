@@ -1,0 +1,68 @@
+"""``python -m benchmarks``: the harness's commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+from rich.console import Console
+
+from benchmarks.scenario import Scenario
+
+
+@click.group()
+def main() -> None:
+    """Measure the scheduler, stage by stage. Quote medians, and compare only within one run."""
+
+
+@main.command()
+@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
+@click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
+@click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 100_000))
+@click.option(
+    "--fill",
+    multiple=True,
+    default=("0.5", "empty"),
+    show_default=True,
+    help='Mean share of the machines that is taken, 0 to 1, or "empty" for identical empty ones. Repeatable.',
+)
+@click.option(
+    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
+)
+@click.option("--seed", default=1, show_default=True)
+@click.option("--grpc/--no-grpc", default=True, show_default=True, help="Also through `firmament serve`.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def throughput(
+    nodes: int, tasks: int, classes: int, fill: tuple[str, ...], runs: int, seed: int, grpc: bool, output: str
+) -> None:
+    """Tasks placed per second: the core by itself, and through gRPC."""
+    from benchmarks.tables import print_throughput
+    from benchmarks.throughput import measure
+
+    scenarios = [Scenario(nodes, tasks, classes, _checked_fill(each), seed) for each in fill]
+    console = Console(stderr=True)
+    report = measure(scenarios, runs=runs, grpc=grpc, progress=lambda text: console.print(f"[dim]{text}"))
+    if output == "json":
+        json.dump(report, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        print_throughput(report, Console())
+
+
+def _checked_fill(text: str) -> str:
+    """``text`` if it is "empty" or a share; else an error for the user."""
+    if text != "empty":
+        try:
+            share = float(text)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 1:
+            raise click.BadParameter(
+                f'{text!r} is neither "empty" nor a number from 0 to 1', param_hint="--fill"
+            )
+    return text
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The solver process over gRPC on loopback: first task sent to last delta received."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from benchmarks.messages import batches
+from benchmarks.scenario import Scenario, machine_events, task_events
+from firmament.core.model import Event
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc
+
+MESSAGE_BYTES = 64 * 2**20
+
+
+@dataclass(slots=True)
+class GrpcRun:
+    """One run: ``seconds`` from the first task sent to the last delta, ``ingest_seconds`` for the cluster before."""
+
+    seconds: float = 0.0
+    ingest_seconds: float = 0.0
+    ingest_objects: int = 0
+    placed: int = 0
+    rounds: int = 0
+    slowest_health_check: float = 0.0
+
+
+@contextmanager
+def solver_process() -> Iterator[str]:
+    """Run ``firmament serve`` on a free port; yields its address."""
+    command = [sys.executable, "-m", "firmament", "serve", "--listen", "127.0.0.1:0", "--log-level", "error"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.terminate()
+
+
+def run_grpc(scenario: Scenario, target: str, cluster: str, machines: list[Event] | None = None) -> GrpcRun:
+    """Send a scenario to the solver at ``target`` as a cluster of its own, confirm bindings, time its tasks."""
+    outgoing: queue.SimpleQueue[pb.ClientMessage | None] = queue.SimpleQueue()
+    run = GrpcRun()
+    events = machine_events(scenario) if machines is None else machines
+    options = [
+        ("grpc.max_receive_message_length", MESSAGE_BYTES),
+        ("grpc.max_send_message_length", MESSAGE_BYTES),
+    ]
+    with grpc.insecure_channel(target, options=options) as channel:
+        replies = scheduler_pb2_grpc.SchedulerStub(channel).Session(iter(outgoing.get, None))
+        outgoing.put(pb.ClientMessage(hello=pb.Hello(version_major=1, cluster=cluster, fencing=1)))
+        outgoing.put(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
+        begin = time.perf_counter()
+        sequence = _send(outgoing, list(batches(events, 1)), 1)
+        outgoing.put(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
+        _await_ack(replies, sequence - 1)
+        run.ingest_seconds = time.perf_counter() - begin
+        run.ingest_objects = sum(len(getattr(event, "uids", "x")) for event in events)
+
+        tasks = list(batches(task_events(scenario), sequence))
+        with _health_checks(channel) as slowest:
+            begin = time.perf_counter()
+            _send(outgoing, tasks, sequence)
+            while run.placed < scenario.tasks:
+                message = next(replies)
+                if message.WhichOneof("body") != "round":
+                    continue
+                run.rounds += 1
+                run.placed += len(message.round.deltas)
+                run.seconds = time.perf_counter() - begin
+                if message.round.unscheduled and not message.round.deltas:
+                    break
+                reports = [
+                    pb.BindingReport(task=d.task, machine=d.machine, bound=True) for d in message.round.deltas
+                ]
+                outgoing.put(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
+        run.slowest_health_check = max(slowest, default=0.0)
+        outgoing.put(None)
+    return run
+
+
+def _send(
+    outgoing: queue.SimpleQueue[pb.ClientMessage | None], messages: list[pb.ClientMessage], sequence: int
+) -> int:
+    """Queue messages; returns the next free sequence number."""
+    for message in messages:
+        outgoing.put(message)
+    return sequence + len(messages)
+
+
+def _await_ack(replies: Iterator[pb.ServerMessage], sequence: int) -> None:
+    """Read until every batch up to ``sequence`` has been applied."""
+    for message in replies:
+        if message.WhichOneof("body") == "ack" and message.ack.sequence >= sequence:
+            return
+
+
+@contextmanager
+def _health_checks(channel: grpc.Channel) -> Iterator[list[float]]:
+    """Ask for the solver's health ten times a second meanwhile; yields the seconds that answers took."""
+    taken: list[float] = []
+    done = threading.Event()
+    stub = health_pb2_grpc.HealthStub(channel)
+
+    def ask() -> None:
+        while not done.wait(0.1):
+            begin = time.perf_counter()
+            stub.Check(health_pb2.HealthCheckRequest())
+            taken.append(time.perf_counter() - begin)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        done.set()
+        thread.join()
