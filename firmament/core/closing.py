@@ -1,16 +1,14 @@
-"""Closes a round: checks its decisions against what has happened meanwhile and puts them into the cluster's state."""
+"""Puts a round's decisions into the cluster's state, checked against what has happened meanwhile."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core import reasons
 from firmament.core.cluster import Cluster
-from firmament.core.feasibility import StaticRows, lacking, refusal_counts
+from firmament.core.feasibility import StaticRows
 from firmament.core.opening import Picture
-from firmament.core.reservations import Reservations
-from firmament.core.results import Delta, DeltaKind, Unscheduled
+from firmament.core.results import Delta, DeltaKind
 from firmament.core.tasks import State
 from firmament.flow.problem import Assignments
 
@@ -80,63 +78,3 @@ def _still_possible(
     request = cluster.request_of(cls)
     free = cluster.machines.capacity[row, : len(request)] - cluster.machines.used[row, : len(request)]
     return row if bool((request <= free)[request > 0].all()) else -1
-
-
-def pending_reasons(
-    cluster: Cluster, static_rows: StaticRows, reservations: Reservations, picture: Picture
-) -> tuple[Int64, list[Unscheduled]]:
-    """Rows of the round's tasks that stay pending, and the messages that changed.
-
-    Reasons describe the machines as they are after the round's placements.
-    """
-    tasks = cluster.tasks
-    free = cluster.machines.capacity - cluster.machines.used
-    everyone: list[Int64] = []
-    changed: list[Unscheduled] = []
-    for index, cls in enumerate(picture.cls.tolist()):
-        rows = _still_pending(cluster, picture, index)
-        if len(rows) == 0:
-            continue
-        everyone.append(rows)
-        counts = _reason_counts(cluster, static_rows, reservations, cls, int(tasks.priority[rows[0]]), free)
-        content = cluster.classes.rows[cls].content
-        message = content.invalid or reasons.summarise(len(cluster.machines), counts)
-        told = [row for row in rows.tolist() if tasks.message[row] != message]
-        for row in told:
-            tasks.message[row] = message
-        if told:
-            changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
-    return (np.concatenate(everyone) if everyone else np.empty(0, dtype=np.int64)), changed
-
-
-def _still_pending(cluster: Cluster, picture: Picture, index: int) -> Int64:
-    """Members of a class of the picture that are the same tasks as then, unchanged, and pending."""
-    tasks = cluster.tasks
-    rows = picture.members[index]
-    return rows[(tasks.state[rows] == State.PENDING) & ~tasks.revised[rows]]
-
-
-def _reason_counts(
-    cluster: Cluster,
-    static_rows: StaticRows,
-    reservations: Reservations,
-    cls: int,
-    priority: int,
-    free: Int64,
-) -> list[tuple[str, int]]:
-    """Machines per root cause for one class."""
-    machines = cluster.machines
-    row = cluster.classes.rows[cls]
-    request = cluster.request_of(cls)
-    static = static_rows.of(row.shape)
-    closed = reservations.closed_rows(cluster, cls, priority)
-    if closed:
-        refused = np.zeros(len(machines), dtype=np.bool_)
-        refused[sorted(closed)] = True
-        static = static.with_refusals(refused, reasons.RESERVED)
-    allowed = None
-    if row.pins is not None:
-        allowed = np.zeros(len(machines), dtype=np.bool_)
-        allowed[[machines.row_of[name] for name in row.pins if name in machines.row_of]] = True
-    lack = lacking(free[:, : len(request)], request)
-    return refusal_counts(static, allowed, lack, cluster.resources.names)

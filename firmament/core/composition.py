@@ -153,3 +153,13 @@ def crowding_units(columns: MachineColumns, batch: ShapeBatch, models: Sequence[
         growth = weighted.model.crowding(columns, mean) * weighted.model.range.points_per_unit()
         units += growth * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)
+
+
+def joint_room_lacking(rows: JointRows, left: Int64, shape: int) -> Bool:
+    """bool[M]: machines whose joint row, with ``left`` (int64[R]) of its limit, has no room for a task of a shape."""
+    lacking = np.zeros(len(rows.row_of), dtype=np.bool_)
+    amount = int(rows.amount[shape])
+    if amount > 0:
+        on_row = rows.row_of >= 0
+        lacking[on_row] = left[rows.row_of[on_row]] < amount
+    return lacking

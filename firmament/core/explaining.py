@@ -7,7 +7,7 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.core import reasons
 from firmament.core.cluster import Cluster
-from firmament.core.composition import Judgement, judge, machine_columns, raw_rows
+from firmament.core.composition import Judgement, joint_room_lacking, judge, machine_columns, raw_rows
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking, pinned_row
 from firmament.core.listing import state_name
@@ -37,6 +37,8 @@ def explain(
             cluster.machines.book(own, request, 1)
     static = _with_pins(cluster, cls, judgement.static[0])
     lack = lacking(free[:, : len(request)], request)
+    for rows in judgement.joint():
+        static = static.with_refusals(joint_room_lacking(rows, rows.limit, 0) & (lack < 0), rows.reason)
     return Explanation(
         uid=uid,
         name=tasks.name[task],
@@ -90,7 +92,9 @@ def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, inde
     raw = raw_rows(assessment, 1, count)[0]
     points = np.rint(weighted.model.range.points(raw))
     score = 100.0 - points if assessment.score is None else assessment.score[0]
-    feasible = np.ones(count, np.bool_) if assessment.feasible is None else assessment.feasible[0]
+    feasible = np.ones(count, np.bool_) if assessment.feasible is None else assessment.feasible[0].copy()
+    for rows in assessment.joint:
+        feasible &= ~joint_room_lacking(rows, rows.limit, 0)
     return [
         ModelVerdict(
             model=weighted.model.name,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.closing import assume_placements, pending_reasons
+from firmament.core.closing import assume_placements
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.explaining import explain
@@ -26,6 +26,7 @@ from firmament.core.listing import machine_states, task_states
 from firmament.core.model import BindingReport, Event
 from firmament.core.opening import take_picture
 from firmament.core.parking import park, wake
+from firmament.core.refusals import pending_reasons
 from firmament.core.reservations import Reservations
 from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
 from firmament.core.rounds import OpenRound, Placement
@@ -155,7 +156,7 @@ class Scheduler:
             return RoundResult(round=opened.number, stats=stats)
         deltas = assume_placements(self._cluster, self._static_rows, opened.picture, placement.assignments)
         pending, unscheduled = pending_reasons(
-            self._cluster, self._static_rows, self._reservations, opened.picture
+            self._cluster, self._static_rows, self._reservations, opened.picture, placement.assignments
         )
         self._park(pending, opened, placement)
         self._reservations.count_round(self._cluster, overtaken=bool(deltas))

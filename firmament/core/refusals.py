@@ -1,0 +1,147 @@
+"""Says why tasks of a round stay pending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core import reasons
+from firmament.core.cluster import Cluster
+from firmament.core.composition import joint_room_lacking
+from firmament.core.feasibility import StaticRows, lacking, refusal_counts
+from firmament.core.opening import Picture
+from firmament.core.reservations import Reservations
+from firmament.core.results import Unscheduled
+from firmament.core.tasks import State
+from firmament.flow.problem import Assignments
+
+
+def pending_reasons(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    reservations: Reservations,
+    picture: Picture,
+    placed: Assignments,
+) -> tuple[Int64, list[Unscheduled]]:
+    """Rows of the round's tasks that stay pending, and the messages that changed.
+
+    Reasons describe the machines as they are after the round's placements. Where events during the round have opened a
+    machine to a class, nothing is said about it: the next round tries again.
+    """
+    tasks = cluster.tasks
+    free = cluster.machines.capacity - cluster.machines.used
+    by_models = _ModelRefusals.of(cluster, picture, placed)
+    everyone: list[Int64] = []
+    changed: list[Unscheduled] = []
+    for index in range(len(picture.cls)):
+        rows = _still_pending(cluster, picture, index)
+        if len(rows) == 0:
+            continue
+        everyone.append(rows)
+        counts = _reason_counts(cluster, static_rows, reservations, picture, index, free, by_models)
+        content = cluster.classes.rows[int(picture.cls[index])].content
+        open_now = sum(number for _, number in counts) < len(cluster.machines)
+        if open_now and not content.invalid and cluster.version != picture.version:
+            continue
+        message = content.invalid or reasons.summarise(len(cluster.machines), counts)
+        told = [row for row in rows.tolist() if tasks.message[row] != message]
+        for row in told:
+            tasks.message[row] = message
+        if told:
+            changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
+    return (np.concatenate(everyone) if everyone else np.empty(0, dtype=np.int64)), changed
+
+
+def _still_pending(cluster: Cluster, picture: Picture, index: int) -> Int64:
+    """Members of a class of the picture that are the same tasks as then, unchanged, and pending."""
+    tasks = cluster.tasks
+    rows = picture.members[index]
+    return rows[(tasks.state[rows] == State.PENDING) & ~tasks.revised[rows]]
+
+
+def _reason_counts(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    reservations: Reservations,
+    picture: Picture,
+    index: int,
+    free: Int64,
+    by_models: _ModelRefusals,
+) -> list[tuple[str, int]]:
+    """Machines per root cause for one class: rules, models' filters, reservations, resources, joint rows."""
+    machines = cluster.machines
+    cls = int(picture.cls[index])
+    row = cluster.classes.rows[cls]
+    request = cluster.request_of(cls)
+    shape = int(picture.problem.shape[index])
+    static = static_rows.of(row.shape)
+    for text, refused in by_models.filters(shape):
+        static = static.with_refusals(refused, text)
+    priority = int(cluster.tasks.priority[picture.members[index][0]])
+    closed = reservations.closed_rows(cluster, cls, priority)
+    if closed:
+        refused = np.zeros(len(machines), dtype=np.bool_)
+        refused[sorted(closed)] = True
+        static = static.with_refusals(refused, reasons.RESERVED)
+    allowed = None
+    if row.pins is not None:
+        allowed = np.zeros(len(machines), dtype=np.bool_)
+        allowed[[machines.row_of[name] for name in row.pins if name in machines.row_of]] = True
+    lack = lacking(free[:, : len(request)], request)
+    for text, refused in by_models.joint(shape):
+        static = static.with_refusals(refused & (lack < 0), text)
+    return refusal_counts(static, allowed, lack, cluster.resources.names)
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelRefusals:
+    """What the models of a picture refuse, in terms of the machines that are there now.
+
+    ``rows``: int64[M] of the picture's machines, the present row of each, -1 for gone; None if none has moved.
+    ``left``: room on the joint rows after the round's placements.
+    """
+
+    picture: Picture
+    machines: int
+    rows: Int64 | None
+    left: tuple[Int64, ...]
+
+    @classmethod
+    def of(cls, cluster: Cluster, picture: Picture, placed: Assignments) -> _ModelRefusals:
+        rows = None
+        if cluster.version != picture.version:
+            known = cluster.machines.row_of
+            rows = np.array([known.get(name, -1) for name in picture.machine_names], dtype=np.int64)
+        shapes = picture.problem.shape[placed.cls]
+        left = []
+        for joint in picture.problem.joint:
+            room = joint.limit.copy()
+            row = joint.row_of[placed.machine]
+            on_row = row >= 0
+            np.subtract.at(room, row[on_row], (joint.amount[shapes] * placed.count)[on_row])
+            left.append(room)
+        return cls(picture, len(cluster.machines), rows, tuple(left))
+
+    def filters(self, shape: int) -> list[tuple[str, Bool]]:
+        """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
+        return [
+            (assessment.reason, self._now(~assessment.feasible[shape]))
+            for assessment in self.picture.judgement.assessments
+            if assessment.feasible is not None
+        ]
+
+    def joint(self, shape: int) -> list[tuple[str, Bool]]:
+        """Per block of joint rows: its reason and the machines without room for one more task, bool[M now]."""
+        return [
+            (rows.reason, self._now(joint_room_lacking(rows, left, shape)))
+            for rows, left in zip(self.picture.problem.joint, self.left, strict=True)
+        ]
+
+    def _now(self, refused: Bool) -> Bool:
+        if self.rows is None:
+            return refused
+        now = np.zeros(self.machines, dtype=np.bool_)
+        now[self.rows[refused & (self.rows >= 0)]] = True
+        return now

@@ -1,0 +1,417 @@
+"""How the answers of several models become one cost, one filter and one crowding figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from cost_models.interface import (
+    Assessment,
+    Float64,
+    Int64,
+    JointRows,
+    MachineColumns,
+    Range,
+    ShapeBatch,
+    ShapeRow,
+    SparseArcs,
+)
+from firmament.core.composition import LARGEST_COST, crowding_units
+from firmament.core.configuration import WeightedModel
+from firmament.core.model import MachineRemoved, MachineSampled, RecordRemoved, RecordUpserted, TasksBound
+from firmament.core.results import MachineVerdict
+from firmament.core.scheduler import Scheduler
+from tests.support.core import START, machine, messages, placed, scheduler, task_class, tasks, uids
+
+POINTS = Range(best=0.0, worst=100.0)
+
+
+def indifferent(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+    """No cost, no filter."""
+    return Assessment(raw=np.zeros((shapes.count, 1)))
+
+
+@dataclass
+class Stated:
+    """A model that says what a test tells it to, and keeps what it was shown."""
+
+    raw: Callable[[MachineColumns, ShapeBatch], Assessment]
+    growth: float = 0.0
+    name: str = "stated"
+    range: Range = POINTS
+    record_kinds: Sequence[str] = ()
+    seen: list[tuple[MachineColumns, ShapeBatch]] = field(default_factory=list)
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        self.seen.append((machines, shapes))
+        return self.raw(machines, shapes)
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        return np.full(machines.count, self.growth) * request[1]
+
+
+def flat(*figures: float) -> Callable[[MachineColumns, ShapeBatch], Assessment]:
+    """One figure per machine, the same for every shape."""
+    return lambda _, shapes: Assessment(raw=np.tile(np.array(figures), (shapes.count, 1)))
+
+
+def verdicts(core: Scheduler, uid: str) -> dict[str, MachineVerdict]:
+    return {verdict.machine: verdict for verdict in core.explain(uid).machines}
+
+
+# --- costs -----------------------------------------------------------------------------------------------------------
+
+
+def test_costs_of_all_models_add_up_by_weight():
+    core = scheduler(
+        machine("m", cpu=1_000, memory=1_000),
+        machine("n", cpu=1_000, memory=1_000),
+        tasks(1, "t", content=task_class(cpu=500, memory=500)),
+        overlays=[
+            WeightedModel(Stated(flat(10.0, 30.0), name="once"), weight=1),
+            WeightedModel(Stated(flat(10.0, 5.0), name="threefold"), weight=3),
+        ],
+    )
+    found = verdicts(core, "t")
+    assert [(model.model, model.raw, model.cost) for model in found["m"].models] == [
+        ("cpu_mem", 2_500.0, 40.0),
+        ("once", 10.0, 10.0),
+        ("threefold", 10.0, 30.0),
+        ("kubernetes", 0.0, 0.0),
+    ]
+    assert (found["m"].cost, found["n"].cost) == (80.0, 85.0)
+    result = core.run_round()
+    assert placed(result) == {"t": "m"}
+    assert result.stats.cost == 80
+
+
+def test_a_model_of_weight_zero_charges_nothing_but_still_filters():
+    def refuse_first(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        feasible = np.ones((shapes.count, machines.count), np.bool_)
+        feasible[:, 0] = False
+        return Assessment(raw=np.full((shapes.count, 1), 90.0), feasible=feasible, reason="node(s) too hot")
+
+    core = scheduler(
+        machine("m"), machine("n"), tasks(1, "t"), overlays=[WeightedModel(Stated(refuse_first), weight=0)]
+    )
+    found = verdicts(core, "t")
+    assert found["m"].reasons == ("node(s) too hot",)
+    assert [model.feasible for model in found["m"].models] == [True, False, True]
+    assert found["n"].models[1].cost == 0.0
+    assert placed(core.run_round()) == {"t": "n"}
+
+
+@pytest.mark.parametrize(
+    ("span", "raw", "cost"),
+    [
+        (Range(best=0.0, worst=200.0), 50.0, 25.0),
+        (Range(best=100.0, worst=0.0), 80.0, 20.0),
+        (Range(best=0.0, worst=10.0), 99.0, 100.0),
+        (Range(best=0.0, worst=10.0), -5.0, 0.0),
+        (Range(best=0.0, worst=10.0, bounded=False), 99.0, 990.0),
+        (Range(best=0.0, worst=10.0, bounded=False), -5.0, 0.0),
+    ],
+)
+def test_figures_are_mapped_to_points_through_the_declared_range(span: Range, raw: float, cost: float):
+    core = scheduler(
+        machine("m"), tasks(1, "t"), policy="trivial", overlays=[WeightedModel(Stated(flat(raw), range=span))]
+    )
+    assert verdicts(core, "t")["m"].cost == cost
+
+
+def test_sparse_figures_replace_those_of_the_row():
+    def mostly_dear(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        exception = SparseArcs(np.zeros(1, np.int64), np.array([2]), np.array([10.0]))
+        return Assessment(raw=np.full((shapes.count, 1), 90.0), sparse=exception)
+
+    core = scheduler(
+        *(machine(name) for name in "abc"),
+        tasks(1, "t"),
+        policy="trivial",
+        overlays=[WeightedModel(Stated(mostly_dear))],
+    )
+    assert [verdict.cost for verdict in core.explain("t").machines] == [90.0, 90.0, 10.0]
+    assert placed(core.run_round()) == {"t": "c"}
+
+
+def test_costs_are_cut_off_before_they_leave_32_bits():
+    endless = Stated(flat(0.0, 1e15), range=Range(0.0, 1.0, bounded=False))
+    core = scheduler(
+        machine("m", cpu=100), machine("n", cpu=100), tasks(1, "a", "b"), overlays=[WeightedModel(endless)]
+    )
+    result = core.run_round()
+    assert set(placed(result)) == {"a", "b"}  # dear is not forbidden
+    assert LARGEST_COST < 2**31
+
+
+def test_a_score_of_the_models_own_is_shown_as_it_is():
+    def scored(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        return Assessment(raw=np.array([[70.0]]), score=np.array([[33.0]]))
+
+    core = scheduler(machine("m"), tasks(1, "t"), overlays=[WeightedModel(Stated(scored))])
+    stated = verdicts(core, "t")["m"].models[1]
+    assert (stated.raw, stated.score, stated.cost) == (70.0, 33.0, 70.0)
+
+
+# --- filters and joint rows ------------------------------------------------------------------------------------------
+
+
+def test_the_first_refusal_is_the_cause():
+    def refuse_all(reason: str) -> Stated:
+        return Stated(
+            lambda machines, shapes: Assessment(
+                raw=np.zeros((shapes.count, 1)),
+                feasible=np.zeros((shapes.count, machines.count), np.bool_),
+                reason=reason,
+            )
+        )
+
+    core = scheduler(
+        machine("cordoned", cordoned=True),
+        machine("open"),
+        machine("small", cpu=1),
+        tasks(1, "t"),
+        overlays=[WeightedModel(refuse_all("node(s) one")), WeightedModel(refuse_all("node(s) two"))],
+    )
+    assert placed(core.run_round()) == {}
+    assert {name: verdict.reasons for name, verdict in verdicts(core, "t").items()} == {
+        "cordoned": ("node(s) were unschedulable",),
+        "open": ("node(s) one",),
+        "small": ("node(s) one",),
+    }
+
+
+def links(limit: int) -> Stated:
+    """All machines share one link, of which every task takes as much as its milli-cores."""
+    return Stated(
+        lambda machines, shapes: Assessment(
+            raw=np.zeros((shapes.count, 1)),
+            joint=[
+                JointRows(
+                    row_of=np.zeros(machines.count, dtype=np.int64),
+                    amount=shapes.requests[:, 1].copy(),
+                    limit=np.array([limit]),
+                    reason="node(s) without bandwidth",
+                )
+            ],
+        )
+    )
+
+
+def test_joint_rows_bound_what_tasks_use_together():
+    core = scheduler(
+        machine("m"),
+        machine("n"),
+        tasks(1, *uids("t", 9), content=task_class(cpu=100)),
+        tasks(2, *uids("u", 9), content=task_class(cpu=130)),
+        overlays=[WeightedModel(links(550))],
+    )
+    result = core.run_round()
+    used = sum(100 if uid.startswith("t") else 130 for uid in placed(result))
+    assert 550 - 100 < used <= 550
+
+
+# --- crowding --------------------------------------------------------------------------------------------------------
+
+
+def columns(machines: int) -> MachineColumns:
+    return MachineColumns(
+        names=[f"m{index}" for index in range(machines)],
+        resources=("pods", "cpu"),
+        capacity=np.zeros((machines, 2), np.int64),
+        free=np.zeros((machines, 2), np.int64),
+        running=np.zeros(machines, np.int64),
+        labels=[{}] * machines,
+        annotations=[{}] * machines,
+        usage=np.zeros((machines, 2)),
+        usage_time=np.full(machines, np.nan),
+        records={},
+        now=START,
+    )
+
+
+def batch(*cpu_and_tasks: tuple[int, int]) -> ShapeBatch:
+    return ShapeBatch(
+        requests=np.array([[1, cpu] for cpu, _ in cpu_and_tasks], dtype=np.int64).reshape(-1, 2),
+        counts=np.array([count for _, count in cpu_and_tasks], dtype=np.int64),
+        rows=[ShapeRow()] * len(cpu_and_tasks),
+    )
+
+
+@pytest.mark.parametrize(
+    ("growth", "weight", "units"),
+    [
+        (0.0, 1, 0),
+        (1.0, 1, 100),  # a point is 100 units
+        (0.25, 3, 75),
+        (0.011, 1, 2),  # 1.1 units are rounded up
+        (1e-5, 1, 1),  # what costs something never comes to nothing
+        (0.29, 100, 2_900),  # 2900.0000000000005 in floating point: rounding up does not add a unit
+        (1e12, 1, LARGEST_COST),
+    ],
+)
+def test_crowding_is_rounded_up_to_whole_units(growth: float, weight: int, units: int):
+    models = [WeightedModel(Stated(flat(0.0), growth=growth), weight)]
+    assert crowding_units(columns(2), batch((1, 5)), models).tolist() == [units, units]
+
+
+def test_crowding_adds_up_over_models_through_their_ranges():
+    models = [
+        WeightedModel(Stated(flat(0.0), growth=2.0, range=Range(0.0, 1_000.0)), 1),  # a unit is 0.1 points
+        WeightedModel(Stated(flat(0.0), growth=1.0, range=Range(50.0, 0.0)), 2),  # a unit is 2 points
+    ]
+    assert crowding_units(columns(1), batch((1, 5)), models).tolist() == [20 + 400]
+
+
+def test_crowding_is_that_of_the_mean_request():
+    models = [WeightedModel(Stated(flat(0.0), growth=1.0), 1)]
+    assert crowding_units(columns(1), batch((10, 3), (50, 1)), models).tolist() == [2_000]
+    assert crowding_units(columns(1), batch(), models).tolist() == [0]
+    assert crowding_units(columns(0), batch((10, 3)), models).tolist() == []
+
+
+def test_crowding_spreads_tasks_over_equal_machines():
+    core = scheduler(*(machine(f"m{index}") for index in range(5)), tasks(1, *uids("t", 15)))
+    on_machine = np.unique(list(placed(core.run_round()).values()), return_counts=True)[1]
+    assert on_machine.tolist() == [3, 3, 3, 3, 3]
+
+
+# --- what models are shown -------------------------------------------------------------------------------------------
+
+
+def test_models_see_the_cluster_as_it_is():
+    model = Stated(indifferent)
+    core = scheduler(
+        machine("m", labels={"zone": "a"}, cpu=1_000, extended={"example.com/device": 2}),
+        machine("full", cpu=100),
+        tasks(1),
+        TasksBound("m", 1, ("running",)),
+        TasksBound("full", 1, ("one", "two")),
+        MachineSampled("m", START - 30, {"cpu": 250.5}),
+        RecordUpserted("kind", "kept", b"payload"),
+        RecordUpserted("kind", "gone", b"payload"),
+        RecordRemoved("kind", "gone"),
+        tasks(2, "a", "b", content=task_class(cpu=7, namespace="ns", labels=(("app", "web"),))),
+        tasks(3, "c", content=task_class(cpu=9)),
+        overlays=[WeightedModel(model)],
+    )
+    core.run_round()
+    machines, shapes = model.seen[0]
+    cpu = machines.column("cpu")
+    assert cpu is not None
+    assert list(machines.names) == ["m", "full"]
+    assert machines.capacity[:, cpu].tolist() == [1_000, 100]
+    assert machines.free[:, cpu].tolist() == [900, 0]  # never negative, though the second is overcommitted
+    assert machines.running.tolist() == [1, 2]
+    assert list(machines.labels) == [{"zone": "a"}, {}]
+    assert machines.usage[0, cpu] == 250.5
+    assert np.isnan(machines.usage[1]).all()
+    assert machines.usage_time[0] == START - 30
+    assert np.isnan(machines.usage_time[1])
+    assert machines.records == {"kind": {"kept": b"payload"}}
+    assert machines.now == START
+    assert "example.com/device" in machines.resources
+    assert shapes.requests[:, cpu].tolist() == [7, 9]
+    assert shapes.counts.tolist() == [2, 1]
+    assert [(row.namespace, dict(row.labels)) for row in shapes.rows] == [("ns", {"app": "web"}), ("", {})]
+
+
+def test_an_older_sample_does_not_replace_a_newer_one():
+    model = Stated(indifferent)
+    core = scheduler(machine("m"), tasks(1, "t"), overlays=[WeightedModel(model)])
+    core.apply([MachineSampled("m", 20.0, {"cpu": 2.0}), MachineSampled("m", 10.0, {"cpu": 1.0})])
+    core.run_round()
+    machines, _ = model.seen[0]
+    assert machines.usage_time.tolist() == [20.0]
+
+
+def test_classes_that_differ_in_their_pin_alone_share_a_shape():
+    model = Stated(indifferent)
+    core = scheduler(
+        *(machine(f"m{index}") for index in range(3)),
+        *(tasks(1 + index, f"t{index}", content=task_class(machine=f"m{index}")) for index in range(3)),
+        overlays=[WeightedModel(model)],
+    )
+    result = core.run_round()
+    assert result.stats.classes == 3
+    assert model.seen[0][1].count == 1
+    assert model.seen[0][1].counts.tolist() == [3]
+
+
+# --- what is said about refusals -------------------------------------------------------------------------------------
+
+
+def too_hot(*names: str) -> Stated:
+    """Refuses the machines called ``names``."""
+
+    def judge(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        cool = np.array([name not in names for name in machines.names], dtype=np.bool_)
+        return Assessment(
+            raw=np.zeros((shapes.count, 1)),
+            feasible=np.broadcast_to(cool, (shapes.count, machines.count)).copy(),
+            reason="node(s) too hot",
+        )
+
+    return Stated(judge)
+
+
+def test_refusals_of_models_are_part_of_the_message():
+    core = scheduler(
+        machine("a", cordoned=True),
+        machine("b"),
+        machine("c"),
+        machine("d", cpu=1),
+        machine("e", cpu=1),
+        tasks(1, "t"),
+        overlays=[WeightedModel(too_hot("a", "b", "c", "d"))],
+    )
+    assert messages(core.run_round()) == {
+        "t": ("0/5 nodes are available: 3 node(s) too hot, 1 Insufficient cpu, 1 node(s) were unschedulable.")
+    }
+
+
+def test_refusals_of_models_follow_their_machines():
+    core = scheduler(
+        *(machine(name) for name in "abcd"), tasks(1, "t"), overlays=[WeightedModel(too_hot(*"abcd"))]
+    )
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply([MachineRemoved("a"), machine("b", cordoned=True), machine("e", cpu=1)])
+    assert messages(core.close_round(opened, placement)) == {
+        "t": "0/4 nodes are available: 2 node(s) too hot, 1 Insufficient cpu, 1 node(s) were unschedulable."
+    }
+
+
+def test_nothing_is_said_where_a_machine_has_opened_meanwhile():
+    core = scheduler(machine("a", cpu=1), tasks(1, "t"))
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply([machine("b")])
+    assert messages(core.close_round(opened, placement)) == {}
+    assert core.next_round_in() == 0.0
+
+
+def test_full_joint_rows_are_part_of_the_message():
+    core = scheduler(
+        machine("m"),
+        machine("small", cpu=1),
+        tasks(1, *uids("t", 3), content=task_class(cpu=100)),
+        overlays=[WeightedModel(links(250))],
+    )
+    result = core.run_round()
+    assert len(placed(result)) == 2
+    assert list(messages(result).values()) == [
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) without bandwidth."
+    ]
+
+
+def test_joint_rows_without_room_for_one_task_are_explained():
+    core = scheduler(
+        machine("m"), tasks(1, "t", content=task_class(cpu=300)), overlays=[WeightedModel(links(250))]
+    )
+    verdict = verdicts(core, "t")["m"]
+    assert verdict.reasons == ("node(s) without bandwidth",)
+    assert [model.feasible for model in verdict.models] == [True, False, True]
