@@ -96,18 +96,22 @@ def optimal_flow(
     solution = solver.solve(network.problem, time_limit=time_limit)
     seconds, solves = solution.seconds, 1
     while True:
-        prices, solution, extra = _priced(network, solution, solver, time_limit)
-        seconds, solves = seconds + extra, solves + (extra > 0)
-        violations = price_out(residual, network, solution.flows, prices, fits, limit=options.added)
+        prices, priced = _priced(network, solution, solver, time_limit)
+        if priced is not solution:
+            solution, seconds, solves = priced, seconds + priced.seconds, solves + 1
+        certified = False
+        if prices is not None:
+            violations = price_out(residual, network, solution.flows, prices, fits, limit=options.added)
+            certified = violations.total == 0
         outcome = FlowOutcome(
             network=network,
             flows=solution.flows,
             bound=int(solution.flows @ network.problem.costs),
-            certified=violations.total == 0,
+            certified=certified,
             solves=solves,
             seconds=seconds,
         )
-        if outcome.certified or solves >= options.iterations:
+        if prices is None or certified or solves >= options.iterations:
             return outcome
         machine_price = full_machine_prices(residual, network, prices)
         columns = columns.merged(violations.columns, residual.problem.machines)
@@ -124,10 +128,17 @@ def optimal_flow(
 
 def _priced(
     network: Network, solution: FlowSolution, solver: Solver, time_limit: float | None
-) -> tuple[Prices, FlowSolution, float]:
-    """Prices of the flow; if it turns out not to be optimal, of a fresh one, with the seconds that took."""
+) -> tuple[Prices | None, FlowSolution]:
+    """Prices of the flow, and the flow they belong to: a fresh one, if the given one turns out not to be optimal.
+
+    None with the given flow if there was no time to find another, or no prices for that one either.
+    """
     try:
-        return node_prices(network, solution.flows), solution, 0.0
+        return node_prices(network, solution.flows), solution
     except NotOptimalError:
+        pass
+    try:
         fresh = solver.solve(network.problem, time_limit=time_limit)
-        return node_prices(network, fresh.flows), fresh, fresh.seconds
+        return node_prices(network, fresh.flows), fresh
+    except (NotOptimalError, SolverTimeoutError):
+        return None, solution

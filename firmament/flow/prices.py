@@ -113,7 +113,10 @@ class _Residual:
         )
 
     def towards_sink(self) -> tuple[Int64, Int64]:
-        """The greatest valid prices: shortest paths to the sink, for classes and machines."""
+        """The greatest valid prices: shortest paths to the sink, for classes and machines.
+
+        Raises ``NotOptimalError`` if they are not valid; then no prices are.
+        """
         per_class = np.bincount(self.column_class, minlength=len(self.leave))
         back = self.by_machine
         back_class, back_cost = self.column_class[back], self.cost[back]
@@ -123,6 +126,11 @@ class _Residual:
             through = self.forward + machine[self.column_machine]
             cls = np.minimum(self.leave, _segment_min(through, per_class))
             relaxed = np.minimum(self.next_step, _segment_min(cls[back_class] - back_cost, per_machine))
+            # Prices only fall here. Once below what the arcs in use allow, a cycle through the sink saves cost.
+            if (relaxed < self.last_step).any() or (cls < self.stay).any():
+                raise NotOptimalError(
+                    "the flow has a cheaper alternative: its residual network has a negative cycle"
+                )
             if np.array_equal(relaxed, machine):
                 return cls, machine
             machine = relaxed

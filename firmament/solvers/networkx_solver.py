@@ -16,7 +16,7 @@ class NetworkxSolver:
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:  # noqa: ARG002 - interface
         """Return an optimal flow; raises ``SolverError`` if none is feasible."""
         started = time.perf_counter()
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[tuple[str, int]] = nx.DiGraph()
         for node, supply in enumerate(problem.supplies.tolist()):
             graph.add_node(("node", node), demand=-supply)
         arcs = zip(

@@ -159,6 +159,38 @@ def test_after_a_first_solve_the_last_flow_stands_uncertified():
     assert placement_cost(given, outcome.assignments()) == outcome.bound
 
 
+class Idle(OrToolsSolver):
+    """Solves networks, but finds nothing to repair: flows that later arcs made too dear stay as they are."""
+
+    def __init__(self, networks: int) -> None:
+        self._left = networks
+
+    def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
+        if not problem.supplies.any():
+            return FlowSolution(np.zeros_like(problem.costs), seconds=0.0)
+        if self._left == 0:
+            raise SolverTimeoutError(f"cut off after {time_limit} s")
+        self._left -= 1
+        return super().solve(problem, time_limit=time_limit)
+
+
+def test_a_flow_that_was_not_repaired_is_found_out_and_solved_afresh():
+    given = varied(classes=40, machines=300)
+    outcome, best = solve(given, FEW, Idle(networks=100)), solve(given)
+    assert outcome is not None
+    assert best is not None
+    assert outcome.certified
+    assert outcome.bound == best.bound
+
+
+def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
+    given = varied(classes=40, machines=300)
+    outcome = solve(given, FEW, Idle(networks=1))
+    assert outcome is not None
+    assert not outcome.certified
+    assert placement_cost(given, outcome.assignments()) == outcome.bound
+
+
 # --- the first columns -----------------------------------------------------------------------------------------------
 
 

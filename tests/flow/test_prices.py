@@ -38,5 +38,28 @@ def test_a_flow_that_could_be_cheaper_has_no_prices():
     assert outcome is not None
     swapped = outcome.flows.copy()
     swapped[outcome.network.blocks[0]] = [1, 0, 0, 1]  # each class on the other's machine
-    with pytest.raises(NotOptimalError, match="negative cycle"):
+    with pytest.raises(NotOptimalError, match="cheaper alternative"):
         node_prices(outcome.network, swapped)
+
+
+def test_a_flow_that_leaves_a_task_for_no_reason_has_no_prices():
+    residual = Residual(problem(tasks=[2], requests=[[1]], free=[[1], [1]], cost=[[0, 10]]))
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    assert outcome is not None
+    columns, aggregation, unscheduled, steps = outcome.network.blocks
+    worse = outcome.flows.copy()
+    worse[columns], worse[steps] = [1, 0], [1, 0]
+    worse[aggregation], worse[unscheduled] = 1, [0, 0, 0, 1]
+    with pytest.raises(NotOptimalError, match="cheaper alternative"):
+        node_prices(outcome.network, worse)
+
+
+def test_a_flow_on_a_dear_machine_beside_an_idle_cheap_one_has_no_prices():
+    residual = Residual(problem(tasks=[1], requests=[[1]], free=[[1], [1]], cost=[[0, 10]]))
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    assert outcome is not None
+    columns, _, _, steps = outcome.network.blocks
+    worse = outcome.flows.copy()
+    worse[columns], worse[steps] = [0, 1], [0, 1]
+    with pytest.raises(NotOptimalError, match="cheaper alternative"):
+        node_prices(outcome.network, worse)
