@@ -157,7 +157,7 @@ class Cluster:
                 return replace(result, round=result.round + self._earlier_rounds)
 
     def explain(self, uid: str) -> Explanation:
-        """Explain one task; raises ``NoPictureError`` or ``KeyError``."""
+        """Explain one task; raises ``NoPictureError`` or ``UnknownTaskError``."""
         with self._lock:
             return self._known().explain(uid)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import grpc
 
+from firmament.core.scheduler import UnknownTaskError
 from firmament.server.cluster import Cluster, NoPictureError
 from firmament.server.registry import ClusterRegistry, UnknownClusterError
 from firmament.server.session import ProtocolError, Session, SessionSettings, check_hello
@@ -85,7 +86,7 @@ class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
         cluster = await self._cluster(request.cluster, context)
         try:
             return await self._ask(context, lambda: explanation_to_proto(cluster.explain(request.task)))
-        except KeyError:
+        except UnknownTaskError:
             message = f"task {request.task!r} is not known in cluster {request.cluster!r}"
             await _abort(context, grpc.StatusCode.NOT_FOUND, message)
 

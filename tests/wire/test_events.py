@@ -24,8 +24,8 @@ from firmament.core.model import (
     Requirement,
     Taint,
     TaskRemoved,
-    TasksBound,
     TaskSampled,
+    TasksBound,
     TasksSubmitted,
     Toleration,
 )
@@ -283,15 +283,15 @@ def test_malformed_reports(report, fault):
 
 @given(st.binary(max_size=300))
 def test_garbage_is_refused_or_well_formed(data):
-    """Whatever bytes parse as a batch either decode or raise the one error that callers handle."""
+    """Whatever bytes parse as a batch decode, or raise the one error that callers handle; any other fails here."""
     try:
         batch = pb.EventBatch.FromString(data)
     except Exception:  # noqa: BLE001 - protobuf's DecodeError; what it accepts is not the subject here
         return
     try:
         events_from_proto(batch.events)
-    except InvalidEventError as error:
-        assert str(error).startswith("event ")
+    except InvalidEventError:
+        return
 
 
 def test_a_hundred_thousand_tasks_are_decoded_fast():

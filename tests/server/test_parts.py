@@ -1,0 +1,111 @@
+"""Small parts of the server by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import grpc
+import pytest
+
+from firmament.server.address import Address, AddressError, check_free, parse_address
+from firmament.server.outbox import Ending, Outbox
+from firmament.server.registry import ClusterRegistry, UnknownClusterError
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+def result(number: int) -> pb.ServerMessage:
+    return pb.ServerMessage(round=pb.RoundResult(round=number))
+
+
+async def test_acknowledgements_are_coalesced():
+    outbox = Outbox()
+    for number in (1, 2, 3):
+        outbox.acknowledge(number)
+    outbox.put(result(1))
+    first, second = await outbox.take(), await outbox.take()
+    assert isinstance(first, pb.ServerMessage)
+    assert first.ack.sequence == 3
+    assert second == result(1)
+
+
+async def test_producers_wait_for_room():
+    outbox = Outbox(capacity=2)
+    outbox.put(result(1))
+    await asyncio.wait_for(outbox.room(), 1)
+    outbox.put(result(2))
+    waiting = asyncio.ensure_future(outbox.room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert await outbox.take() == result(1)
+    await asyncio.wait_for(waiting, 1)
+
+
+async def test_closing_with_and_without_what_waits():
+    ending = Ending(grpc.StatusCode.ABORTED, "over")
+    flushed, cut = Outbox(), Outbox()
+    for outbox, flush in ((flushed, True), (cut, False)):
+        outbox.put(result(1))
+        outbox.acknowledge(5)
+        outbox.close(ending, flush=flush)
+        outbox.close(Ending(), flush=True)
+    assert isinstance(await flushed.take(), pb.ServerMessage)
+    assert await flushed.take() == result(1)
+    assert await flushed.take() == ending
+    assert await cut.take() == ending
+
+
+async def test_closing_wakes_whoever_waits():
+    outbox = Outbox(capacity=1)
+    outbox.put(result(1))
+    waiting = asyncio.ensure_future(outbox.room())
+    outbox.close(Ending(), flush=False)
+    await asyncio.wait_for(waiting, 1)
+    assert await outbox.take() == Ending()
+
+
+def test_idle_clusters_are_forgotten_longest_unused_first():
+    def unused() -> None:
+        raise AssertionError("no snapshot was begun")
+
+    registry = ClusterRegistry(unused, idle_limit=2)  # type: ignore[arg-type]
+    for name in ("a", "b", "c", "a", "d"):
+        registry.open(name)
+    assert registry.names() == ["a", "c", "d"]
+    with pytest.raises(UnknownClusterError, match="known: a, c, d"):
+        registry.get("b")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:0", Address("127.0.0.1", 0)),
+        (":9090", Address("0.0.0.0", 9090)),
+        ("[::1]:80", Address("::1", 80)),
+        ("solver.example:65535", Address("solver.example", 65535)),
+    ],
+)
+def test_addresses(text, address):
+    assert parse_address(text) == address
+    assert parse_address(str(address)) == address
+
+
+@pytest.mark.parametrize("text", ["", "x", "x:", "x:-1", "x:1.5", "x:65536", "::1:80", "x:٣"])
+def test_what_is_no_address(text):
+    with pytest.raises(AddressError):
+        parse_address(text)
+
+
+def test_port_zero_is_no_target():
+    with pytest.raises(AddressError, match="use 1 to 65535"):
+        parse_address("x:0", any_port=False)
+
+
+def test_an_address_in_use():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = Address("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(AddressError, match="address already in use; choose another address"):
+            check_free(address)
+    check_free(address)

@@ -1,0 +1,92 @@
+"""The books must find what a solver could do wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from firmament.submit.ledger import Ledger
+from firmament.submit.report import summarise
+from firmament.submit.workload import Int64, MachineShape, Workload, WorkloadOptions, generate
+
+
+def ints(*values: int) -> Int64:
+    return np.array(values, dtype=np.int64)
+
+
+@pytest.fixture
+def workload() -> Workload:
+    """Two machines with room for two tasks each."""
+    options = WorkloadOptions(
+        nodes=2, tasks=6, classes=1, cpu=(400, 400), memory=(1, 1), shapes=(MachineShape(1000, 10, 10),)
+    )
+    return generate(options)
+
+
+def test_a_lawful_placement(workload):
+    ledger = Ledger(workload)
+    ledger.submitted(0, 6, 1.0)
+    ledger.placed(ints(0, 1, 2), ints(0, 0, 1), 1.5)
+    ledger.placed(ints(3), ints(1), 2.0)
+    ledger.unscheduled([4, 5], "full")
+    report = summarise(ledger, 2, complete=True)
+    assert (report.placed, report.unplaced, report.overcommitted, report.duplicates) == (4, 2, 0, 0)
+    assert report.unplaced_reasons == {"full": 2}
+    assert report.seconds == pytest.approx(1.0)
+    assert report.placements_per_second == pytest.approx(4.0)
+    assert report.latency_p50_ms == pytest.approx(500.0)
+    assert report.nodes_used == 2
+
+
+def test_overcommitment_is_found_and_remembered(workload):
+    ledger = Ledger(workload)
+    ledger.submitted(0, 6, 0.0)
+    ledger.placed(ints(0, 1), ints(0, 0), 1.0)
+    assert ledger.overcommitted_count == 0
+    ledger.placed(ints(2), ints(0), 1.0)
+    assert ledger.overcommitted_count == 1
+    ledger.finished(ints(0, 1, 2))
+    assert ledger.used.tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert ledger.overcommitted_count == 1
+
+
+def test_overcommitment_within_one_round_is_found(workload):
+    ledger = Ledger(workload)
+    ledger.placed(ints(0, 1, 2), ints(1, 1, 1), 1.0)
+    assert ledger.overcommitted_count == 1
+
+
+def test_what_fills_a_machine_from_the_start_counts():
+    shapes = (MachineShape(1000, 100, 10),)
+    workload = generate(
+        WorkloadOptions(
+            nodes=1, tasks=1, classes=1, cpu=(400, 400), memory=(1, 1), fill=1.0, seed=1, shapes=shapes
+        )
+    )
+    ledger = Ledger(workload)
+    assert ledger.used[0, 0] >= 750
+    ledger.placed(ints(0), ints(0), 1.0)
+    assert ledger.overcommitted_count == 1
+
+
+def test_a_task_placed_twice_is_found(workload):
+    ledger = Ledger(workload)
+    ledger.placed(ints(0, 0), ints(0, 1), 1.0)
+    ledger.placed(ints(0), ints(0), 2.0)
+    assert ledger.duplicates == 2
+    assert ledger.placed_count == 1
+    assert ledger.used[:, 0].sum() == 400
+
+
+def test_room_that_was_freed_can_be_used_again(workload):
+    ledger = Ledger(workload)
+    for task in range(0, 6, 2):
+        ledger.placed(ints(task, task + 1), ints(0, 0), 1.0)
+        ledger.finished(ints(task, task + 1))
+    assert (ledger.overcommitted_count, ledger.placed_count, ledger.finished_count) == (0, 6, 6)
+
+
+def test_nothing_happened(workload):
+    report = summarise(Ledger(workload), 2, complete=False)
+    assert (report.placed, report.seconds, report.placements_per_second) == (0, 0.0, 0.0)
+    assert report.latency_p99_ms is None
