@@ -2,8 +2,8 @@
 
 As kube-scheduler scores them: node affinity is the sum of the matched terms' weights, scaled so that the best feasible
 machine has 100; taints are the number of untolerated PreferNoSchedule taints, scaled and inverted. The two carry
-kube-scheduler's default plugin weights, 2 and 3. A rule that the task does not have, or that no machine touches, costs
-nothing anywhere.
+kube-scheduler's default plugin weights, 2 and 3. Rules that the task does not have, and taints that no machine has,
+cost nothing; preferred terms that no machine matches cost the same everywhere.
 """
 
 from __future__ import annotations

@@ -61,6 +61,12 @@ def test_terms_that_match_everywhere_cost_nothing():
     assert [entry.cost for entry in found] == [0.0, 0.0]
 
 
+def test_terms_that_match_nowhere_cost_the_same_everywhere():
+    content = task_class(preferred=(prefer(7, "zone", "a"),))
+    found = verdicts(content, machine("m"), machine("n", labels={"zone": "b"}))
+    assert [(entry.score, entry.cost) for entry in found] == [(0.0, 200.0), (0.0, 200.0)]
+
+
 def test_untolerated_soft_taints_are_counted_scaled_and_inverted():
     found = verdicts(
         task_class(),

@@ -9,8 +9,11 @@ from firmament.core.model import (
     BindingReport,
     MachineRemoved,
     MachineSampled,
+    NodeSelectorTerm,
+    PreferredTerm,
     RecordRemoved,
     RecordUpserted,
+    Requirement,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
@@ -78,6 +81,21 @@ def test_the_oldest_tasks_of_a_class_go_first():
     core.apply(tasks(1))
     core.apply([TasksSubmitted(1, ("young", "old", "middle"), created=(30.0, 10.0, 20.0))])
     assert [delta.uid for delta in core.run_round().deltas] == ["old", "middle"]
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(0.5, "cheap"), (61.0, "patient")])
+def test_a_long_wait_outweighs_a_preference(seconds: float, first: str):
+    clock = Clock()
+    preferred = PreferredTerm(1, NodeSelectorTerm(labels=(Requirement("zone", "In", ("b",)),)))
+    core = scheduler(
+        machine("m", cpu=100, labels={"zone": "a"}),
+        machine("cordoned", labels={"zone": "b"}, cordoned=True),
+        tasks(1, "patient", content=task_class(preferred=(preferred,))),
+        clock=clock,
+    )
+    clock.advance(seconds)
+    core.apply(tasks(2, "cheap"))
+    assert list(placed(core.run_round())) == [first]
 
 
 def test_messages_are_told_once():
