@@ -1,0 +1,172 @@
+"""``poseidon demo``: both processes against the built-in simulated cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.offline_options import InputError, read_configuration, warn
+
+if TYPE_CHECKING:
+    from poseidon.demo.workload import Workload
+
+_SCHEDULER_NAME = "poseidon"
+_LOOK = "  kubectl --kubeconfig {} get nodes,pods --all-namespaces"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command("demo")
+@click.option("--nodes", default=1000, show_default=True, type=click.IntRange(1, 20_000), help="Nodes.")
+@click.option(
+    "--pods",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(1, 200_000),
+    help="Pods at least: replicas are multiplied until there are so many.",
+)
+@click.option(
+    "--manifests",
+    multiple=True,
+    metavar="PATH",
+    help="Application and node shapes to use instead of the example. May be repeated.",
+)
+@click.option("--config", type=click.Path(path_type=Path), help="Scheduler configuration (YAML).")
+@click.option(
+    "--timeout",
+    default=300.0,
+    show_default=True,
+    type=click.FloatRange(1.0),
+    help="Seconds until it gives up.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
+@click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
+def demo(
+    *,
+    nodes: int,
+    pods: int,
+    manifests: tuple[str, ...],
+    config: Path | None,
+    timeout: float,
+    output: str,
+    keep: bool,
+) -> None:
+    """Schedule an example application on a simulated cluster, with the real processes.
+
+    Starts a simulated cluster, the solver and the bridge, each as a process, waits until all pods are bound, and prints
+    figures that are taken from the cluster's API.
+    """
+    read_configuration(config)
+    workload = _load(manifests, nodes, pods)
+    warn(workload.warnings)
+    folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
+    run = _Run(workload, folder, config.resolve() if config else None, timeout, output, keep)
+    status = 1
+    try:
+        status = asyncio.run(run.supervised())
+    finally:
+        if status == 1:
+            click.echo(f"poseidon demo: logs are in {folder}", err=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(status)
+
+
+def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
+    """Read the workload; bad manifests end the command with status 2."""
+    from poseidon.demo.example import ExampleMissingError, example_paths
+    from poseidon.demo.workload import load_workload
+    from poseidon.manifests.loader import ManifestError
+
+    try:
+        return load_workload(
+            manifests or example_paths(), nodes=nodes, pods=pods, scheduler_name=_SCHEDULER_NAME
+        )
+    except ManifestError as error:
+        raise InputError(error.lines) from None
+    except ExampleMissingError as error:
+        raise InputError([str(error)]) from None
+
+
+@dataclass(slots=True)
+class _Run:
+    workload: Workload
+    folder: Path
+    config: Path | None
+    timeout: float
+    output: str
+    keep: bool
+    received: int = 0
+    kept: bool = False
+
+    async def supervised(self) -> int:
+        """Run until done or told to end; return the exit status."""
+        work = asyncio.create_task(self._work())
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._stop, number, work.cancel)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if self.kept:
+                return 0
+            click.echo("poseidon demo: interrupted", err=True)
+            return 128 + self.received
+
+    def _stop(self, number: int, cancel: Callable[[], bool]) -> None:
+        self.received = self.received or number
+        cancel()
+
+    async def _work(self) -> int:
+        """Return the exit status; faults end in one line."""
+        from poseidon.demo.child import ChildDiedError
+        from poseidon.demo.run import DemoTimeoutError
+        from poseidon.kube.errors import KubeError
+
+        try:
+            return await self._demonstrate()
+        except (ChildDiedError, DemoTimeoutError, KubeError) as error:
+            click.echo(f"poseidon demo: {error}", err=True)
+            if tail := getattr(error, "tail", ""):
+                click.echo(tail, err=True)
+            return 1
+
+    async def _demonstrate(self) -> int:
+        from rich.console import Console
+
+        from poseidon.demo.progress import make_display
+        from poseidon.demo.report import print_summary
+        from poseidon.demo.run import DemoOptions, demonstrate
+
+        display = make_display(Console(stderr=True), time.monotonic)
+        options = DemoOptions(self.folder, self.config, self.timeout)
+        async with demonstrate(self.workload, options, display, clock=time.monotonic) as done:
+            if self.output == "json":
+                click.echo(json.dumps(done.summary.as_json(), indent=2, ensure_ascii=False))
+            else:
+                print_summary(done.summary, Console())
+            if self.keep:
+                self.kept = True
+                click.echo(
+                    f"Everything keeps running until Ctrl-C; look around with\n{_LOOK.format(done.stack.kubeconfig)}",
+                    err=True,
+                )
+                await done.stack.guard(asyncio.Event().wait())
+        return 0 if done.summary.sound else 1

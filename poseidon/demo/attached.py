@@ -1,0 +1,29 @@
+"""Becomes the program given, tied to the life of its parent: a script, started by path.
+
+``attached.py PARENT_PID PROGRAM ARGUMENT…``. Where the system can do it (Linux), the program gets SIGTERM when its
+parent ends, even if that was killed and could clean up nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_SET_PARENT_DEATH_SIGNAL = 1
+"""``PR_SET_PDEATHSIG`` of ``prctl(2)``; it survives ``execv``."""
+
+
+def main(arguments: list[str]) -> None:
+    """Tie this process to its parent and replace it by the program."""
+    parent, program = int(arguments[0]), arguments[1:]
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:
+            sys.exit(1)  # it ended before this was set
+    os.execv(program[0], program)  # noqa: S606 - no shell is wanted
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

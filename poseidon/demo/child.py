@@ -1,0 +1,121 @@
+"""One child process: started apart from the terminal's signals, its output in a file, ended without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ATTACHED = str(Path(__file__).with_name("attached.py"))
+_ANNOUNCEMENT = "listening on "
+_POLL_SECONDS = 0.02
+_TAIL_LINES = 15
+
+
+class ChildDiedError(Exception):
+    """A child ended although it was needed. The text is one line; ``tail`` holds the last lines of its log."""
+
+    def __init__(self, name: str, status: int, tail: str) -> None:
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        super().__init__(f"{name} {how} too early")
+        self.tail = tail
+
+
+class Child:
+    """A Python module that runs as a process, with ``log`` receiving what it prints.
+
+    It has a session of its own, so that Ctrl-C at the terminal reaches only this process, which can then end its
+    children in order; if this process is killed they get SIGTERM (on Linux).
+    """
+
+    def __init__(self, name: str, module: str, arguments: Sequence[str], log: Path) -> None:
+        self.name = name
+        self.log = log
+        self._command = (sys.executable, "-P", "-m", module, *arguments)
+        self._process: asyncio.subprocess.Process | None = None
+        self._announced_from = 0
+
+    @property
+    def pid(self) -> int:
+        """Process id. Raises ``RuntimeError`` before ``start``."""
+        return self._running().pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has been started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Start it, or start it again once it has ended; the log goes on."""
+        self._announced_from = self.log.stat().st_size if self.log.exists() else 0
+        # The child looks for modules where this process does, not in the current folder.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                _ATTACHED,
+                str(os.getpid()),
+                *self._command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+
+    async def announced(self) -> str:
+        """Wait for its "listening on ADDRESS" and return the address. Raises ``ChildDiedError``."""
+        while True:
+            with self.log.open("rb") as log:
+                log.seek(self._announced_from)
+                lines = log.read().decode("utf-8", "replace").splitlines(keepends=True)
+            for line in lines:
+                if line.startswith(_ANNOUNCEMENT) and line.endswith("\n"):
+                    return line.removeprefix(_ANNOUNCEMENT).strip()
+            if not self.alive:
+                raise self.failure()
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def wait(self) -> int:
+        """Wait until it has ended, and return its exit status (negative: the signal that killed it)."""
+        return await self._running().wait()
+
+    def failure(self) -> ChildDiedError:
+        """Describe its end."""
+        status = self._running().returncode
+        return ChildDiedError(self.name, 0 if status is None else status, self.tail())
+
+    def tail(self) -> str:
+        """Return the last lines of its log."""
+        text = self.log.read_bytes().decode("utf-8", "replace") if self.log.exists() else ""
+        return "\n".join(text.splitlines()[-_TAIL_LINES:])
+
+    async def stop(self, grace: float) -> int | None:
+        """End it: by SIGTERM, after ``grace`` seconds by SIGKILL. Returns its status, None if never started."""
+        if self._process is None:
+            return None
+        self.signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(self._process.wait(), grace)
+        except TimeoutError:
+            self.signal(signal.SIGKILL)
+        return await self._process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal; does nothing if it has ended or was not started."""
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    def _running(self) -> asyncio.subprocess.Process:
+        if self._process is None:
+            raise RuntimeError(f"{self.name} has not been started")
+        return self._process

@@ -1,0 +1,100 @@
+"""What a demonstration shows while it works: a bar on a terminal, an occasional line elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+_LINE_SECONDS = 2.0
+
+
+class Display(Protocol):
+    """Shows how far things are. Used as a context: at its end the display is closed."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def stage(self, text: str) -> None:
+        """Something begins."""
+
+    def bound(self, count: int, total: int) -> None:
+        """So many pods are bound."""
+
+
+def make_display(console: Console, clock: Callable[[], float]) -> Display:
+    """Return the display that suits the console; ``clock`` gives seconds."""
+    if console.is_terminal:
+        return BarDisplay(console)
+    return LineDisplay(console, clock)
+
+
+class BarDisplay:
+    """A line for each stage that is done, and a live one with a bar for that which is going on."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[figures]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=None, figures="", visible=False)
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop to draw, and leave nothing on the screen."""
+        self._progress.stop()
+
+    def stage(self, text: str) -> None:
+        """Replace the line by that of the next stage."""
+        self._progress.reset(self._task, total=None, description=text, figures="", visible=True)
+
+    def bound(self, count: int, total: int) -> None:
+        """Move the bar."""
+        self._progress.update(
+            self._task, completed=count, total=total, figures=f"{count:,} of {total:,} bound"
+        )
+
+
+class LineDisplay:
+    """A line per stage, and one for the pods every few seconds."""
+
+    def __init__(self, console: Console, clock: Callable[[], float]) -> None:
+        self._console = console
+        self._clock = clock
+        self._last = clock()
+
+    def __enter__(self) -> Self:
+        """Nothing is to be prepared."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is to be ended."""
+
+    def stage(self, text: str) -> None:
+        """Print the stage."""
+        self._print(f"{text} ...")
+
+    def bound(self, count: int, total: int) -> None:
+        """Print the count, unless a line has just been printed."""
+        if self._clock() - self._last >= _LINE_SECONDS:
+            self._print(f"{count:,} of {total:,} pods bound")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._last = self._clock()

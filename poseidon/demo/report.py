@@ -1,0 +1,123 @@
+"""The figures at the end of a demonstration, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from poseidon.demo.tracker import percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+    from poseidon.demo.tracker import PodTracker
+    from poseidon.demo.verification import Occupancy
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What came of it.
+
+    ``seconds`` from the first creation to the last binding; latencies in seconds from creation to binding, as a
+    watcher of the API server sees it, None without any binding. ``pending`` counts by the scheduler's message.
+    """
+
+    nodes: int
+    pods: int
+    bound: int
+    bound_twice: int
+    rounds: int
+    seconds: float
+    p50: float | None
+    p99: float | None
+    nodes_used: int
+    overcommitted_nodes: int
+    overcommitted: tuple[str, ...] = ()
+    unknown_nodes: tuple[str, ...] = ()
+    pending: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def pods_per_second(self) -> float:
+        """Bound pods by the seconds that all of them took, 0 without any."""
+        return self.bound / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def sound(self) -> bool:
+        """Whether no pod was bound twice or to a node that does not exist, and no node is overcommitted."""
+        return not (self.bound_twice or self.overcommitted_nodes or self.unknown_nodes)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures under the names that programs see."""
+        return {
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "bound": self.bound,
+            "boundTwice": self.bound_twice,
+            "pending": [{"reason": reason, "pods": count} for reason, count in self.pending.items()],
+            "rounds": self.rounds,
+            "seconds": round(self.seconds, 4),
+            "podsPerSecond": round(self.pods_per_second, 1),
+            "latencySeconds": {"p50": _rounded(self.p50), "p99": _rounded(self.p99)},
+            "nodesUsed": self.nodes_used,
+            "overcommittedNodes": self.overcommitted_nodes,
+        }
+
+
+def summarise(tracker: PodTracker, occupancy: Occupancy, rounds: int) -> Summary:
+    """Put together what the watcher saw and what the API server says at the end."""
+    latencies = tracker.latencies()
+    return Summary(
+        nodes=occupancy.nodes,
+        pods=tracker.expected,
+        bound=tracker.bound,
+        bound_twice=tracker.bound_twice,
+        rounds=rounds,
+        seconds=tracker.seconds(),
+        p50=percentile(latencies, 50),
+        p99=percentile(latencies, 99),
+        nodes_used=occupancy.nodes_used,
+        overcommitted_nodes=occupancy.overcommitted_nodes,
+        overcommitted=occupancy.overcommitted,
+        unknown_nodes=occupancy.unknown_nodes,
+        pending=dict(sorted(tracker.reasons().items(), key=lambda item: -item[1])),
+    )
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Print the table."""
+    table = Table(show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    rows = [
+        ("pods bound", f"{summary.bound:,} of {summary.pods:,}"),
+        ("rounds", f"{summary.rounds:,}"),
+        ("pods per second", f"{summary.pods_per_second:,.0f}"),
+        ("creation to binding, p50", _milliseconds(summary.p50)),
+        ("creation to binding, p99", _milliseconds(summary.p99)),
+        ("nodes used", f"{summary.nodes_used:,} of {summary.nodes:,}"),
+        ("overcommitted nodes", f"{summary.overcommitted_nodes:,}"),
+    ]
+    if summary.bound_twice:
+        rows.append(("pods bound twice", f"{summary.bound_twice:,}"))
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    for line in (
+        *summary.overcommitted[:5],
+        *(f"{name}: is not a node" for name in summary.unknown_nodes[:5]),
+    ):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for reason, count in list(summary.pending.items())[:5]:
+        console.print(f"{count:,} pending: {reason}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{1000 * seconds:,.0f} ms"
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 4)

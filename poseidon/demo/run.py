@@ -1,0 +1,187 @@
+"""The demonstration itself: start, fill, watch, verify."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from poseidon.demo.report import Summary, summarise
+from poseidon.demo.seeding import create_cluster, create_pods
+from poseidon.demo.solver_client import SolverClient
+from poseidon.demo.stack import CLUSTER_NAME, Stack, StackOptions
+from poseidon.demo.tracker import PodName, PodTracker
+from poseidon.demo.verification import PODS, read_occupancy
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.reflector import Reflector
+from poseidon.kube.settings import load_settings
+from poseidon.kube.transport import Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from poseidon.demo.progress import Display
+    from poseidon.demo.workload import Object, Workload
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """``folder`` takes logs, ``config`` is the scheduler's configuration, ``timeout`` bounds all work (seconds)."""
+
+    folder: Path
+    config: Path | None = None
+    timeout: float = 300.0
+
+
+class DemoTimeoutError(Exception):
+    """Not everything was settled in time; the text says how far it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """The figures, and the processes that still run."""
+
+    summary: Summary
+    stack: Stack
+
+
+@asynccontextmanager
+async def demonstrate(
+    workload: Workload, options: DemoOptions, display: Display, *, clock: Callable[[], float]
+) -> AsyncIterator[Demonstration]:
+    """Schedule ``workload`` with real processes; they run until the context ends, and none is left then.
+
+    ``clock`` is monotonic. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
+    """
+    async with Stack(StackOptions(options.folder, config=options.config, kubelets=True)) as stack:
+        with display:
+            summary = await _schedule(workload, options, stack, display, clock)
+        yield Demonstration(summary, stack)
+
+
+async def _schedule(
+    workload: Workload,
+    options: DemoOptions,
+    stack: Stack,
+    display: Display,
+    clock: Callable[[], float],
+) -> Summary:
+    display.stage("Starting the simulated cluster and firmament serve")
+    await stack.start_servers()
+    async with (
+        Transport(load_settings(stack.kubeconfig), clock=clock, user_agent="poseidon-demo") as transport,
+        SolverClient(stack.solver_address, CLUSTER_NAME) as solver,
+    ):
+        demo = _Demo(workload, transport, solver, display, clock)
+        try:
+            async with asyncio.timeout(options.timeout):
+                await stack.guard(demo.fill())
+                display.stage("Starting poseidon run")
+                await stack.start_bridge()
+                return await stack.guard(demo.schedule())
+        except TimeoutError:
+            raise DemoTimeoutError(demo.how_far(options.timeout)) from None
+
+
+class _Demo:
+    """One run's steps. Each is done while all processes that are needed for it run."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        transport: Transport,
+        solver: SolverClient,
+        display: Display,
+        clock: Callable[[], float],
+    ) -> None:
+        self._workload = workload
+        self._transport = transport
+        self._solver = solver
+        self._display = display
+        self._clock = clock
+        self._uids: dict[tuple[str, str, str], str] = {}
+        self.tracker = PodTracker(clock)
+
+    async def fill(self) -> None:
+        """Create everything but the pods."""
+        load = self._workload
+        self._display.stage(
+            f"Creating {len(load.nodes):,} nodes of {load.shapes} shapes in {load.zones} zones"
+        )
+        self._uids = await create_cluster(self._transport, load)
+
+    async def schedule(self) -> Summary:
+        """Create the pods once the scheduler is ready for them, and wait until each is settled."""
+        load, tracker = self._workload, self.tracker
+        await self._solver.wait_for(lambda counts: counts.machines == len(load.nodes))
+        async with following(self._transport, tracker, self._clock):
+            self._display.stage(f"Scheduling {len(load.pods):,} pods of {len(load.owners):,} workloads")
+            creating = asyncio.create_task(
+                create_pods(self._transport, load.pods, self._uids, self._about_to_create)
+            )
+            try:
+                await self._settled(creating)
+            finally:
+                creating.cancel()
+                await asyncio.gather(creating, return_exceptions=True)
+        occupancy = await read_occupancy(self._transport)
+        return summarise(tracker, occupancy, (await self._solver.counts()).rounds)
+
+    def how_far(self, seconds: float) -> str:
+        """Say how far it came within its time."""
+        tracker = self.tracker
+        total = len(self._workload.pods)
+        return (
+            f"after {seconds:g} s only {tracker.bound:,} of {total:,} pods were bound; "
+            "raise --timeout or lower --pods"
+        )
+
+    async def _settled(self, creating: asyncio.Task[None]) -> None:
+        """Wait until all pods are bound, or told that they fit nowhere while the solver has nothing in flight."""
+        tracker, total = self.tracker, len(self._workload.pods)
+        while True:
+            self._display.bound(tracker.bound, total)
+            if creating.done():
+                creating.result()
+                if tracker.bound == total:
+                    return
+                if tracker.bound + tracker.waiting == total and not (await self._solver.counts()).assumed:
+                    return
+            await tracker.changed(_POLL_SECONDS)
+
+    def _about_to_create(self, pods: Sequence[Object]) -> None:
+        self.tracker.about_to_create(
+            PodName(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods
+        )
+
+
+@asynccontextmanager
+async def following(
+    transport: Transport, tracker: PodTracker, clock: Callable[[], float]
+) -> AsyncIterator[None]:
+    """Let ``tracker`` see all pods and their changes; it is up to date on entry."""
+    reflector = Reflector(
+        transport,
+        PODS,
+        tracker,
+        metrics=KubeMetrics(CollectorRegistry()),
+        random=Random(time.monotonic_ns()),  # noqa: S311 - jitter, not secrets
+        clock=clock,
+    )
+    running = asyncio.create_task(reflector.run())
+    try:
+        await tracker.wait_synced()
+        yield
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running

@@ -1,0 +1,78 @@
+"""Fills a cluster through its API; many objects at once through the simulation's own bulk path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.kube.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from poseidon.demo.workload import OwnerKey, Workload
+    from poseidon.kube.transport import Transport
+
+Object = dict[str, Any]
+
+BULK_PATH = "/simulated/v1/bulk"
+_BATCH = 250
+_OWNER_PATHS = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+}
+
+
+async def create_cluster(transport: Transport, workload: Workload) -> dict[OwnerKey, str]:
+    """Create everything but the pods; returns the owners' uids. Raises ``KubeError``."""
+    for name in workload.namespaces:
+        await ensure_namespace(transport, name)
+    for priority_class in workload.priority_classes:
+        await _post(transport, "/apis/scheduling.k8s.io/v1/priorityclasses", priority_class)
+    await create_in_bulk(transport, workload.nodes)
+    uids: dict[OwnerKey, str] = {}
+    for key, owner in workload.owners.items():
+        namespace, kind, _ = key
+        created = await _post(transport, _OWNER_PATHS[kind].format(namespace), owner)
+        uids[key] = created["metadata"]["uid"]
+    return uids
+
+
+async def ensure_namespace(transport: Transport, name: str) -> None:
+    """Create a namespace unless it exists. Raises ``KubeError``."""
+    try:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await _post(transport, "/api/v1/namespaces", body)
+    except ApiError as error:
+        if not error.conflict:
+            raise
+
+
+async def create_pods(
+    transport: Transport,
+    pods: Sequence[Object],
+    uids: dict[OwnerKey, str],
+    about_to_create: Callable[[Sequence[Object]], None],
+) -> None:
+    """Create pods in batches, each announced to ``about_to_create`` before it is sent. Raises ``KubeError``."""
+    for begin in range(0, len(pods), _BATCH):
+        batch = pods[begin : begin + _BATCH]
+        for pod in batch:
+            for owner in pod["metadata"].get("ownerReferences", ()):
+                owner["uid"] = uids[pod["metadata"]["namespace"], owner["kind"], owner["name"]]
+        about_to_create(batch)
+        await create_in_bulk(transport, batch)
+
+
+async def create_in_bulk(transport: Transport, objects: Sequence[Object]) -> None:
+    """Create objects of a simulated cluster; raises ``ApiError`` if any is refused."""
+    if objects:
+        await transport.post(BULK_PATH, b"\n".join(msgspec.json.encode(each) for each in objects))
+
+
+async def _post(transport: Transport, path: str, body: Object) -> Any:
+    return msgspec.json.decode(await transport.post(path, msgspec.json.encode(body)))

@@ -1,0 +1,70 @@
+"""What the solver says about itself, asked over gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import grpc
+from grpc import aio
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.05
+
+
+class SolverCounts(NamedTuple):
+    """What the solver holds of a cluster; all zero before it knows it."""
+
+    machines: int = 0
+    pending: int = 0
+    assumed: int = 0
+    bound: int = 0
+    rounds: int = 0
+
+
+class SolverClient:
+    """Asks the solver at ``address`` about ``cluster``: ``async with``."""
+
+    def __init__(self, address: str, cluster: str) -> None:
+        self._channel = aio.insecure_channel(address)
+        self._stub = pb_grpc.SchedulerStub(self._channel)
+        self._cluster = cluster
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._channel.close(None)
+
+    async def counts(self) -> SolverCounts:
+        """Return what it holds now, zeros if it is away or does not know the cluster."""
+        request = pb.ListStateRequest(cluster=self._cluster)
+        try:
+            state = await self._stub.ListState(request, timeout=_TIMEOUT_SECONDS)
+        except aio.AioRpcError as error:
+            if error.code() in (
+                grpc.StatusCode.NOT_FOUND,
+                grpc.StatusCode.FAILED_PRECONDITION,
+                grpc.StatusCode.UNAVAILABLE,
+            ):
+                return SolverCounts()
+            raise
+        return SolverCounts(state.machines, state.pending, state.assumed, state.bound, state.rounds)
+
+    async def wait_for(self, condition: Callable[[SolverCounts], bool]) -> SolverCounts:
+        """Ask again and again until the answer satisfies ``condition``, and return it."""
+        while not condition(counts := await self.counts()):
+            await asyncio.sleep(_POLL_SECONDS)
+        return counts

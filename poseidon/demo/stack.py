@@ -1,0 +1,129 @@
+"""The three processes together: a simulated cluster, the solver and the bridge between them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from poseidon.demo.child import Child
+
+T = TypeVar("T")
+
+CLUSTER_NAME = "demo"
+"""The name under which the solver keeps this cluster, unless told otherwise."""
+
+_KILL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StackOptions:
+    """Where and how the processes run.
+
+    ``folder`` takes logs and the kubeconfig. ``kubeconfig`` names a cluster to use instead of a simulated one.
+    ``config`` is the scheduler's configuration. ``grace`` is how many seconds each process may take to end.
+    """
+
+    folder: Path
+    kubeconfig: Path | None = None
+    config: Path | None = None
+    cluster_name: str = CLUSTER_NAME
+    kubelets: bool = False
+    log_level: str = "info"
+    grace: float = 15.0
+
+
+class Stack:
+    """Starts processes, watches over them and ends them: ``async with``.
+
+    Between ``start_servers`` and ``start_bridge`` the cluster can be filled. A process may be killed and started
+    again; the solver then listens at the same address.
+    """
+
+    def __init__(self, options: StackOptions) -> None:
+        self._options = options
+        self.kubeconfig = options.kubeconfig or options.folder / "kubeconfig"
+        self.solver_address = ""
+        self.cluster = self._child("the simulated cluster", "poseidon.simulated", self._cluster_arguments())
+        self.solver = self._child("firmament serve", "firmament", self._solver_arguments("127.0.0.1:0"))
+        self.bridge = self._child("poseidon run", "poseidon", [])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start_servers(self) -> None:
+        """Start cluster and solver and wait until both listen. Raises ``ChildDiedError``."""
+        servers = [self.solver]
+        if self._options.kubeconfig is None:
+            servers.append(self.cluster)
+        for server in servers:
+            await server.start()
+        self.solver_address, *_ = await asyncio.gather(*(server.announced() for server in servers))
+
+    async def start_bridge(self) -> None:
+        """Start the bridge; it may take a moment until it has read the cluster."""
+        self.bridge = self._child("poseidon run", "poseidon", self._bridge_arguments())
+        await self.bridge.start()
+
+    async def restart_solver(self) -> None:
+        """Start the solver anew, where it listened before. Raises ``ChildDiedError``."""
+        self.solver = self._child("firmament serve", "firmament", self._solver_arguments(self.solver_address))
+        await self.solver.start()
+        await self.solver.announced()
+
+    async def guard(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that runs now."""
+        task = asyncio.ensure_future(work)
+        ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.alive}
+        try:
+            await asyncio.wait({task, *ends}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise next(child.failure() for end, child in ends.items() if end.done())
+            return task.result()
+        finally:
+            for each in (task, *ends):
+                each.cancel()
+            await asyncio.gather(task, *ends, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """End all processes, in an order in which none misses another; when cancelled, at once."""
+        try:
+            for child in self._children():
+                await child.stop(self._options.grace)
+        finally:
+            for child in self._children():
+                child.signal(signal.SIGKILL)
+            async with asyncio.timeout(_KILL_SECONDS):
+                await asyncio.gather(*(child.wait() for child in self._children() if child.alive))
+
+    def _children(self) -> tuple[Child, Child, Child]:
+        return self.bridge, self.solver, self.cluster
+
+    def _child(self, name: str, module: str, arguments: list[str]) -> Child:
+        return Child(name, module, arguments, self._options.folder / f"{module.rpartition('.')[2]}.log")
+
+    def _cluster_arguments(self) -> list[str]:
+        kubelets = ["--kubelets"] if self._options.kubelets else []
+        return ["--kubeconfig", str(self.kubeconfig), *kubelets]
+
+    def _solver_arguments(self, listen: str) -> list[str]:
+        return ["serve", "--listen", listen, "--log-level", self._options.log_level, *self._configuration()]
+
+    def _bridge_arguments(self) -> list[str]:
+        return [
+            "run",
+            *("--kubeconfig", str(self.kubeconfig)),
+            *("--firmament", self.solver_address),
+            *("--cluster-name", self._options.cluster_name),
+            *("--log-level", self._options.log_level),
+            *self._configuration(),
+        ]
+
+    def _configuration(self) -> list[str]:
+        return ["--config", str(self._options.config)] if self._options.config else []

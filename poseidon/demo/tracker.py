@@ -1,0 +1,138 @@
+"""Follows pods from creation to binding, as the API server tells of them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from poseidon.kube.following import Change
+    from poseidon.kube.objects import Pod
+
+
+class PodName(NamedTuple):
+    """Namespace and name of a pod."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(slots=True)
+class _Life:
+    created: float
+    bound: float = math.inf
+    node: str = ""
+    message: str = ""
+
+
+class PodTracker:
+    """A reflector's handler that notes when pods are bound.
+
+    ``clock`` gives seconds. Only pods that were announced by ``about_to_create`` are followed. A pod whose node
+    changes counts as bound twice.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lives: dict[PodName, _Life] = {}
+        self._bound = 0
+        self._waiting: set[PodName] = set()
+        self._changed = asyncio.Event()
+        self._synced = asyncio.Event()
+        self.bound_twice = 0
+
+    # --- what is told ----------------------------------------------------------------------------------------
+
+    def about_to_create(self, names: Iterable[PodName]) -> None:
+        """Note that pods are being created now: their latency counts from here, sending included."""
+        now = self._clock()
+        self._lives.update((name, _Life(now)) for name in names)
+
+    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now."""
+        now = self._clock()
+        for change in changes:
+            pod = change.object
+            if pod is None:
+                continue
+            name = PodName(pod.metadata.namespace, pod.metadata.name)
+            life = self._lives.get(name)
+            if life is not None:
+                self._note(name, life, pod, now)
+        self._changed.set()
+
+    def on_synced(self) -> None:
+        """The first list is complete."""
+        self._synced.set()
+
+    def _note(self, name: PodName, life: _Life, pod: Pod, now: float) -> None:
+        node = pod.spec.node_name
+        if not node:
+            condition = pod.condition("PodScheduled")
+            if condition is not None and condition.status == "False":
+                life.message = condition.message
+                self._waiting.add(name)
+        elif not life.node:
+            life.node, life.bound = node, now
+            self._bound += 1
+            self._waiting.discard(name)
+        elif life.node != node:
+            self.bound_twice += 1
+            life.node = node
+
+    # --- what is asked ---------------------------------------------------------------------------------------
+
+    @property
+    def expected(self) -> int:
+        """How many pods have been announced."""
+        return len(self._lives)
+
+    @property
+    def bound(self) -> int:
+        """How many of them are bound."""
+        return self._bound
+
+    @property
+    def waiting(self) -> int:
+        """How many of them have been told that they fit nowhere."""
+        return len(self._waiting)
+
+    def reasons(self) -> dict[str, int]:
+        """Return why pods wait, by message."""
+        return dict(Counter(self._lives[name].message for name in self._waiting))
+
+    def latencies(self) -> list[float]:
+        """Return the seconds from creation to binding of all bound pods, sorted."""
+        return sorted(life.bound - life.created for life in self._lives.values() if life.node)
+
+    def seconds(self) -> float:
+        """Return the seconds from the first creation to the last binding so far, 0 without any."""
+        bound = [life for life in self._lives.values() if life.node]
+        if not bound:
+            return 0.0
+        first = min(life.created for life in self._lives.values())
+        return max(life.bound for life in bound) - first
+
+    async def wait_synced(self) -> None:
+        """Wait until the first list is complete."""
+        await self._synced.wait()
+
+    async def changed(self, at_most: float) -> None:
+        """Wait until something has changed since the last call, at most so many seconds."""
+        try:
+            async with asyncio.timeout(at_most):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+        self._changed.clear()
+
+
+def percentile(ordered: Sequence[float], percent: float) -> float | None:
+    """Return the nearest-rank percentile of sorted values, None without any."""
+    if not ordered:
+        return None
+    return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]

@@ -1,0 +1,77 @@
+"""Checks a cluster by what its API server says, whatever the scheduler believes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.kube.listing import Resource, pages
+from poseidon.kube.objects import Node, Pod
+from poseidon.translate.resources import amounts, effective_requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.kube.transport import Transport
+
+NODES = Resource("nodes", "/api/v1/nodes", Node)
+PODS = Resource("pods", "/api/v1/pods", Pod)
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """What is where. ``bound`` counts pods that hold a node; ``overcommitted`` has a line per node and resource.
+
+    ``unknown_nodes`` are nodes that pods are bound to and that do not exist.
+    """
+
+    nodes: int
+    bound: int
+    nodes_used: int
+    overcommitted_nodes: int
+    overcommitted: tuple[str, ...]
+    unknown_nodes: tuple[str, ...]
+
+
+async def read_occupancy(transport: Transport) -> Occupancy:
+    """List all nodes and pods and add up what they offer and request. Raises ``KubeError``."""
+    nodes = [node async for page in pages(transport, NODES, _PAGE) for node in page.items]
+    pods = [pod async for page in pages(transport, PODS, _PAGE) for pod in page.items]
+    return occupancy(nodes, pods)
+
+
+def occupancy(nodes: Iterable[Node], pods: Iterable[Pod]) -> Occupancy:
+    """Add up the requests of all pods that hold a node and compare them with what the node offers.
+
+    A resource of which pods request something and the node offers nothing is overcommitted too.
+    """
+    offered = {
+        node.metadata.name: amounts(node.status.allocatable or {}, "status.allocatable", []) for node in nodes
+    }
+    taken: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    bound = 0
+    for pod in pods:
+        if not pod.spec.node_name or pod.terminal:
+            continue
+        bound += 1
+        used = taken[pod.spec.node_name]
+        used["pods"] += 1
+        for resource, amount in effective_requests(pod.spec, []).items():
+            used[resource] += amount
+    over = [
+        (name, f"{name}: {resource}: {amount} requested, {offered[name].get(resource, 0)} offered")
+        for name, used in sorted(taken.items())
+        if name in offered
+        for resource, amount in sorted(used.items())
+        if amount > offered[name].get(resource, 0)
+    ]
+    return Occupancy(
+        nodes=len(offered),
+        bound=bound,
+        nodes_used=len(taken),
+        overcommitted_nodes=len({name for name, _ in over}),
+        overcommitted=tuple(line for _, line in over),
+        unknown_nodes=tuple(sorted(taken.keys() - offered.keys())),
+    )

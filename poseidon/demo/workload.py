@@ -1,0 +1,199 @@
+"""From manifests of a small application on a few nodes to the objects of a large cluster.
+
+The nodes of the manifests serve as shapes and are repeated in turn; the replicas of every workload are multiplied by
+the same number. Pods are what their controllers would create, since a simulated cluster has none.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.manifests.documents import Document, read_documents
+from poseidon.manifests.expansion import expand
+from poseidon.manifests.inventory import take_inventory
+from poseidon.manifests.loader import ManifestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from poseidon.kube.objects import Pod
+
+Object = dict[str, Any]
+OwnerKey = tuple[str, str, str]
+"""Namespace, kind and name of a workload."""
+
+_REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet")
+_WORKLOADS = (*_REPLICATED, "Job", "DaemonSet")
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What to create, in this order. ``owners`` are workloads by key; a pod's owner reference has no uid yet.
+
+    ``warnings`` are lines for people.
+    """
+
+    namespaces: tuple[str, ...]
+    priority_classes: tuple[Object, ...]
+    nodes: tuple[Object, ...]
+    owners: dict[OwnerKey, Object]
+    pods: tuple[Object, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def shapes(self) -> int:
+        """How many kinds of nodes there are, by what they offer."""
+        return len({repr(sorted(node["status"].get("allocatable", {}).items())) for node in self.nodes})
+
+    @property
+    def zones(self) -> int:
+        """How many zones the nodes are in."""
+        labels = (node["metadata"]["labels"] for node in self.nodes)
+        return len({each.get("topology.kubernetes.io/zone", "") for each in labels})
+
+
+def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name: str) -> Workload:
+    """Read manifests and scale them to ``nodes`` nodes and at least ``pods`` pods (0: as they are written).
+
+    Pods that run already, or that a controller of the manifests would replace, are left out. Raises
+    ``ManifestError`` with one line per defect; manifests without nodes or without pods to schedule are one.
+    """
+    documents = _read(paths)
+    given = [each for each in documents if not _is_kept_out(each)]
+    shapes = [each.value for each in given if each.kind == "Node"]
+    if not shapes:
+        raise ManifestError(["the manifests hold no Node; add one per shape that the cluster should have"])
+    machines = [_node(shapes[index % len(shapes)], index // len(shapes)) for index in range(nodes)]
+    rest = [each for each in given if each.kind != "Node"]
+    cluster = [Document("", "v1", "Node", machine) for machine in machines]
+    fixed = _count([each for each in rest if each.kind == "DaemonSet"], cluster)
+    once = _count(rest, cluster) - fixed
+    if not once:
+        raise ManifestError(["the manifests hold no pods to schedule; add a Deployment, Job or Pod"])
+    factor = max(1, -(-(pods - fixed) // once))
+    scaled = [copy for each in rest for copy in _scaled(each, factor)]
+    warnings: list[str] = []
+    inventory = take_inventory([*cluster, *scaled], [], warnings)
+    owners = {_key(each): each.value for each in scaled if each.kind in _WORKLOADS}
+    bodies = [_expanded(pod, owners, scheduler_name) for pod in expand(inventory).pods]
+    bodies += [_lone(each.value, scheduler_name) for each in scaled if each.kind == "Pod"]
+    return Workload(
+        namespaces=tuple(dict.fromkeys(body["metadata"]["namespace"] for body in bodies)),
+        priority_classes=tuple(each.value for each in rest if each.kind == "PriorityClass"),
+        nodes=tuple(machines),
+        owners=owners,
+        pods=tuple(bodies),
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _read(paths: Iterable[str]) -> list[Document]:
+    """Return all documents once they have proved to be sound."""
+    defects: list[str] = []
+    documents = list(read_documents(paths, defects))
+    take_inventory(documents, defects, [])
+    if defects:
+        raise ManifestError(defects)
+    # The same object given twice, which is no defect, must not be multiplied twice.
+    unique = {(each.kind, *_key(each)): each for each in documents}
+    return list(unique.values())
+
+
+def _is_kept_out(document: Document) -> bool:
+    if document.kind != "Pod":
+        return False
+    metadata, spec = document.value.get("metadata") or {}, document.value.get("spec") or {}
+    owned = any(owner.get("controller") for owner in metadata.get("ownerReferences") or ())
+    return owned or bool(spec.get("nodeName"))
+
+
+def _count(workloads: list[Document], cluster: list[Document]) -> int:
+    lone = sum(each.kind == "Pod" for each in workloads)
+    return len(expand(take_inventory([*cluster, *workloads], [], [])).pods) + lone
+
+
+def _scaled(document: Document, factor: int) -> list[Document]:
+    """Return the document with ``factor`` times its replicas; a pod without a controller, so many times."""
+    value = copy.deepcopy(document.value)
+    if document.kind in _REPLICATED:
+        value["spec"]["replicas"] = value["spec"].get("replicas", 1) * factor
+    elif document.kind == "Job":
+        spec = value["spec"]
+        spec["parallelism"] = spec.get("parallelism", 1) * factor
+        if spec.get("completions") is not None:
+            spec["completions"] *= factor
+    elif document.kind == "Pod":
+        return [_renamed(document, f"{value['metadata']['name']}-{index}") for index in range(factor)]
+    return [replace(document, value=value)]
+
+
+def _renamed(document: Document, name: str) -> Document:
+    value = copy.deepcopy(document.value)
+    value["metadata"]["name"] = name
+    return replace(document, value=value)
+
+
+def _node(shape: Object, number: int) -> Object:
+    """Return the ``number``-th node of a shape."""
+    name = f"{shape['metadata']['name']}-{number:04d}"
+    labels = {**(shape["metadata"].get("labels") or {}), _HOSTNAME: name}
+    metadata = {"name": name, "labels": labels}
+    if annotations := shape["metadata"].get("annotations"):
+        metadata["annotations"] = annotations
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": shape.get("spec") or {},
+        "status": shape.get("status") or {},
+    }
+
+
+def _expanded(pod: Pod, owners: dict[OwnerKey, Object], scheduler_name: str) -> Object:
+    """Return the whole body of a pod, of which ``pod`` holds what matters to a scheduler."""
+    metadata = pod.metadata
+    [owner] = metadata.owner_references
+    workload = owners[metadata.namespace, owner.kind, owner.name]
+    spec = {**workload["spec"]["template"]["spec"], "schedulerName": scheduler_name}
+    if owner.kind == "DaemonSet":
+        # Its controller writes each pod's node into the affinity, and adds tolerations.
+        spec |= {
+            field: msgspec.to_builtins(getattr(pod.spec, field)) for field in ("affinity", "tolerations")
+        }
+    reference = {
+        "apiVersion": workload["apiVersion"],
+        "kind": owner.kind,
+        "name": owner.name,
+        "controller": True,
+    }
+    return _body(
+        {
+            "name": metadata.name,
+            "namespace": metadata.namespace,
+            "labels": metadata.labels,
+            "annotations": metadata.annotations,
+            "ownerReferences": [reference],
+        },
+        spec,
+    )
+
+
+def _lone(value: Object, scheduler_name: str) -> Object:
+    metadata = value["metadata"]
+    kept = {field: metadata[field] for field in ("name", "labels", "annotations") if field in metadata}
+    kept["namespace"] = metadata.get("namespace") or "default"
+    return _body(kept, {**value["spec"], "schedulerName": scheduler_name})
+
+
+def _body(metadata: Object, spec: Object) -> Object:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _key(document: Document) -> OwnerKey:
+    metadata = document.value.get("metadata") or {}
+    return metadata.get("namespace") or "default", document.kind, metadata.get("name", "")
