@@ -10,6 +10,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.model import BindingReport, Event
 from firmament.core.results import RoundStats
 from firmament.core.scheduler import Scheduler
+from firmament.memory import relax_garbage_collection
 from firmament.solvers.base import Solver
 
 
@@ -30,6 +31,7 @@ def run_algorithm(scenario: Scenario, solver: Solver, cluster: list[Event] | Non
         configuration=CoreConfiguration(), solver=solver, clock=time.time, timer=time.perf_counter
     )
     scheduler.apply(machine_events(scenario) if cluster is None else cluster)
+    relax_garbage_collection()  # as the solver process does
     events = task_events(scenario)
     run = AlgorithmRun()
     begin = time.perf_counter()

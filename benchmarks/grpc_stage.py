@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -71,19 +71,15 @@ def run_grpc(scenario: Scenario, target: str, cluster: str, machines: list[Event
         with _health_checks(channel) as slowest:
             begin = time.perf_counter()
             _send(outgoing, tasks, sequence)
-            while run.placed < scenario.tasks:
-                message = next(replies)
+            for message in replies:
                 if message.WhichOneof("body") != "round":
                     continue
                 run.rounds += 1
                 run.placed += len(message.round.deltas)
                 run.seconds = time.perf_counter() - begin
-                if message.round.unscheduled and not message.round.deltas:
+                if run.placed >= scenario.tasks or not message.round.deltas:
                     break
-                reports = [
-                    pb.BindingReport(task=d.task, machine=d.machine, bound=True) for d in message.round.deltas
-                ]
-                outgoing.put(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
+                outgoing.put(_confirmation(message.round))
         run.slowest_health_check = max(slowest, default=0.0)
         outgoing.put(None)
     return run
@@ -98,7 +94,15 @@ def _send(
     return sequence + len(messages)
 
 
-def _await_ack(replies: Iterator[pb.ServerMessage], sequence: int) -> None:
+def _confirmation(result: pb.RoundResult) -> pb.ClientMessage:
+    """All placements of a round, reported as bound."""
+    reports = [
+        pb.BindingReport(task=delta.task, machine=delta.machine, bound=True) for delta in result.deltas
+    ]
+    return pb.ClientMessage(reports=pb.BindingReports(reports=reports))
+
+
+def _await_ack(replies: Iterable[pb.ServerMessage], sequence: int) -> None:
     """Read until every batch up to ``sequence`` has been applied."""
     for message in replies:
         if message.WhichOneof("body") == "ack" and message.ack.sequence >= sequence:

@@ -126,16 +126,17 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
     The sum over models of weight x points, plus the task's own preferences.
     """
     shapes, machines = judgement.batch.count, judgement.machines.count
-    total = np.zeros((shapes, machines))
-    for weighted, assessment in zip(models, judgement.assessments, strict=True):
-        points = weighted.model.range.points(raw_rows(assessment, shapes, machines))
-        points *= weighted.weight * COST_UNITS_PER_POINT
-        total += points
-    for row, preferred in enumerate(judgement.preferred):
-        if preferred is not None:
-            total[row] += preferred.points * COST_UNITS_PER_POINT
-    np.rint(total, out=total)
-    return np.clip(total, 0, LARGEST_COST, out=total).astype(np.int32)
+    raw = [raw_rows(assessment, shapes, machines) for assessment in judgement.assessments]
+    rows = np.empty((shapes, machines), dtype=np.int32)
+    for row, preferred in enumerate(judgement.preferred):  # row by row, to stay in the processor's cache
+        total = np.zeros(machines) if preferred is None else preferred.points * COST_UNITS_PER_POINT
+        for weighted, figures in zip(models, raw, strict=True):
+            points = weighted.model.range.points(figures[row])
+            points *= weighted.weight * COST_UNITS_PER_POINT
+            total += points
+        np.rint(total, out=total)
+        rows[row] = np.clip(total, 0, LARGEST_COST, out=total)
+    return rows
 
 
 def crowding_units(columns: MachineColumns, batch: ShapeBatch, models: Sequence[WeightedModel]) -> Int64:

@@ -15,6 +15,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core import reasons
 from firmament.core.machines import MachineTable
 from firmament.core.model import TaskClass
+from firmament.core.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
 
 Codes = NDArray[np.int16]
 
@@ -42,12 +43,13 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
     row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
     if shape.invalid:
         return row.with_refusals(np.ones(count, dtype=np.bool_), shape.invalid)
-    if not machines.taints.cordon_tolerated(shape.tolerations):
+    if not tolerated(shape.tolerations, CORDON_TAINT):
         row = row.with_refusals(machines.cordoned, reasons.CORDONED)
     first, taints = machines.taints.first_untolerated(shape.tolerations, count)
     for index, taint in enumerate(taints):
         row = row.with_refusals(first == index, reasons.untolerated(taint))
-    row = row.with_refusals(machines.not_ready, reasons.NOT_READY)
+    if not tolerated(shape.tolerations, NOT_READY_TAINT):
+        row = row.with_refusals(machines.not_ready, reasons.NOT_READY)
     selectors = machines.selectors()
     if shape.node_selector:
         row = row.with_refusals(~selectors.pairs(shape.node_selector), reasons.WRONG_LABELS)

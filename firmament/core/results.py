@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 
 class DeltaKind(Enum):
@@ -14,9 +15,11 @@ class DeltaKind(Enum):
     MIGRATE = "MIGRATE"
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """One instruction. ``depends_on`` names tasks of the same round that must be bound or gone before this one."""
+class Delta(NamedTuple):
+    """One instruction. ``depends_on`` names tasks of the same round that must be bound or gone before this one.
+
+    A tuple, because a round may make a hundred thousand of them.
+    """
 
     kind: DeltaKind
     uid: str

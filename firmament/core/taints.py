@@ -19,6 +19,10 @@ CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", value="", effect="N
 """What a cordoned machine is taken to carry: tasks that tolerate it may still go there."""
 
 
+NOT_READY_TAINT = Taint(key="node.kubernetes.io/not-ready", value="", effect="NoSchedule")
+"""What a machine that is not ready is taken to carry, whether or not the cluster has put it there yet."""
+
+
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether one toleration matches one taint (core/v1 Toleration.ToleratesTaint)."""
     if toleration.effect and toleration.effect != taint.effect:
@@ -71,6 +75,8 @@ class TaintIndex:
 
     def untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
         """int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
+        if not any(taint.effect == "PreferNoSchedule" for taints in self._sets for taint in taints):
+            return np.zeros(count, dtype=np.int64)
         soft = [toleration for toleration in tolerations if toleration.effect in {"", "PreferNoSchedule"}]
         per_set = np.array(
             [
@@ -80,7 +86,3 @@ class TaintIndex:
             dtype=np.int64,
         )
         return per_set[self._codes[:count]]
-
-    def cordon_tolerated(self, tolerations: Sequence[Toleration]) -> bool:
-        """Whether cordoned machines are open to a task with these tolerations."""
-        return tolerated(tolerations, CORDON_TAINT)

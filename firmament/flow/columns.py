@@ -22,6 +22,9 @@ from firmament.flow.equilibrium import FORBIDDEN, UNWANTED, Spread, narrowed, nt
 from firmament.flow.problem import Residual
 from firmament.solvers.base import Int32
 
+CANDIDATES_ENOUGH = 200
+"""A class looks beyond the machines that are likely to be used if fewer of them than this would do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -61,7 +64,7 @@ def starting_columns(
     waiting = residual.remaining.sum(axis=1)
     parts_cls: list[Int64] = []
     parts_machine: list[Int64] = []
-    keys: dict[int, Int32] = {}
+    keys: dict[int, tuple[Int32, Int64]] = {}
     level = narrowed(spread.price)
     unpinned = []
     begin = problem.rotation
@@ -72,9 +75,8 @@ def starting_columns(
             chosen = pinned[fits[shape][pinned]]
         else:
             if shape not in keys:
-                keys[shape] = problem.cost[shape] + level
-                keys[shape][~fits[shape]] = UNWANTED
-            chosen = _cheapest(keys[shape], int(waiting[cls]) // 2 + base, begin)
+                keys[shape] = _keys(residual, shape, fits[shape], level, spread.candidates)
+            chosen = _cheapest(*keys[shape], int(waiting[cls]) // 2 + base, begin)
             begin += int(waiting[cls])
             unpinned.append(cls)
         parts_cls.append(np.full(len(chosen), cls, dtype=np.int64))
@@ -86,17 +88,27 @@ def starting_columns(
     return Columns.of(parts_cls, parts_machine, problem.machines)
 
 
-def _cheapest(key: Int32, want: int, begin: int) -> Int64:
+def _keys(residual: Residual, shape: int, fits: Bool, level: Int32, candidates: Int64) -> tuple[Int32, Int64]:
+    """Cost plus price per machine, and which machines those are: the candidates if the shape fits enough of them."""
+    machines = candidates
+    if fits[machines].sum() < min(CANDIDATES_ENOUGH, int(fits.sum())):
+        machines = np.arange(residual.problem.machines)
+    key = residual.problem.cost[shape, machines] + level[machines]
+    key[~fits[machines]] = UNWANTED
+    return key, machines
+
+
+def _cheapest(key: Int32, machines: Int64, want: int, begin: int) -> Int64:
     """About ``want`` machines with the least key; of those that tie at the end, the ones from row ``begin`` on."""
     limit = nth_smallest(key, want)
     if limit == UNWANTED:
-        return np.flatnonzero(key < UNWANTED)
+        return machines[key < UNWANTED]
     chosen = np.flatnonzero(key <= limit)
-    if len(chosen) <= want + want // 4 + 1:
-        return chosen
-    below, tied = np.flatnonzero(key < limit), np.flatnonzero(key == limit)
-    first = int(np.searchsorted(tied, begin % len(key)))
-    return np.concatenate([below, np.roll(tied, -first)[: want - len(below)]])
+    if len(chosen) > want + want // 4 + 1:
+        below, tied = np.flatnonzero(key < limit), np.flatnonzero(key == limit)
+        first = int(np.searchsorted(machines[tied], begin % int(machines[-1] + 1)))
+        chosen = np.concatenate([below, np.roll(tied, -first)[: want - len(below)]])
+    return machines[chosen]
 
 
 def _sampled(
@@ -120,8 +132,8 @@ def _sampled(
         reduced *= -1.0 / spread.temperature
         np.exp(reduced, out=flow[row])
         flow[row] *= waiting[own] / flow[row].sum()
-    by_class = np.unique(_systematic(flow.ravel(), samples))
-    by_machine = np.unique(_systematic(np.ascontiguousarray(flow.T).ravel(), samples))
+    by_class = _systematic(flow.ravel(), samples)
+    by_machine = _systematic(np.ascontiguousarray(flow.T).ravel(), samples)
     row_a, column_a = np.divmod(by_class, len(machines))
     column_b, row_b = np.divmod(by_machine, len(classes))
     rows, columns = np.concatenate([row_a, row_b]), np.concatenate([column_a, column_b])
@@ -131,7 +143,8 @@ def _sampled(
 
 
 def _systematic(weight: NDArray[np.float32], rate: float) -> Int64:
-    """Indices at every 1 / ``rate`` of the cumulative ``weight``; with repetitions where a weight is large."""
+    """Indices at every 1 / ``rate`` of the cumulative ``weight``, ascending, each once."""
     total = np.cumsum(weight, dtype=np.float64)
     points = np.arange(0.5 / rate, float(total[-1]), 1.0 / rate)
-    return np.searchsorted(total, points).astype(np.int64)
+    hit = np.searchsorted(total, points).astype(np.int64)
+    return hit[np.r_[True, hit[1:] != hit[:-1]]] if len(hit) else hit

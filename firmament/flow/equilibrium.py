@@ -6,9 +6,10 @@ chosen at. Two steps find them:
 1. *Water-filling*: all waiting tasks are taken for one class with the mean cost of each machine; machines are filled
    to a common level of cost plus crowding.
 2. *Softened equilibrium*: each shape spreads its tasks over machines in proportion to exp(-(cost + price) / T), and
-   each price moves towards the crowding that the resulting load causes. T falls from several crowding steps to a third of a
-   step. This is the stochastic user equilibrium of a congestion game (Fisk 1980); its loads approach those of the
-   optimal flow as T falls. Prices that would overfill a machine rise by T log(load / room), as in Sinkhorn's scaling.
+   each price moves towards the crowding that the resulting load causes. T falls from several crowding steps to a
+   third of one. This is the stochastic user equilibrium of a congestion game (Fisk 1980); its loads approach those of
+   the optimal flow as T falls. Prices that would overfill a machine rise by T log(load / room), as in Sinkhorn's
+   scaling.
 
 The result steers the choice of columns only. It is never part of a cost, and the certificate does not depend on it.
 """
@@ -27,7 +28,7 @@ from firmament.solvers.base import Int32
 Float32 = NDArray[np.float32]
 
 SAMPLED_SHAPES = 96
-BISECTIONS = 48
+BISECTIONS = 32
 SWEEPS = 20
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.35
 """In units of the median crowding step."""

@@ -11,13 +11,16 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.flow.columns import starting_columns
-from firmament.flow.equilibrium import expected_spread
+from firmament.flow.equilibrium import expected_spread, typical_step
 from firmament.flow.network import Network, Penalties, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import full_machine_prices, price_out
 from firmament.flow.problem import Assignments, Residual
 from firmament.flow.repair import carried_over, repair
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
+
+SLACK_STEPS = 0.1
+"""With violators, arcs join that miss being one by less than this part of a typical crowding step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class GenerationOptions:
     base_total: int = 2_000
     base_least: int = 8
     base_most: int = 200
-    samples: float = 2.0
+    samples: float = 1.0
     added: int = 50_000
     iterations: int = 16
 
@@ -92,6 +95,7 @@ def optimal_flow(
     penalties = penalties or unscheduled_penalties(residual, dearest_path(residual))
     load = -(-spread.load // (residual.problem.times() * residual.problem.crowd_step()))
     steps = load + load // 4 + 2
+    slack = int(SLACK_STEPS * typical_step(residual.problem))
     network = build_network(residual, columns, penalties, steps)
     solution = solver.solve(network.problem, time_limit=time_limit)
     seconds, solves = solution.seconds, 1
@@ -101,7 +105,9 @@ def optimal_flow(
             solution, seconds, solves = priced, seconds + priced.seconds, solves + 1
         certified = False
         if prices is not None:
-            violations = price_out(residual, network, solution.flows, prices, fits, limit=options.added)
+            violations = price_out(
+                residual, network, solution.flows, prices, fits, limit=options.added, slack=slack
+            )
             certified = violations.total == 0
         outcome = FlowOutcome(
             network=network,

@@ -16,9 +16,13 @@ from firmament.flow.columns import Columns
 from firmament.flow.equilibrium import machine_units
 from firmament.flow.network import Network, crowding_cost
 from firmament.flow.prices import Prices
-from firmament.flow.problem import Residual
+from firmament.flow.problem import PlacementProblem, Residual
 
-FORBIDDEN_ROW = np.iinfo(np.int64).max
+FORBIDDEN = np.int64(2**61)
+"""Reduced cost of an arc that is not for sale."""
+
+CLASSES_AT_ONCE = 256
+"""Classes that are priced together; bounds the memory of a sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,42 +46,92 @@ def full_machine_prices(residual: Residual, network: Network, prices: Prices) ->
 
 
 def price_out(
-    residual: Residual, network: Network, flows: Int64, prices: Prices, fits: dict[int, Bool], *, limit: int
+    residual: Residual,
+    network: Network,
+    flows: Int64,
+    prices: Prices,
+    fits: dict[int, Bool],
+    *,
+    limit: int,
+    slack: int = 0,
 ) -> Violations:
-    """Price all left-out arcs; return at most about ``limit`` of the worst violators, shared out over the classes."""
+    """Price all left-out arcs; return at most about ``limit`` of the worst violators, shared out over the classes.
+
+    If there are any, arcs that miss being one by less than ``slack`` (half units) are returned with them: they are
+    the likely violators of the next time. They do not count in ``total``.
+    """
     problem = residual.problem
     machine_price = full_machine_prices(residual, network, prices)
-    starts = np.searchsorted(network.column_class, np.arange(len(network.classes) + 1))
-    waiting = residual.remaining.sum(axis=1)
+    near = _within_reach(problem, network, prices, machine_price, slack)
+    # All machines of a pinned set are columns from the start, so pinned classes have no arcs left out.
+    unpinned = np.array(
+        [index for index, cls in enumerate(network.classes.tolist()) if cls not in problem.pins]
+    )
     share = max(1, limit // max(1, len(network.classes)))
-    rows: dict[int, Int64] = {}
-    parts_cls: list[Int64] = []
-    parts_machine: list[Int64] = []
-    total = 0
-    for index, cls in enumerate(network.classes.tolist()):
-        if cls in problem.pins:
-            continue  # all machines of a pinned set are columns from the start
-        shape = int(problem.shape[cls])
-        if shape not in rows:
-            rows[shape] = np.where(
-                fits[shape], 2 * problem.cost[shape].astype(np.int64) + machine_price, FORBIDDEN_ROW
-            )
-        bad = rows[shape] < prices.cls[index]
-        bad[network.columns.machine[starts[index] : starts[index + 1]]] = False
-        violators = np.flatnonzero(bad)
-        if len(violators) == 0:
-            continue
-        total += len(violators)
-        want = min(share, int(waiting[cls]) + 64)
-        if len(violators) > want:
-            worst = np.argpartition(rows[shape][violators], want)[:want]
-            violators = np.sort(violators[worst])
-        parts_cls.append(np.full(len(violators), cls, dtype=np.int64))
-        parts_machine.append(violators)
-    none = np.empty(0, dtype=np.int64)
-    columns = Columns(np.concatenate([none, *parts_cls]), np.concatenate([none, *parts_machine]))
+    waiting = residual.remaining.sum(axis=1)
+    parts_cls, parts_machine, total = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
+    for begin in range(0, len(unpinned), CLASSES_AT_ONCE):
+        chunk = unpinned[begin : begin + CLASSES_AT_ONCE]
+        reduced = _reduced_costs(residual, network, prices, fits, machine_price, chunk, near)
+        row, column = np.nonzero(reduced < slack)
+        total += int((reduced[row, column] < 0).sum())
+        classes = network.classes[chunk]
+        want = np.minimum(share, waiting[classes] + 64)
+        kept = _worst(row, reduced[row, column], want)
+        parts_cls.append(classes[row[kept]])
+        parts_machine.append(near[column[kept]])
     saturated = _saturated_machines(residual, network, flows, prices)
+    columns = Columns(np.concatenate(parts_cls), np.concatenate(parts_machine))
     return Violations(columns=columns, machines=saturated, total=total + len(saturated))
+
+
+def _reduced_costs(
+    residual: Residual,
+    network: Network,
+    prices: Prices,
+    fits: dict[int, Bool],
+    machine_price: Int64,
+    chunk: Int64,
+    near: Int64,
+) -> Int64:
+    """Reduced costs, in half units, of the arcs that are left out: int64[classes of ``chunk``, machines of ``near``].
+
+    Arcs that are in the network, or that the rules forbid, are ``FORBIDDEN``.
+    """
+    problem = residual.problem
+    shapes = problem.shape[network.classes[chunk]]
+    distinct, of_class = np.unique(shapes, return_inverse=True)
+    priced = 2 * problem.cost[np.ix_(distinct, near)].astype(np.int64) + machine_price[near]
+    priced[~np.stack([fits[shape][near] for shape in distinct.tolist()])] = FORBIDDEN
+    reduced = priced[of_class] - prices.cls[chunk][:, None]
+    position = np.full(problem.machines, -1, dtype=np.int64)
+    position[near] = np.arange(len(near))
+    chunk_row = np.full(len(network.classes), -1, dtype=np.int64)
+    chunk_row[chunk] = np.arange(len(chunk))
+    row, column = chunk_row[network.column_class], position[network.columns.machine]
+    present = (row >= 0) & (column >= 0)
+    reduced[row[present], column[present]] = FORBIDDEN
+    return reduced
+
+
+def _worst(row: Int64, reduced: Int64, want: Int64) -> Int64:
+    """Indices of the entries to keep: of each row at most ``want`` (by row), those with the least reduced cost."""
+    counts = np.bincount(row, minlength=len(want))
+    if (counts <= want).all():
+        return np.arange(len(row))
+    order = np.lexsort((reduced, row))
+    first = np.cumsum(counts) - counts
+    nth = np.arange(len(row)) - first[row[order]]
+    return np.sort(order[nth < want[row[order]]])
+
+
+def _within_reach(
+    problem: PlacementProblem, network: Network, prices: Prices, machine_price: Int64, slack: int
+) -> Int64:
+    """Machines that could violate for some class: the cheapest shape's cost is below the dearest class's price."""
+    shapes = np.unique(problem.shape[network.classes])
+    cheapest = problem.cost[shapes].min(axis=0).astype(np.int64)
+    return np.flatnonzero(2 * cheapest + machine_price < prices.cls.max(initial=0) + slack)
 
 
 def _saturated_machines(residual: Residual, network: Network, flows: Int64, prices: Prices) -> Int64:

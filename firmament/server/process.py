@@ -17,6 +17,7 @@ from prometheus_client import start_http_server
 
 from firmament.configuration import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
+from firmament.memory import relax_garbage_collection
 from firmament.server.address import Address, check_free
 from firmament.server.driver_loop import RoundRunner
 from firmament.server.metrics import Metrics
@@ -134,6 +135,7 @@ async def serve(configuration: SchedulerConfiguration, options: ServeOptions) ->
     """Serve until SIGTERM or SIGINT, then drain. Raises ``AddressError`` if an address cannot be used."""
     if options.metrics is not None:
         check_free(options.metrics)
+    relax_garbage_collection()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
