@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -31,6 +32,10 @@ FIRMAMENT = [sys.executable, "-c", "from firmament.cli import main; main()"]
 class Serving:
     process: subprocess.Popen[str]
     address: str
+    log_file: Path
+
+    def log(self) -> str:
+        return self.log_file.read_text()
 
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
@@ -38,23 +43,29 @@ class Serving:
     def finish(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal and return exit status and what was logged."""
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=SECONDS)
-        return self.process.returncode, errors
+        self.process.wait(timeout=SECONDS)
+        return self.process.returncode, self.log()
 
 
 @contextmanager
 def serving(*options: str) -> Iterator[Serving]:
-    process = subprocess.Popen(
-        [*FIRMAMENT, "serve", "--listen", "127.0.0.1:0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """Run a server that logs to a file: nobody reads a pipe while it serves, and a full one would stop it."""
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*FIRMAMENT, "serve", "--listen", "127.0.0.1:0", *options],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        yield from _until_ended(process, Path(log.name))
+
+
+def _until_ended(process: subprocess.Popen[str], log_file: Path) -> Iterator[Serving]:
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("listening on 127.0.0.1:"), line
-        yield Serving(process, line.removeprefix("listening on ").strip())
+        yield Serving(process, line.removeprefix("listening on ").strip(), log_file)
     finally:
         if process.poll() is None:
             process.kill()
@@ -325,9 +336,7 @@ def test_a_lost_solver_is_one_line():
             text=True,
         )
         try:
-            assert server.process.stderr is not None
-            while "snapshot complete" not in server.process.stderr.readline():
-                pass
+            assert wait_for(lambda: "snapshot complete" in server.log())
             os.kill(server.process.pid, signal.SIGKILL)
             _, errors = client.communicate(timeout=SECONDS)
         finally:
