@@ -48,6 +48,11 @@ class Child:
         return self._running().pid
 
     @property
+    def started(self) -> bool:
+        """Whether it has been started."""
+        return self._process is not None
+
+    @property
     def alive(self) -> bool:
         """Whether it has been started and has not ended."""
         return self._process is not None and self._process.returncode is None

@@ -65,6 +65,6 @@ class SolverClient:
 
     async def wait_for(self, condition: Callable[[SolverCounts], bool]) -> SolverCounts:
         """Ask again and again until the answer satisfies ``condition``, and return it."""
-        while not condition(counts := await self.counts()):
+        while not condition(counts := await self.counts()):  # noqa: ASYNC110 - another process cannot set an event
             await asyncio.sleep(_POLL_SECONDS)
         return counts

@@ -78,9 +78,9 @@ class Stack:
         await self.solver.announced()
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that runs now."""
+        """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that has been started."""
         task = asyncio.ensure_future(work)
-        ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.alive}
+        ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.started}
         try:
             await asyncio.wait({task, *ends}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
@@ -100,7 +100,7 @@ class Stack:
             for child in self._children():
                 child.signal(signal.SIGKILL)
             async with asyncio.timeout(_KILL_SECONDS):
-                await asyncio.gather(*(child.wait() for child in self._children() if child.alive))
+                await asyncio.gather(*(child.wait() for child in self._children() if child.started))
 
     def _children(self) -> tuple[Child, Child, Child]:
         return self.bridge, self.solver, self.cluster
