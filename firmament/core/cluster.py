@@ -195,7 +195,8 @@ class Cluster:
                     uid, name=name, job=event.job, cls=cls, priority=event.priority, created=0.0, now=now
                 )
             elif self.where(task) == event.machine and tasks.cls[task] == cls:
-                tasks.state[task] = State.BOUND
+                tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
+                tasks.name[task], tasks.job[task] = name, event.job
                 continue
             else:
                 self.vacate(task)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool
 from firmament.core import reasons
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, joint_room_lacking, judge, machine_columns, raw_rows
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking, pinned_row
+from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking
 from firmament.core.listing import state_name
+from firmament.core.pinning import with_pins
 from firmament.core.preferences import MODEL_NAME
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 
@@ -35,7 +35,7 @@ def explain(
     finally:
         if own >= 0:
             cluster.machines.book(own, request, 1)
-    static = _with_pins(cluster, cls, judgement.static[0])
+    static = with_pins(cluster, cls, judgement.static[0])
     lack = lacking(free[:, : len(request)], request)
     for rows in judgement.joint():
         static = static.with_refusals(joint_room_lacking(rows, rows.limit, 0) & (lack < 0), rows.reason)
@@ -46,15 +46,6 @@ def explain(
         machine=cluster.where(task),
         machines=tuple(_verdicts(judgement, configuration, static, lack)),
     )
-
-
-def _with_pins(cluster: Cluster, cls: int, static: StaticRow) -> StaticRow:
-    pins = cluster.classes.rows[cls].pins
-    if pins is None:
-        return static
-    outside: Bool = np.ones(len(cluster.machines), dtype=np.bool_)
-    outside[[cluster.machines.row_of[name] for name in pins if name in cluster.machines.row_of]] = False
-    return pinned_row(static, outside)
 
 
 def _verdicts(

@@ -94,25 +94,15 @@ def lacking(free: Int64, request: Int64) -> Codes:
     return code
 
 
-def refusal_counts(
-    row: StaticRow, allowed: Bool | None, lack: Codes, resources: Sequence[str]
-) -> list[tuple[str, int]]:
-    """Machines per root cause: pins (``allowed``), static rules, then lack of a resource."""
-    outside = np.zeros(0, dtype=np.bool_) if allowed is None else ~allowed
-    judged = row if allowed is None else pinned_row(row, outside)
+def refusal_counts(row: StaticRow, lack: Codes, resources: Sequence[str]) -> list[tuple[str, int]]:
+    """Machines per root cause: what ``row`` refuses, then lack of a resource."""
     counts: dict[str, int] = {}
-    for code, number in enumerate(np.bincount(judged.code + 1, minlength=1)[1:].tolist()):
+    for code, number in enumerate(np.bincount(row.code + 1, minlength=1)[1:].tolist()):
         if number:
-            counts[judged.texts[code]] = counts.get(judged.texts[code], 0) + number
-    short = np.bincount(lack[judged.feasible] + 1, minlength=1)[1:]
+            counts[row.texts[code]] = counts.get(row.texts[code], 0) + number
+    short = np.bincount(lack[row.feasible] + 1, minlength=1)[1:]
     for column, number in enumerate(short.tolist()):
         if number:
             text = reasons.insufficient(resources[column])
             counts[text] = counts.get(text, 0) + number
     return reasons.ordered(list(counts.items()))
-
-
-def pinned_row(row: StaticRow, outside: Bool) -> StaticRow:
-    """The row of a pinned class: machines outside its pins are refused for that before anything else."""
-    code = np.where(outside, np.int16(len(row.texts)), row.code)
-    return StaticRow(row.feasible & ~outside, code, (*row.texts, reasons.WRONG_LABELS))

@@ -125,7 +125,7 @@ class MachineUpserted:
 
 @dataclass(frozen=True, slots=True)
 class MachineRemoved:
-    """A machine is gone, and the tasks on it are forgotten."""
+    """A machine is gone. Tasks on it are kept aside, and count again should it return before they end."""
 
     name: str
 

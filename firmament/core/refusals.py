@@ -12,6 +12,7 @@ from firmament.core.cluster import Cluster
 from firmament.core.composition import joint_room_lacking
 from firmament.core.feasibility import StaticRows, lacking, refusal_counts
 from firmament.core.opening import Picture
+from firmament.core.pinning import with_pins
 from firmament.core.reservations import Reservations
 from firmament.core.results import Unscheduled
 from firmament.core.tasks import State
@@ -85,14 +86,10 @@ def _reason_counts(
         refused = np.zeros(len(machines), dtype=np.bool_)
         refused[sorted(closed)] = True
         static = static.with_refusals(refused, reasons.RESERVED)
-    allowed = None
-    if row.pins is not None:
-        allowed = np.zeros(len(machines), dtype=np.bool_)
-        allowed[[machines.row_of[name] for name in row.pins if name in machines.row_of]] = True
     lack = lacking(free[:, : len(request)], request)
     for text, refused in by_models.joint(shape):
         static = static.with_refusals(refused & (lack < 0), text)
-    return refusal_counts(static, allowed, lack, cluster.resources.names)
+    return refusal_counts(with_pins(cluster, cls, static), lack, cluster.resources.names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,6 +160,7 @@ class Scheduler:
         )
         self._park(pending, opened, placement)
         self._reservations.count_round(self._cluster, overtaken=bool(deltas))
+        self._forget_idle_shapes()
         stats.placed = len(deltas)
         stats.pending = len(pending)
         stats.admit_seconds += watch.seconds()
@@ -190,6 +191,12 @@ class Scheduler:
                 [rows[:count] for rows, count in zip(opened.picture.members, taken.tolist(), strict=True)]
             )
         park(self._cluster, np.setdiff1d(pending, lost))
+
+    def _forget_idle_shapes(self) -> None:
+        """Drop rows over machines of shapes that no pending task has, so that memory follows the pending work."""
+        tasks = self._cluster.tasks
+        classes = np.unique(tasks.cls[tasks.in_state(State.PENDING)]).tolist()
+        self._static_rows.keep_only({self._cluster.classes.rows[cls].shape for cls in classes})
 
     # --- questions -----------------------------------------------------------------------------------------------
 

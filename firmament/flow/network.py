@@ -59,15 +59,15 @@ def unscheduled_penalties(residual: Residual, dearest: int) -> Penalties:
     """Penalties above any gain that leaving a task could bring.
 
     One more task placed may push others aside, once per class or machine at most, so a task is worth the dearest
-    placement (``dearest``: units) times the longest chain of such moves. Priority adds a step per rank, wait up to
-    one more step, so that among tasks that cannot all be placed the more important, then the longer waiting, win.
+    placement (``dearest``: units) times the longest chain of such moves: nothing stays pending by choice. Among tasks
+    that compete for a place, each wait bucket counts more than any difference in cost, and each rank of priority more
+    than any difference in wait.
     """
     problem = residual.problem
     longest_chain = min(problem.classes, problem.machines) + 1
-    base = (dearest + 1) * longest_chain
     step = dearest + 1
-    wait = (step * np.arange(WAIT_BUCKETS - 1, -1, -1, dtype=np.int64)) // WAIT_BUCKETS
-    return Penalties(base + step * problem.priority[:, None] + wait[None, :])
+    wait = step * np.arange(WAIT_BUCKETS - 1, -1, -1, dtype=np.int64)
+    return Penalties(step * longest_chain + step * WAIT_BUCKETS * problem.priority[:, None] + wait[None, :])
 
 
 def dearest_path(residual: Residual) -> int:

@@ -104,5 +104,5 @@ def _note(log: PassLog, outcome: FlowOutcome, flow_seconds: float, admit_seconds
     log.first = log.first or outcome
     log.network = outcome.network
     log.solve_seconds += outcome.seconds
-    log.network_seconds += flow_seconds - outcome.seconds
+    log.network_seconds += max(0.0, flow_seconds - outcome.seconds)
     log.admit_seconds += admit_seconds

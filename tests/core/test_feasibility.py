@@ -101,7 +101,7 @@ def test_pins_are_the_cause_before_everything_else():
         tasks(1, "t", content=task_class(machine="b")),
     )
     assert message(core) == (
-        "0/3 nodes are available: 2 node(s) didn't match Pod's node affinity/selector, 1 Insufficient cpu."
+        "0/3 nodes are available: 2 node(s) didn't match the requested node name, 1 Insufficient cpu."
     )
 
 

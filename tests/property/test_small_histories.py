@@ -78,7 +78,7 @@ def test_reserved_machine_may_go():
     both.scheduler.next_round_in()
     both.apply(MachineRemoved("m"))
     assert both.scheduler.next_round_in() is None
-    both.apply(machine("m", 5))
+    both.apply(machine("m", 6))
     assert sum(len(result.deltas) for result in both.settle()) == 2
 
 

@@ -188,7 +188,7 @@ class Event(_message.Message):
     RECORD_REMOVED_FIELD_NUMBER: _builtins.int
     TASKS_UPDATED_FIELD_NUMBER: _builtins.int
     machine_removed: _builtins.str
-    """name of the machine; its tasks are forgotten with it"""
+    """name of the machine; its tasks count again should it return"""
     job_removed: _builtins.str
     """id of the job; its tasks stay until they are removed themselves"""
     task_removed: _builtins.str
