@@ -87,6 +87,12 @@ def test_few_columns_to_begin_with_do_not_change_the_optimum(seed: int, classes:
     check_certified(Residual(placement_problem(seed, classes, machines)), FEW_COLUMNS)
 
 
+@settings(PROPERTY, max_examples=25)
+@given(seed=SEEDS, classes=st.integers(20, 40), machines=st.integers(30, 80), joint=st.booleans())
+def test_many_classes_that_compete(seed: int, classes: int, machines: int, joint: bool):
+    check_certified(Residual(placement_problem(seed, classes, machines, joint=joint)), FEW_COLUMNS)
+
+
 @settings(PROPERTY, max_examples=60)
 @given(seed=SEEDS, classes=st.integers(1, 3), machines=st.integers(1, 2))
 def test_crowding_in_wide_steps(seed: int, classes: int, machines: int):
