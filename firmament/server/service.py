@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from firmament.core.scheduler import UnknownTaskError
 from firmament.server.cluster import Cluster, NoPictureError
@@ -54,6 +55,8 @@ class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
             return
         except ProtocolError as error:
             await _abort(context, error.code, str(error))
+        except DecodeError as error:
+            await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
         session = Session(hello, self._registry, self._runner, self._settings)
         self._sessions.add(session)
         self._metrics.session_opened()

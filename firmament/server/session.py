@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
+from google.protobuf.message import DecodeError
 
 import firmament
 from firmament.core.model import InvalidEventError
@@ -133,7 +134,7 @@ class Session:
             self._outbox.close(Ending(), flush=True)
         except SupersededError:
             return  # ``superseded`` has closed the stream already
-        except InvalidEventError as error:
+        except (DecodeError, InvalidEventError) as error:
             self._outbox.close(Ending(grpc.StatusCode.INVALID_ARGUMENT, str(error)), flush=True)
         except OrderError as error:
             self._outbox.close(Ending(grpc.StatusCode.FAILED_PRECONDITION, str(error)), flush=True)

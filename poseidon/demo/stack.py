@@ -39,16 +39,16 @@ class StackOptions:
 class Stack:
     """Starts processes, watches over them and ends them: ``async with``.
 
-    Between ``start_servers`` and ``start_bridge`` the cluster can be filled. A process may be killed and started
-    again; the solver then listens at the same address.
+    Between ``start_servers`` and ``start_bridge`` the cluster can be filled. Solver and bridge may be killed and
+    started again.
     """
 
     def __init__(self, options: StackOptions) -> None:
         self._options = options
         self.kubeconfig = options.kubeconfig or options.folder / "kubeconfig"
-        self.solver_address = ""
+        self.solver_address = "127.0.0.1:0"
         self.cluster = self._child("the simulated cluster", "poseidon.simulated", self._cluster_arguments())
-        self.solver = self._child("firmament serve", "firmament", self._solver_arguments("127.0.0.1:0"))
+        self.solver = self._child("firmament serve", "firmament", [])
         self.bridge = self._child("poseidon run", "poseidon", [])
 
     async def __aenter__(self) -> Self:
@@ -58,24 +58,24 @@ class Stack:
         await self.stop()
 
     async def start_servers(self) -> None:
-        """Start cluster and solver and wait until both listen. Raises ``ChildDiedError``."""
-        servers = [self.solver]
-        if self._options.kubeconfig is None:
-            servers.append(self.cluster)
-        for server in servers:
-            await server.start()
-        self.solver_address, *_ = await asyncio.gather(*(server.announced() for server in servers))
+        """Start solver and cluster, unless there is a cluster already. Raises ``ChildDiedError``."""
+        own_cluster = self._options.kubeconfig is None
+        if own_cluster:
+            await self.cluster.start()
+        await self.start_solver()
+        if own_cluster:
+            await self.cluster.announced()
+
+    async def start_solver(self) -> None:
+        """Start the solver and wait until it listens: where it did before, at first anywhere."""
+        self.solver = self._child("firmament serve", "firmament", self._solver_arguments())
+        await self.solver.start()
+        self.solver_address = await self.solver.announced()
 
     async def start_bridge(self) -> None:
         """Start the bridge; it may take a moment until it has read the cluster."""
         self.bridge = self._child("poseidon run", "poseidon", self._bridge_arguments())
         await self.bridge.start()
-
-    async def restart_solver(self) -> None:
-        """Start the solver anew, where it listened before. Raises ``ChildDiedError``."""
-        self.solver = self._child("firmament serve", "firmament", self._solver_arguments(self.solver_address))
-        await self.solver.start()
-        await self.solver.announced()
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
         """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that has been started."""
@@ -112,8 +112,13 @@ class Stack:
         kubelets = ["--kubelets"] if self._options.kubelets else []
         return ["--kubeconfig", str(self.kubeconfig), *kubelets]
 
-    def _solver_arguments(self, listen: str) -> list[str]:
-        return ["serve", "--listen", listen, "--log-level", self._options.log_level, *self._configuration()]
+    def _solver_arguments(self) -> list[str]:
+        return [
+            "serve",
+            *("--listen", self.solver_address),
+            *("--log-level", self._options.log_level),
+            *self._configuration(),
+        ]
 
     def _bridge_arguments(self) -> list[str]:
         return [

@@ -7,6 +7,7 @@ without an application's routing and middleware.
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +22,8 @@ from poseidon.simulated.store import Store
 if TYPE_CHECKING:
     import ssl
 
+Observer = Callable[[str, str, int], None]
+
 _MAX_BODY = 3 * 1024 * 1024
 """The real server's limit on the body of a request."""
 
@@ -30,11 +33,13 @@ _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
 class SimulatedCluster:
     """An API server that listens between ``start`` and ``stop``. All of its state is in memory and outlives neither.
 
-    ``operations`` gives in-process access to the same objects.
+    ``operations`` gives in-process access to the same objects. ``observer`` is told method, path and status of every
+    request once it has been answered; of a watch, when it ends.
     """
 
-    def __init__(self, options: ClusterOptions | None = None) -> None:
+    def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:
         self.options = options or ClusterOptions()
+        self._observer = observer
         store = Store(clock=self.options.clock, history_limit=self.options.history, seed=self.options.seed)
         self.operations = Operations(store)
         self._router = Router(self.operations, self.options)
@@ -56,7 +61,7 @@ class SimulatedCluster:
             raise RuntimeError("the simulated cluster is running already")
         # Watches of clients that have gone are cancelled rather than found out at the next event.
         server = web.Server(
-            self._handle,
+            self._handle if self._observer is None else self._handle_observed,
             request_factory=_make_request,
             handler_cancellation=True,
             access_log=None,
@@ -79,6 +84,12 @@ class SimulatedCluster:
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
+
+    async def _handle_observed(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = await self._handle(request)
+        assert self._observer is not None
+        self._observer(request.method, request.path, response.status)
+        return response
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

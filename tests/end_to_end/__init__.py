@@ -1,0 +1,1 @@
+"""The real processes against the simulated API server, over real sockets."""

@@ -1,0 +1,162 @@
+"""A scene: the API server in this process, where every request can be counted; solver and bridge as processes."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from poseidon.demo.solver_client import SolverClient, SolverCounts
+from poseidon.demo.stack import CLUSTER_NAME, Stack, StackOptions
+from poseidon.kube.settings import ConnectionSettings
+from poseidon.kube.transport import Transport
+from poseidon.simulated.kubeconfig import write_kubeconfig
+from poseidon.simulated.operations import Operations
+from poseidon.simulated.resources import EVENTS, NODES, PODS, ResourceType
+from poseidon.simulated.seeding import NodeShape, create_nodes, create_pods
+from poseidon.simulated.server import SimulatedCluster
+from tests.end_to_end.books import overcommitted, placements
+from tests.support.cluster import binding, pod
+from tests.support.waiting import until
+
+Object = dict[str, Any]
+
+SECONDS = 40.0
+SHAPES = (NodeShape("small", cpu="4", memory="16Gi"), NodeShape("large", cpu="16", memory="64Gi"))
+
+
+class Scene:
+    """``bindings`` counts those that were posted by path and status, ``writes`` all requests that may change something.
+
+    Creating nodes and pods through the methods here makes no requests.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster = SimulatedCluster(observer=self._observe)
+        self.stack = Stack(StackOptions(folder, kubeconfig=folder / "kubeconfig"))
+        self.bindings: Counter[tuple[str, int]] = Counter()
+        self.writes = 0
+        self._on_binding: Callable[[int], None] = lambda _: None
+
+    # --- the cluster -----------------------------------------------------------------------------------------
+
+    @property
+    def operations(self) -> Operations:
+        return self.cluster.operations
+
+    async def open(self, port: int = 0) -> None:
+        """Let the API server listen."""
+        await self.cluster.start(port=port)
+        write_kubeconfig(self.stack.kubeconfig, self.cluster.url)
+
+    async def nodes(
+        self, count: int, shapes: Iterable[NodeShape] = SHAPES, prefix: str = "node"
+    ) -> list[str]:
+        return await create_nodes(self.operations, count, list(shapes), prefix=prefix)
+
+    async def pods(self, names: Iterable[str], **spec: Any) -> None:
+        await create_pods(self.operations, (pod(name, **spec) for name in names))
+
+    async def bind(self, name: str, node: str) -> None:
+        """Bind a pod as another scheduler does."""
+        settings = ConnectionSettings(self.cluster.url)
+        async with Transport(settings, clock=time.monotonic) as transport:
+            path = f"/api/v1/namespaces/default/pods/{name}/binding"
+            await transport.post(path, msgspec.json.encode(binding(name, node)))
+
+    def listed(self, resource: ResourceType) -> list[Object]:
+        """Return all objects of a kind."""
+        store = self.operations.store
+        view = store.collection(resource.collection).view(store.revision)
+        return [msgspec.json.decode(record.raw) for key in view.keys if (record := view.get(key)) is not None]
+
+    def placed(self) -> dict[str, str]:
+        return placements(self.listed(PODS))
+
+    def count_bound(self) -> int:
+        """Return how many bindings have succeeded; cheap."""
+        return sum(count for (_, status), count in self.bindings.items() if status == 201)
+
+    # --- expectations ----------------------------------------------------------------------------------------
+
+    async def until_bound(self, count: int) -> None:
+        await until(lambda: self.count_bound() >= count and len(self.placed()) >= count, within=SECONDS)
+
+    def check_sound(self) -> None:
+        """No pod was bound twice, no node holds more than it offers."""
+        assert max(self.bindings.values(), default=0) == 1, "a binding was posted twice"
+        assert overcommitted(self.listed(NODES), self.listed(PODS)) == []
+
+    def conflicts(self) -> int:
+        return sum(count for (_, status), count in self.bindings.items() if status == 409)
+
+    def events(self, reason: str) -> Counter[str]:
+        """Return the events of a reason, by pod, each counted as often as it says it happened."""
+        found: Counter[str] = Counter()
+        for event in self.listed(EVENTS):
+            if event["reason"] == reason:
+                found[event["involvedObject"]["name"]] += event.get("count", 1)
+        return found
+
+    # --- the processes ---------------------------------------------------------------------------------------
+
+    async def solver_counts(self) -> SolverCounts:
+        async with SolverClient(self.stack.solver_address, CLUSTER_NAME) as client:
+            return await client.counts()
+
+    async def until_solver(self, condition: Callable[[SolverCounts], bool]) -> SolverCounts:
+        """Wait until the solver's counts satisfy the condition."""
+        async with SolverClient(self.stack.solver_address, CLUSTER_NAME) as client, asyncio.timeout(SECONDS):
+            return await client.wait_for(condition)
+
+    async def until_solver_has_bound(self, count: int) -> SolverCounts:
+        return await self.until_solver(lambda counts: counts.bound == count)
+
+    def log(self, what: str) -> str:
+        """Return the log of ``solver`` or ``bridge``."""
+        child = self.stack.solver if what == "solver" else self.stack.bridge
+        return child.log.read_text() if child.log.exists() else ""
+
+    def binding_reached(self, count: int) -> asyncio.Event:
+        """Return an event that is set in the moment in which so many bindings have been answered."""
+        reached = asyncio.Event()
+        self._on_binding = lambda answered: reached.set() if answered >= count else None
+        return reached
+
+    def _observe(self, method: str, path: str, status: int) -> None:
+        if method == "GET":
+            return
+        self.writes += 1
+        if path.endswith("/binding"):
+            self.bindings[path, status] += 1
+            self._on_binding(self.count_bound())
+
+
+@asynccontextmanager
+async def scene(folder: Path) -> AsyncIterator[Scene]:
+    """Set a scene whose API server listens; processes are started by the test, and ended here."""
+    made = Scene(folder)
+    await made.open()
+    try:
+        async with made.stack:
+            yield made
+    finally:
+        await made.cluster.stop()
+
+
+def names(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}-{index:04d}" for index in range(count)]
+
+
+def free_port() -> int:
+    """Return a port that nothing listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
