@@ -3,11 +3,11 @@
 The full network has classes x machines arcs; nearly all are useless. Two selections at the prices of ``equilibrium``
 make the start:
 
-* *by class*: the machines that are cheapest for it, somewhat more than it has tasks. Among
-  machines that cost it the same, a class begins where the one before it ended, so that on identical machines the
-  classes stand side by side;
-* *by machine*: the classes that want it most. An error in a machine's price misleads all classes alike; these columns
-  are what lets the solver correct it.
+* the *cheapest* machines of each class, about as many as it has tasks. Among machines that cost it the same, a class
+  begins where the one before it ended, so that classes stand side by side;
+* a *sample* of all pairs in proportion to the flow that is expected on them. An error in a machine's price misleads
+  all classes alike: it would be in nobody's selection, or in everybody's. The sample gives every machine columns of
+  the classes that are likely to use it, with which the solver corrects the price.
 """
 
 from __future__ import annotations
@@ -121,30 +121,28 @@ def _sampled(
     """
     problem = residual.problem
     machines = spread.candidates
-    waiting = residual.remaining.sum(axis=1)
-    flow = np.empty((len(classes), len(machines)), dtype=np.float32)
-    price = spread.price[machines]
-    for row, own in enumerate(classes.tolist()):
-        shape = int(problem.shape[own])
-        reduced = (problem.cost[shape, machines] + price).astype(np.float32)
-        reduced[~fits[shape][machines]] = FORBIDDEN
-        reduced -= reduced.min()
-        reduced *= -1.0 / spread.temperature
-        np.exp(reduced, out=flow[row])
-        flow[row] *= waiting[own] / flow[row].sum()
+    waiting = residual.remaining.sum(axis=1)[classes]
+    shapes, of_class = np.unique(problem.shape[classes], return_inverse=True)
+    share = (problem.cost[np.ix_(shapes, machines)] + spread.price[machines]).astype(np.float32)
+    share[~np.stack([fits[shape][machines] for shape in shapes.tolist()])] = FORBIDDEN
+    least = share.min(axis=1)
+    share -= least[:, None]
+    share *= -1.0 / spread.temperature
+    np.exp(share, out=share)
+    share /= share.sum(axis=1, keepdims=True)
+    share[least >= FORBIDDEN] = 0.0
+    flow = share[of_class]
+    flow *= waiting[:, None].astype(np.float32)
     by_class = _systematic(flow.ravel(), samples)
     by_machine = _systematic(np.ascontiguousarray(flow.T).ravel(), samples)
     row_a, column_a = np.divmod(by_class, len(machines))
     column_b, row_b = np.divmod(by_machine, len(classes))
-    rows, columns = np.concatenate([row_a, row_b]), np.concatenate([column_a, column_b])
-    allowed = np.stack([fits[shape][machines] for shape in problem.shape[classes].tolist()])
-    usable = allowed[rows, columns]
-    return classes[rows[usable]], machines[columns[usable]]
+    return classes[np.concatenate([row_a, row_b])], machines[np.concatenate([column_a, column_b])]
 
 
 def _systematic(weight: NDArray[np.float32], rate: float) -> Int64:
     """Indices at every 1 / ``rate`` of the cumulative ``weight``, ascending, each once."""
     total = np.cumsum(weight, dtype=np.float64)
-    points = np.arange(0.5 / rate, float(total[-1]), 1.0 / rate)
+    points = np.arange(0.5 / rate, float(total[-1]) * (1.0 - 1e-9), 1.0 / rate)
     hit = np.searchsorted(total, points).astype(np.int64)
     return hit[np.r_[True, hit[1:] != hit[:-1]]] if len(hit) else hit

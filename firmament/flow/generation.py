@@ -5,7 +5,7 @@ Only the first network is solved whole; after that the flow is repaired (see ``r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
 SLACK_STEPS = 0.1
 """With violators, arcs join that miss being one by less than this part of a typical crowding step."""
+
+MISJUDGED = 1.0
+"""Violators per column in the first network from which on a second selection of columns is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,13 @@ def optimal_flow(
             return outcome
         machine_price = full_machine_prices(residual, network, prices)
         columns = columns.merged(violations.columns, residual.problem.machines)
+        if solves == 1 and violations.total > len(columns) * MISJUDGED:
+            # The estimate was poor; the prices found are much better ones to choose by.
+            better = replace(spread, price=machine_price // 2)
+            again = starting_columns(
+                residual, fits, better, base=options.base(len(classes)), samples=options.samples
+            )
+            columns = columns.merged(again, residual.problem.machines)
         steps[violations.machines] *= 2
         wider = build_network(residual, columns, penalties, steps)
         flows = carried_over(network, solution.flows, wider, residual.problem.machines)

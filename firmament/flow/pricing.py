@@ -21,6 +21,9 @@ from firmament.flow.problem import PlacementProblem, Residual
 FORBIDDEN = np.int64(2**61)
 """Reduced cost of an arc that is not for sale."""
 
+NEAR_MISSES = 8_000
+"""Arcs that all classes together may add beyond twice their violators."""
+
 CLASSES_AT_ONCE = 256
 """Classes that are priced together; bounds the memory of a sweep."""
 
@@ -68,15 +71,19 @@ def price_out(
         [index for index, cls in enumerate(network.classes.tolist()) if cls not in problem.pins]
     )
     share = max(1, limit // max(1, len(network.classes)))
+    near_misses = NEAR_MISSES // max(1, len(network.classes))
     waiting = residual.remaining.sum(axis=1)
     parts_cls, parts_machine, total = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
     for begin in range(0, len(unpinned), CLASSES_AT_ONCE):
         chunk = unpinned[begin : begin + CLASSES_AT_ONCE]
         reduced = _reduced_costs(residual, network, prices, fits, machine_price, chunk, near)
-        row, column = np.nonzero(reduced < slack)
-        total += int((reduced[row, column] < 0).sum())
+        violating = (reduced < 0).sum(axis=1)
+        total += int(violating.sum())
+        # Near misses are for the last few violators; while there are many, these alone are enough to choose from.
+        few = violating.sum() <= near_misses * len(chunk)
+        row, column = np.nonzero(reduced < (slack if few else 0))
         classes = network.classes[chunk]
-        want = np.minimum(share, waiting[classes] + 64)
+        want = np.minimum(np.minimum(share, waiting[classes] + 64), 2 * violating + near_misses)
         kept = _worst(row, reduced[row, column], want)
         parts_cls.append(classes[row[kept]])
         parts_machine.append(near[column[kept]])
