@@ -138,3 +138,19 @@ def test_problem_of_one_machine_is_not_written_to():
     placed, _ = place(problem)
     assert placed.count.sum() > 0
     assert np.array_equal(problem.free, before)
+
+
+def test_nobody_is_left_out_to_save_the_cost_of_others_moving():
+    """The last class fits the first machine only; taking it pushes each of the others on to a dearer machine."""
+    problem = PlacementProblem(
+        counts=np.array([[0, 0, 0, 1]] * 4),
+        priority=np.zeros(4, dtype=np.int64),
+        shape=np.arange(4),
+        requests=np.ones((4, 1), dtype=np.int64),
+        feasible=np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0]], dtype=np.bool_),
+        cost=np.array([[0, 100, 0, 0], [0, 0, 100, 0], [0, 0, 0, 100], [100, 0, 0, 0]], dtype=np.int32),
+        crowd=np.zeros(4, dtype=np.int64),
+        free=np.ones((4, 1), dtype=np.int64),
+    )
+    placed, _ = place(problem)
+    assert as_dict(placed) == {(0, 1): 1, (1, 2): 1, (2, 3): 1, (3, 0): 1}

@@ -132,3 +132,22 @@ def test_reservation_ends_with_its_task():
     assert stream.both.scheduler.next_round_in() == 0
     stream.round()
     assert not any(stream.free(name) for name in stream.names)
+
+
+def test_room_on_a_reserved_machine_wakes_nobody_who_may_not_use_it():
+    both = Pair(RoundOptions(reserve_after_rounds=1))
+    both.apply(
+        ClassDefined(SMALL, TaskClass(requests=(("cpu", 1),))),
+        ClassDefined(LARGE, TaskClass(requests=(("cpu", SLOTS),), machine="m0")),
+        *(MachineUpserted(Machine(name, {"cpu": SLOTS, "pods": 20})) for name in ("m0", "m1")),
+        TasksBound("m0", SMALL, tuple(f"running-{slot}" for slot in range(SLOTS))),
+        TasksSubmitted(LARGE, ("large",)),
+    )
+    both.settle()
+    both.apply(TasksSubmitted(SMALL, tuple(f"small-{n}" for n in range(SLOTS + 1))))
+    both.settle()
+    assert both.scheduler.next_round_in() is None
+    both.apply(TaskRemoved("running-0"))
+    assert both.scheduler.next_round_in() is None
+    both.apply(*(TaskRemoved(f"running-{slot}") for slot in range(1, SLOTS)))
+    assert [(delta.uid, delta.machine) for delta in both.round().deltas] == [("large", "m0")]
