@@ -50,6 +50,36 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """What a model may see of one shape besides its requests."""
+
+    namespace: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Residents:
+    """The tasks that are on machines already, counted by kind; read-only.
+
+    ``count[i]`` tasks (at least 1) of kind ``kind[i]`` are on machine row ``machine[i]``: int64[R] each, ordered by
+    machine, then kind, no pair twice. ``kinds``: what may be seen of each kind; ``requests``: int64[len(kinds), K] per
+    task. Bound tasks count, and those that an earlier round placed; the tasks of this round do not.
+    """
+
+    machine: Int64
+    kind: Int64
+    count: Int64
+    kinds: Sequence[ShapeRow]
+    requests: Int64
+
+    def summed(self, amount: Float64, machines: int) -> Float64:
+        """Sum of ``amount`` (float64[len(kinds)] per task) over the residents of each machine: float64[machines]."""
+        weights = amount[self.kind] * self.count
+        return np.bincount(self.machine, weights=weights, minlength=machines).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
 class MachineColumns:
     """The machines of a round, one row each; read-only.
 
@@ -57,6 +87,7 @@ class MachineColumns:
     is left of the capacity and never negative here. ``running``: int64[M], tasks on the machine. ``usage``:
     float64[M, K], the last measured use, NaN where there is none; ``usage_time``: float64[M], seconds since the
     epoch, NaN where there is none. ``records``: typed records by kind and name, as the models ask for them.
+    ``residents``: the tasks on the machines, None unless some configured model has ``uses_residents``.
     """
 
     names: Sequence[str]
@@ -70,6 +101,7 @@ class MachineColumns:
     usage_time: Float64
     records: Mapping[str, Mapping[str, bytes]]
     now: float
+    residents: Residents | None = None
 
     @property
     def count(self) -> int:
@@ -82,15 +114,6 @@ class MachineColumns:
             return self.resources.index(resource)
         except ValueError:
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeRow:
-    """What a model may see of one shape besides its requests."""
-
-    namespace: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +163,10 @@ class Assessment:
     ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
     ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. ``sparse``: exceptions to ``raw``.
     ``joint``: joint rows. ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
-    None: the score is ``100 - points``.
+    None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
+    for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``notes``: bad input that the
+    model came across, each one line that names the object, the field, the fault and what was assumed instead; the
+    scheduler logs each text once.
     """
 
     raw: NDArray[Any]
@@ -149,13 +175,16 @@ class Assessment:
     sparse: SparseArcs | None = None
     joint: Sequence[JointRows] = ()
     score: Float64 | None = None
+    growth: Float64 | None = None
+    notes: Sequence[str] = ()
 
 
 class CostModel(Protocol):
     """A scheduling policy or overlay.
 
     A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between
-    rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``.
+    rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``. A model that looks at
+    the tasks on the machines has a further attribute ``uses_residents = True``: they are counted only on request.
     """
 
     name: str
@@ -171,3 +200,8 @@ class CostModel(Protocol):
         machine in this round: float64[M], >= 0. Zero means indifference to crowding.
         """
         ...
+
+
+def uses_residents(model: CostModel) -> bool:
+    """Whether a model asks for ``MachineColumns.residents``."""
+    return bool(getattr(model, "uses_residents", False))

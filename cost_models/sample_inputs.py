@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.interface import MachineColumns, ShapeBatch, ShapeRow
+from cost_models.interface import MachineColumns, Residents, ShapeBatch, ShapeRow
 
 RESOURCES = ("pods", "cpu", "memory", "ephemeral-storage", "example.com/device")
 NOW = 1_750_000_000.0
@@ -49,7 +49,9 @@ class Case:
 def read_only(case: Case) -> Case:
     """The same case; from now on its arrays refuse to be written to."""
     machines, shapes = case.machines, case.shapes
+    residents = machines.residents
     for array in (
+        *((residents.machine, residents.kind, residents.count, residents.requests) if residents else ()),
         machines.capacity,
         machines.free,
         machines.running,
@@ -102,8 +104,20 @@ def ordinary_shapes() -> ShapeBatch:
     )
 
 
+def ordinary_residents() -> Residents:
+    """Tasks of the three ordinary shapes on the machines that run any, those of a full and of a large machine mixed."""
+    shapes = ordinary_shapes()
+    return Residents(
+        machine=np.array([1, 2, 2, 3], dtype=np.int64),
+        kind=np.array([0, 0, 1, 2], dtype=np.int64),
+        count=np.array([50, 100, 10, 1], dtype=np.int64),
+        kinds=shapes.rows,
+        requests=shapes.requests,
+    )
+
+
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
-    """The given rows of ``machines`` alone."""
+    """The given rows of ``machines`` alone; tasks on them are left out."""
     chosen = list(rows)
     return replace(
         machines,
@@ -115,6 +129,7 @@ def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns
         annotations=tuple(machines.annotations[row] for row in chosen),
         usage=machines.usage[chosen],
         usage_time=machines.usage_time[chosen],
+        residents=None,
     )
 
 
@@ -130,6 +145,7 @@ def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
             capacity=machines.capacity[:, chosen],
             free=machines.free[:, chosen],
             usage=machines.usage[:, chosen],
+            residents=None,
         ),
         replace(shapes, requests=shapes.requests[:, chosen]),
     )
@@ -154,6 +170,7 @@ def standard_cases(record_kinds: Sequence[str] = ()) -> list[Case]:
         Case("one machine", of_machines(machines, [1]), shapes),
         Case("one machine without capacity", of_machines(machines, [4]), shapes),
         Case("machines without any measured use", unmeasured, shapes),
+        Case("machines with known tasks", replace(machines, residents=ordinary_residents()), shapes),
         Case("records of no known kind", ordinary_machines({"unheard-of": {"name": b"payload"}}), shapes),
         Case("malformed records", ordinary_machines(malformed), shapes),
         of_resources(ordinary, "no resource but pods", [0]),

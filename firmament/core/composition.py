@@ -14,6 +14,7 @@ from cost_models.interface import (
     Int64,
     JointRows,
     MachineColumns,
+    Residents,
     ShapeBatch,
     ShapeRow,
 )
@@ -54,9 +55,13 @@ class Judgement:
         """Joint rows of all models."""
         return tuple(rows for assessment in self.assessments for rows in assessment.joint)
 
+    def notes(self) -> tuple[str, ...]:
+        """What all models say about bad input."""
+        return tuple(note for assessment in self.assessments for note in assessment.notes)
 
-def machine_columns(cluster: Cluster, now: float) -> MachineColumns:
-    """A copy of the machines' columns as models see them."""
+
+def machine_columns(cluster: Cluster, now: float, residents: Residents | None = None) -> MachineColumns:
+    """A copy of the machines' columns as models see them, with the tasks on them if models ask for those."""
     machines = cluster.machines
     capacity = machines.capacity.copy()
     time = machines.usage_time.copy()
@@ -72,7 +77,23 @@ def machine_columns(cluster: Cluster, now: float) -> MachineColumns:
         usage_time=time,
         records=cluster.records,
         now=now,
+        residents=residents,
     )
+
+
+def request_rows(cluster: Cluster, shapes: Sequence[int]) -> Int64:
+    """Requests per task of each shape: int64[S, K]."""
+    requests = np.zeros((len(shapes), len(cluster.resources)), dtype=np.int64)
+    for index, shape in enumerate(shapes):
+        vector = cluster.shape_request(shape)
+        requests[index, : len(vector)] = vector
+    return requests
+
+
+def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> list[ShapeRow]:
+    """What models may see of each shape."""
+    contents = [cluster.classes.shapes[shape] for shape in shapes]
+    return [ShapeRow(each.namespace, dict(each.labels), dict(each.annotations)) for each in contents]
 
 
 def judge(
@@ -84,16 +105,11 @@ def judge(
     models: Sequence[WeightedModel],
 ) -> Judgement:
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait."""
-    width = len(cluster.resources)
-    requests = np.zeros((len(shapes), width), dtype=np.int64)
-    for index, shape in enumerate(shapes):
-        vector = cluster.shape_request(shape)
-        requests[index, : len(vector)] = vector
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     batch = ShapeBatch(
-        requests=requests,
+        requests=request_rows(cluster, shapes),
         counts=np.asarray(counts, dtype=np.int64),
-        rows=[ShapeRow(c.namespace, dict(c.labels), dict(c.annotations)) for c in contents],
+        rows=shape_rows(cluster, shapes),
     )
     assessments = tuple(weighted.model.assess(columns, batch) for weighted in models)
     static = [static_rows.of(shape) for shape in shapes]
@@ -139,20 +155,27 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
     return rows
 
 
-def crowding_units(columns: MachineColumns, batch: ShapeBatch, models: Sequence[WeightedModel]) -> Int64:
+def crowding_units(
+    columns: MachineColumns,
+    batch: ShapeBatch,
+    models: Sequence[WeightedModel],
+    assessments: Sequence[Assessment] = (),
+) -> Int64:
     """Units that each task on a machine adds for the next, for tasks of the mean request: int64[M].
 
     A flow counts tasks, not sizes, so all classes share one growth per machine. It is rounded up: where a model says
-    that crowding costs something, it never comes to nothing.
+    that crowding costs something, it never comes to nothing. A growth in a model's assessment (``assessments``: one
+    per model, or none at all) goes before what it says of the mean request.
     """
     tasks = max(1, int(batch.counts.sum()))
     mean = np.rint((batch.requests.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
         np.int64
     )
     units = np.zeros(columns.count)
-    for weighted in models:
-        growth = weighted.model.crowding(columns, mean) * weighted.model.range.points_per_unit()
-        units += growth * (weighted.weight * COST_UNITS_PER_POINT)
+    stated = [assessment.growth for assessment in assessments] or [None] * len(models)
+    for weighted, growth in zip(models, stated, strict=True):
+        raw = weighted.model.crowding(columns, mean) if growth is None else growth
+        units += raw * weighted.model.range.points_per_unit() * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cost_models.interface import CostModel
+from cost_models.interface import CostModel, uses_residents
 from cost_models.registry import load_model
 from firmament.rounds.passes import PassOptions
 
@@ -51,3 +51,8 @@ class CoreConfiguration:
     def models(self) -> tuple[WeightedModel, ...]:
         """The base policy, then the overlays."""
         return (self.policy, *self.overlays)
+
+    @property
+    def uses_residents(self) -> bool:
+        """Whether some model looks at the tasks on the machines."""
+        return any(uses_residents(weighted.model) for weighted in self.models)

@@ -12,6 +12,7 @@ from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking
 from firmament.core.listing import state_name
 from firmament.core.pinning import with_pins
 from firmament.core.preferences import MODEL_NAME
+from firmament.core.residents import residents
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 
 
@@ -27,7 +28,8 @@ def explain(
     if own >= 0:
         cluster.machines.book(own, request, -1)
     try:
-        columns = machine_columns(cluster, now)
+        others = residents(cluster, without=task) if configuration.uses_residents else None
+        columns = machine_columns(cluster, now, others)
         free = cluster.machines.capacity - cluster.machines.used
         judgement = judge(
             cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models

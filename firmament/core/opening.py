@@ -12,6 +12,7 @@ from firmament.core.composition import Judgement, cost_rows, crowding_units, jud
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import StaticRows
 from firmament.core.reservations import Reservations
+from firmament.core.residents import residents
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 
 WAIT_LIMITS = (1.0, 10.0, 60.0)
@@ -56,7 +57,7 @@ def take_picture(
         counts[index] = np.bincount(bucket, minlength=WAIT_BUCKETS)
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
 
-    columns = machine_columns(cluster, now)
+    columns = machine_columns(cluster, now, residents(cluster) if configuration.uses_residents else None)
     judgement = judge(
         cluster, static_rows, columns, shapes.tolist(), per_shape.tolist(), configuration.models
     )
@@ -67,7 +68,7 @@ def take_picture(
         requests=judgement.batch.requests,
         feasible=judgement.feasible(),
         cost=cost_rows(judgement, configuration.models),
-        crowd=crowding_units(columns, judgement.batch, configuration.models),
+        crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
         free=columns.capacity - cluster.machines.used,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, reservations, groups),
