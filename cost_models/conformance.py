@@ -213,6 +213,28 @@ def check_crowding(model: CostModel, cases: Sequence[Case]) -> None:
             _require(bool((growth >= 0).all()), model, "crowding is negative", case.name)
 
 
+def check_growth(model: CostModel, cases: Sequence[Case]) -> None:
+    """A growth in the answer is what crowding has to be: float64[M], finite and at least 0."""
+    for case in cases:
+        growth = _assess(model, case).growth
+        if growth is not None:
+            _require_array(model, case, "growth", growth, np.float64, (case.machines.count,))
+            sound = np.isfinite(growth) & (growth >= 0)
+            _require(bool(sound.all()), model, "growth is negative or not finite", case.name)
+
+
+def check_notes(model: CostModel, cases: Sequence[Case]) -> None:
+    """Notes are single lines of text."""
+    for case in cases:
+        for note in _assess(model, case).notes:
+            _require(
+                isinstance(note, str) and bool(note.strip()) and len(note.splitlines()) == 1,
+                model,
+                f"the note {note!r} must be one line of text",
+                case.name,
+            )
+
+
 CHECKS: tuple[Check, ...] = (
     check_shapes,
     check_figures,
@@ -220,6 +242,8 @@ CHECKS: tuple[Check, ...] = (
     check_sparse,
     check_joint,
     check_crowding,
+    check_growth,
+    check_notes,
     check_purity,
 )
 """All checks on inputs; the most telling messages come first."""

@@ -62,12 +62,15 @@ class RoundStats:
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported."""
+    """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported;
+    ``notes`` are models' remarks on bad input that no earlier round made.
+    """
 
     round: int
     deltas: tuple[Delta, ...] = ()
     unscheduled: tuple[Unscheduled, ...] = ()
     stats: RoundStats = field(default_factory=RoundStats)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from firmament.core.explaining import explain
 from firmament.core.feasibility import StaticRows
 from firmament.core.listing import machine_states, task_states
 from firmament.core.model import BindingReport, Event
+from firmament.core.notes import Notes
 from firmament.core.opening import take_picture
 from firmament.core.parking import park, wake
 from firmament.core.refusals import pending_reasons
@@ -70,6 +71,7 @@ class Scheduler:
         self._cluster = Cluster()
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
+        self._notes = Notes()
         self._rounds = 0
         self._in_round = False
         self._last: Placement | None = None
@@ -165,7 +167,11 @@ class Scheduler:
         stats.pending = len(pending)
         stats.admit_seconds += watch.seconds()
         return RoundResult(
-            round=opened.number, deltas=tuple(deltas), unscheduled=tuple(unscheduled), stats=stats
+            round=opened.number,
+            deltas=tuple(deltas),
+            unscheduled=tuple(unscheduled),
+            stats=stats,
+            notes=self._notes.new(opened.picture.judgement.notes()),
         )
 
     def run_round(self) -> RoundResult:

@@ -150,6 +150,8 @@ class DriverLoop:
 
 
 def _log_round(cluster: str, result: RoundResult, seconds: float) -> None:
+    for note in result.notes:
+        log.warning('model note cluster=%s note="%s"', cluster, note)
     stats = result.stats
     log.info(
         "round cluster=%s round=%d machines=%d tasks=%d classes=%d placed=%d pending=%d arcs=%d solves=%d "
