@@ -129,7 +129,10 @@ def test_all_faults_are_collected(tmp_path):
         ),
         ("policy: {name: cpu_mem, weight: 1.5}", "policy.weight: must be a valid integer, not 1.5"),
         ("policy: {name: cpu_mem, weight: true}", "policy.weight: must be a valid integer, not True"),
-        ("policy: {name: octopus}", "policy.name: octopus is not available in this version; use one of: "),
+        (
+            "costModels: [{name: network_overhead}]",
+            "costModels[0].name: network_overhead is not available in this version; remove it",
+        ),
         ("policy: {name: numa_fit}", "policy.name: numa_fit is not a base policy; move it to costModels"),
         ("policy: {name: cpu-mem}", "policy.name: 'cpu-mem' is not a known model; use one of: cpu_mem"),
         ("policy: {name: cpu_mem, args: {a: 1}}", "policy.args: "),
@@ -183,8 +186,8 @@ def test_unreadable_files(tmp_path):
 
 
 def test_building_from_values_checks_models_too():
-    configuration = SchedulerConfiguration.model_validate({"policy": {"name": "quincy", "weight": 1}})
-    with pytest.raises(ConfigurationError, match=r"^configuration: policy\.name: quincy"):
+    configuration = SchedulerConfiguration.model_validate({"policy": {"name": "numa_fit", "weight": 1}})
+    with pytest.raises(ConfigurationError, match=r"^configuration: policy\.name: numa_fit"):
         build_core(configuration)
 
 

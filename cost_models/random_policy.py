@@ -1,0 +1,102 @@
+"""Random costs, for trying the scheduler out: a different best placement for every seed.
+
+Source: Firmament's RANDOM cost model, with M = 100,000,000 the largest cost of an arc:
+
+    task -> unscheduled                M/2 + random(M/2) + 1
+    task -> cluster aggregator         random(a new unscheduled cost) - 1
+    equivalence class -> machine       random(M/2) + 1
+    resource -> child                  random(M/4) + 1
+
+Only the cost from the class to the machine is rebuilt; the others are the same for every machine that a task may
+choose, or belong to nodes that do not exist here. Mended or replaced:
+
+* the original drew anew at every update, so no two runs were alike and no fault could be repeated. Here a cost depends
+  on the seed, on what the class asks for and is labelled with, and on the machine's name; on nothing else, so neither
+  on the order of machines, nor on the round's other classes, nor on the resources that other tasks use;
+* leaving a task unscheduled costs what the scheduler itself charges, above any placement.
+
+Costs do not grow as a machine fills, as in the original: classes compete for their favourite machines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import (
+    Assessment,
+    Float64,
+    Int64,
+    MachineColumns,
+    ModelArgumentError,
+    Range,
+    ShapeBatch,
+    ShapeRow,
+)
+from cost_models.registry import Kind
+
+LARGEST = 50_000_000
+"""M/2: costs are whole numbers from 1 to this."""
+
+
+class RandomPolicy:
+    """Charges for every pair of a shape and a machine a figure that looks like chance.
+
+    ``seed``: a whole number, at least 0 and below 2**63; another one gives other figures.
+    """
+
+    name = "random"
+    kind: ClassVar[Kind] = "policy"
+    range = Range(best=1, worst=LARGEST)
+    record_kinds = ()
+
+    def __init__(self, seed: int = 0) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+            raise ModelArgumentError(
+                f"random: seed is {seed!r}; it must be a whole number from 0 to 2**63 - 1"
+            )
+        self._key = seed.to_bytes(8, "little")
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return whole figures from 1 to 50,000,000: float64[S, M]."""
+        of_machine = self._hashes([name.encode() for name in machines.names])
+        of_shape = self._hashes(
+            [
+                _content(machines.resources, request, row)
+                for request, row in zip(shapes.requests, shapes.rows, strict=True)
+            ]
+        )
+        raw = np.empty((shapes.count, machines.count))
+        for row, own in zip(raw, of_shape, strict=True):
+            np.add(_mixed(of_machine ^ own) % np.uint64(LARGEST), 1.0, out=row)
+        return Assessment(raw=raw)
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
+        """Return 0: the figures do not depend on load."""
+        return np.zeros(machines.count)
+
+    def _hashes(self, contents: Sequence[bytes]) -> NDArray[np.uint64]:
+        """Hash of each text under the seed: uint64[N]."""
+        digests = b"".join(blake2b(each, digest_size=8, key=self._key).digest() for each in contents)
+        return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _content(resources: Sequence[str], request: Int64, row: ShapeRow) -> bytes:
+    """All that is known of a shape, in one spelling. Resources that it does not ask for do not count."""
+    asked = sorted(
+        (name, amount) for name, amount in zip(resources, request.tolist(), strict=True) if amount > 0
+    )
+    described = (asked, row.namespace, sorted(row.labels.items()), sorted(row.annotations.items()))
+    return json.dumps(described).encode()
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread every bit of 64 over all others (the finaliser of SplitMix64), elementwise."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
