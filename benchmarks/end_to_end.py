@@ -49,7 +49,7 @@ class EndToEndOptions:
 
     ``kubeconfig`` names a cluster whose nodes are used as they are, in a namespace of the benchmark's own; without one
     a cluster is simulated. ``waiting``: the pods exist before the bridge starts, so that nothing but their binding is
-    measured. ``kill`` names a process that is killed and restarted when half of the pods are bound.
+    measured. ``kill`` names a process that is killed and restarted when ``kill_at`` of the pods (a share) are bound.
     """
 
     nodes: int = 10_000
@@ -58,6 +58,7 @@ class EndToEndOptions:
     kubeconfig: Path | None = None
     waiting: bool = False
     kill: Victim | None = None
+    kill_at: float = 0.5
     timeout: float = 600.0
     seed: int = 1
 
@@ -174,10 +175,14 @@ class _EndToEnd:
         while self._tracker.bound < total:
             await asyncio.sleep(_TICK_SECONDS)
             self._usage.sample()
-            self._curve.append((round(time.monotonic() - begin, 2), self._tracker.bound))
-            if victim is not None and self._tracker.bound >= total / 2:
+            self._note(begin)
+            if victim is not None and self._tracker.bound >= total * self._options.kill_at:
                 await self._kill(victim)
                 victim = None
+        self._note(begin)
+
+    def _note(self, begin: float) -> None:
+        self._curve.append((round(time.monotonic() - begin, 2), self._tracker.bound))
 
     async def _kill(self, victim: Victim) -> None:
         self._progress(f"killing the {victim} at {self._tracker.bound:,} bound pods")

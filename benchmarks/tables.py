@@ -40,3 +40,33 @@ def print_throughput(report: dict[str, Any], console: Console) -> None:
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "
         f"OR-Tools {machine['packages']['ortools']}"
     )
+
+
+def print_end_to_end(result: dict[str, Any], console: Console) -> None:
+    """The figures of one run, line by line."""
+    workload = f"{result['pods']:,} pods of {result['classes']} classes"
+    table = Table(title=f"{workload} on {result['nodes']:,} nodes ({result['cluster']})", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    latency = result["latencySeconds"]
+    rows = [
+        ("pods bound", f"{result['bound']:,}"),
+        ("bound twice", f"{result['boundTwice']:,}"),
+        ("overcommitted nodes", f"{result['overcommittedNodes']:,}"),
+        ("nodes used", f"{result['nodesUsed']:,}"),
+        ("rounds", f"{result['rounds']:,}"),
+        ("seconds", f"{result['seconds']:.2f}"),
+        ("bindings per second", f"{result['bindingsPerSecond'] or 0:,.0f}"),
+    ]
+    if not result["waiting"]:
+        shown = " / ".join(f"{latency[percent]:.2f}" for percent in ("p50", "p90", "p99"))
+        rows.append(("creation to binding, p50 / p90 / p99", f"{shown} s"))
+    if result["killed"]:
+        rows.append((f"{result['killed']} killed, back after", f"{result['restartSeconds']:.2f} s"))
+    for name, used in result["usage"].items():
+        rows.append((name, f"{used['cpuSeconds']:.1f} s CPU, {used['peakMiB']:,.0f} MiB"))
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    for line in result["overcommitted"]:
+        console.print(line, markup=False, highlight=False)

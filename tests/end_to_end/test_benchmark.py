@@ -1,0 +1,49 @@
+"""The benchmark measures what happens, on a simulated cluster and on one that is given."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
+from poseidon.simulated.kubeconfig import write_kubeconfig
+from poseidon.simulated.resources import NAMESPACES, NODES, PODS
+from poseidon.simulated.seeding import create_nodes
+from tests.support.cluster import cluster_in_thread
+
+
+def check(result, pods):
+    assert result["bound"] == pods
+    assert (result["boundTwice"], result["overcommittedNodes"]) == (0, 0)
+    bound = [count for _, count in result["curve"]]
+    assert bound == sorted(bound)
+    assert bound[-1] == pods
+    assert result["bindingsPerSecond"] > 0
+    for name in ("driver", "solver", "bridge"):
+        assert result["usage"][name]["peakMiB"] > 10
+
+
+@pytest.mark.parametrize("kill", [None, "solver", "bridge"])
+def test_a_simulated_cluster(kill):
+    result = run_end_to_end(EndToEndOptions(nodes=60, pods=300, classes=4, kill=kill, timeout=60))
+    check(result, 300)
+    assert result["nodes"] == 60
+    latency = result["latencySeconds"]
+    assert 0 < latency["p50"] <= latency["p90"] <= latency["p99"] <= result["seconds"]
+
+
+def test_a_given_cluster_is_left_as_it_was(tmp_path):
+    with cluster_in_thread() as cluster:
+        asyncio.run(create_nodes(cluster.operations, 30))
+        path = tmp_path / "kubeconfig"
+        write_kubeconfig(path, cluster.url)
+        result = run_end_to_end(
+            EndToEndOptions(pods=100, classes=3, kubeconfig=path, waiting=True, timeout=60)
+        )
+        check(result, 100)
+        assert result["nodes"] == 30
+        store = cluster.operations.store
+        assert len(store.collection(PODS.collection)) == 0
+        assert len(store.collection(NODES.collection)) == 30
+        assert len(store.collection(NAMESPACES.collection)) == 3
