@@ -1,0 +1,59 @@
+"""Reads a model's ``args``: every fault becomes one ``ModelArgumentError`` that says what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cost_models.interface import ModelArgumentError
+
+
+class Arguments:
+    """The ``args`` of one model. Read each by name with its default, then ``finish``, which refuses the rest."""
+
+    def __init__(self, model: str, given: Mapping[str, Any]) -> None:
+        self._model = model
+        self._given = given
+        self._known: list[str] = []
+
+    def number(self, name: str, default: float, *, least: float = 0.0, most: float = math.inf) -> float:
+        """Return a finite number from ``least`` to ``most``."""
+        value = self._value(name, default)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not (math.isfinite(value) and least <= value <= most):
+            upper = f" to {most:g}" if math.isfinite(most) else " or more"
+            raise self._error(name, value, f"a number, {least:g}{upper}")
+        return float(value)
+
+    def text(self, name: str, default: str) -> str:
+        """Return a non-empty text."""
+        value = self._value(name, default)
+        if not isinstance(value, str) or not value:
+            raise self._error(name, value, "a non-empty text")
+        return value
+
+    def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
+        """Return a list of at least one non-empty text."""
+        value = self._value(name, list(default))
+        if (
+            not isinstance(value, (list, tuple))
+            or not value
+            or not all(isinstance(entry, str) and entry for entry in value)
+        ):
+            raise self._error(name, value, "a list of at least one non-empty text")
+        return tuple(value)
+
+    def finish(self) -> None:
+        """Refuse arguments that were given but never read."""
+        unknown = sorted(set(self._given) - set(self._known))
+        if unknown:
+            known = f"known: {', '.join(self._known)}" if self._known else "the model takes none"
+            raise ModelArgumentError(f"{self._model}: unknown argument {unknown[0]!r}; {known}")
+
+    def _value(self, name: str, default: Any) -> Any:
+        self._known.append(name)
+        return self._given.get(name, default)
+
+    def _error(self, name: str, value: object, allowed: str) -> ModelArgumentError:
+        return ModelArgumentError(f"{self._model}: {name} is {value!r}; it must be {allowed}")
