@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from firmament.core.opening import Picture
 from firmament.core.results import RoundStats
+from firmament.flow.alike import AlikeMachines
+from firmament.flow.generation import FlowOutcome
 from firmament.flow.network import Network
-from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.rounds.bands import place_by_priority
 from firmament.rounds.cost import placed_cost, placement_cost
 from firmament.rounds.passes import PassLog, PassOptions
@@ -17,11 +19,47 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What was decided on a picture: assignments in terms of its indices, figures, and the last network if any."""
+    """What was decided on a picture: assignments in terms of its indices, figures, and the last network if any.
+
+    ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
+    network stand for, None if for themselves.
+    """
 
     assignments: Assignments
     stats: RoundStats
     network: Network | None
+    first: FlowOutcome | None = None
+    first_alike: AlikeMachines | None = None
+
+
+def decide(problem: PlacementProblem, solver: Solver, options: PassOptions, timer: Timer) -> Placement:
+    """Place the tasks of a problem; raises ``SolverError`` if the solver fails (a time-out is handled).
+
+    Depends on the arguments alone, time-outs excepted: equal problems, solvers and options give equal assignments.
+    """
+    log = PassLog(timer=timer)
+    assignments, _ = place_by_priority(problem, solver, options, log)
+    cost = placement_cost(problem, assignments)
+    stats = RoundStats(
+        machines=problem.machines,
+        tasks=int(problem.counts.sum()),
+        classes=problem.classes,
+        arcs=log.arcs,
+        waves=log.waves,
+        passes=log.passes,
+        solves=log.solves,
+        cost=round(placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
+        network_seconds=log.network_seconds,
+        solve_seconds=log.solve_seconds,
+        admit_seconds=log.admit_seconds,
+        time_limited=log.time_limited,
+    )
+    if log.first is not None:
+        stats.certified = log.first.certified
+        stats.gap = (cost - log.first.bound) / log.first.bound if log.first.bound > 0 else float(cost > 0)
+    else:
+        stats.certified = not log.time_limited
+    return Placement(assignments, stats, log.network, log.first, log.first_alike)
 
 
 class OpenRound:
@@ -48,24 +86,9 @@ class OpenRound:
 
     def solve(self) -> Placement:
         """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
-        stats = RoundStats(snapshot_seconds=self._snapshot_seconds)
         if self.picture is None:
+            stats = RoundStats(snapshot_seconds=self._snapshot_seconds)
             return Placement(Assignments.empty(), stats, None)
-        problem = self.picture.problem
-        log = PassLog(timer=self._timer)
-        assignments, _ = place_by_priority(problem, self._solver, self._options, log)
-        cost = placement_cost(problem, assignments)
-        stats.machines = problem.machines
-        stats.tasks = int(problem.counts.sum())
-        stats.classes = problem.classes
-        stats.arcs, stats.waves, stats.passes, stats.solves = log.arcs, log.waves, log.passes, log.solves
-        stats.time_limited = log.time_limited
-        stats.network_seconds, stats.solve_seconds = log.network_seconds, log.solve_seconds
-        stats.admit_seconds = log.admit_seconds
-        stats.cost = round(placed_cost(problem, assignments) / COST_UNITS_PER_POINT)
-        if log.first is not None:
-            stats.certified = log.first.certified
-            stats.gap = (cost - log.first.bound) / log.first.bound if log.first.bound > 0 else float(cost > 0)
-        else:
-            stats.certified = not log.time_limited
-        return Placement(assignments, stats, log.network)
+        placement = decide(self.picture.problem, self._solver, self._options, self._timer)
+        placement.stats.snapshot_seconds = self._snapshot_seconds
+        return placement

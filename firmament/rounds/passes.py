@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from firmament.flow.alike import merge_alike
+from firmament.flow.alike import AlikeMachines, merge_alike
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.flow.network import Network, dearest_path, unscheduled_penalties
 from firmament.flow.problem import Assignments, Residual
@@ -32,13 +32,17 @@ class PassOptions:
 
 @dataclass(slots=True)
 class PassLog:
-    """Figures gathered over the passes of a round; seconds per stage; ``arcs`` of the largest network."""
+    """Figures gathered over the passes of a round; seconds per stage; ``arcs`` of the largest network.
+
+    ``first``: the flow of the first pass, and ``first_alike`` what its network's machine rows stand for, if merged.
+    """
 
     passes: int = 0
     solves: int = 0
     arcs: int = 0
     waves: int = 0
     first: FlowOutcome | None = None
+    first_alike: AlikeMachines | None = None
     network: Network | None = None
     network_seconds: float = 0.0
     solve_seconds: float = 0.0
@@ -79,7 +83,7 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
         flow_seconds = watch.seconds()
         proposed = outcome.assignments()
         admitted = admit(residual, alike.dealt_out(proposed) if alike else proposed)
-        _note(log, outcome, flow_seconds, watch.seconds() - flow_seconds)
+        _note(log, outcome, alike, flow_seconds, watch.seconds() - flow_seconds)
         parts.append(admitted)
         if not residual.remaining.any():
             return Assignments.joined(parts)
@@ -96,12 +100,19 @@ def _later(options: GenerationOptions) -> GenerationOptions:
     return replace(options, base_total=options.base_total // 4)
 
 
-def _note(log: PassLog, outcome: FlowOutcome, flow_seconds: float, admit_seconds: float) -> None:
+def _note(
+    log: PassLog,
+    outcome: FlowOutcome,
+    alike: AlikeMachines | None,
+    flow_seconds: float,
+    admit_seconds: float,
+) -> None:
     """Add a pass to the log."""
     log.passes += 1
     log.solves += outcome.solves
     log.arcs = max(log.arcs, len(outcome.network.problem.tails))
-    log.first = log.first or outcome
+    if log.first is None:
+        log.first, log.first_alike = outcome, alike
     log.network = outcome.network
     log.solve_seconds += outcome.seconds
     log.network_seconds += max(0.0, flow_seconds - outcome.seconds)
