@@ -212,7 +212,7 @@ class _EndToEnd:
             "restartSeconds": round(self._downtime, 3) if options.kill else None,
             "bound": tracker.bound,
             "rounds": rounds,
-            "seconds": round(seconds, 3),
+            "seconds": round(seconds, 4),
             "bindingsPerSecond": round(tracker.bound / seconds, 1) if seconds else None,
             "latencySeconds": {
                 f"p{percent}": None if options.waiting else round(percentile(latencies, percent) or 0.0, 4)

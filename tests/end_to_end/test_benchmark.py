@@ -24,7 +24,7 @@ def check(result, pods):
         assert result["usage"][name]["peakMiB"] > 10
 
 
-@pytest.mark.parametrize("kill", [None, "solver", "bridge"])
+@pytest.mark.parametrize("kill", [None, "solver"])
 def test_a_simulated_cluster(kill):
     result = run_end_to_end(EndToEndOptions(nodes=60, pods=300, classes=4, kill=kill, timeout=60))
     check(result, 300)
