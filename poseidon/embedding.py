@@ -56,6 +56,14 @@ def effective_yaml(configuration: Configuration) -> str:
     return render(configuration)
 
 
+def base_policy(configuration: Configuration) -> str:
+    """Return the name of the base policy."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return configuration.policy.name
+
+
 class EmbeddedScheduler:
     """A scheduler of one cluster in this process, solving with OR-Tools.
 
@@ -77,6 +85,8 @@ class EmbeddedScheduler:
         self._scheduler = Scheduler(
             configuration=core, solver=OrToolsSolver(), clock=clock, timer=time.perf_counter
         )
+        self.notes: list[str] = []
+        """What models have remarked on bad input, each once."""
 
     def apply(self, events: Iterable[pb.Event]) -> None:
         """Apply events as one step; raises ``ValueError`` for a malformed one, a fault of the translation."""
@@ -92,7 +102,9 @@ class EmbeddedScheduler:
         """Run one round; its placements are assumed until they are reported."""
         from firmament.wire import round_to_proto
 
-        return round_to_proto(self._scheduler.run_round())
+        result = self._scheduler.run_round()
+        self.notes.extend(result.notes)
+        return round_to_proto(result)
 
     def report_bound(self, placed: Iterable[tuple[str, str]]) -> None:
         """Report ``(uid, machine)`` of placements that came true."""

@@ -6,13 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.embedding import EmbeddedScheduler
+from poseidon.embedding import EmbeddedScheduler, base_policy
 from poseidon.translate import events
 from poseidon.translate import pod as pods
 from poseidon.translate.classes import ClassTable
+from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.node import machine
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver
+from poseidon.translate.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def build(
     ``forced`` takes part in any case. ``now`` (seconds since the epoch) stands still, and is the age of
     whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
     """
-    feed = _Feed(manifests, now, scheduler_names, forced)
+    feed = _Feed(manifests, now, scheduler_names, forced, base_policy(configuration))
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     scheduler.apply(feed.events())
     return OfflineCluster(scheduler, tuple(feed.gated), tuple(feed.warnings))
@@ -54,13 +56,14 @@ def build(
 
 class _Feed:
     def __init__(
-        self, manifests: Manifests, now: float, scheduler_names: frozenset[str], forced: str
+        self, manifests: Manifests, now: float, scheduler_names: frozenset[str], forced: str, policy: str
     ) -> None:
         self._manifests = manifests
         self._now = now
         self._scheduler_names = scheduler_names
         self._forced = forced
-        self._classes = ClassTable()
+        self._classes = ClassTable(visible_to(policy))
+        self._history = RuntimeHistory()
         self._priorities = PriorityResolver(manifests.priority_classes)
         self._nodes = {node.metadata.name for node in manifests.nodes}
         self._waiting: list[pods.Task] = []
@@ -71,7 +74,7 @@ class _Feed:
         self.warnings: list[str] = []
 
     def events(self) -> Iterator[pb.Event]:
-        """Yield the whole cluster: machines, jobs, classes, then tasks."""
+        """Yield the whole cluster: machines, jobs, classes, what finished pods teach, then tasks."""
         for node in self._manifests.nodes:
             yield pb.Event(machine=machine(node)[0])
         for each in self._manifests.pods:
@@ -81,6 +84,7 @@ class _Feed:
             yield pb.Event(job=job)
         for number in range(1, len(self._classes) + 1):
             yield pb.Event(task_class=self._classes.message(number))
+        yield from self._history.take()
         yield from events.bound(self._placed)
         yield from events.submitted(self._waiting)
 
@@ -93,6 +97,8 @@ class _Feed:
             self._placed.append((self._task(pod), node))
         elif forced:
             self._waiting.append(self._task(pod))
+        elif disposition is Disposition.FINISHED:
+            self._history.finished(pod.metadata.uid, pod)
         elif disposition is Disposition.BOUND:
             self.warnings.append(
                 f"Pod {pods.qualified_name(pod.metadata)}: spec.nodeName: node {node!r} is not in the input, "

@@ -167,7 +167,7 @@ def make_plan(
         pending=tuple(sorted(pending, key=lambda each: each.pod)),
         nodes=tuple(sorted(_node_uses(scheduler), key=lambda each: each.node)),
         round=outcome.figures,
-        warnings=cluster.warnings,
+        warnings=(*cluster.warnings, *scheduler.notes),
     )
 
 

@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 class BridgeOptions:
     """What a bridge is to do.
 
+    ``policy`` is the solver's base policy ("": unknown), which says what pods are told apart by.
     ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
     than that of any earlier driver, ``instance`` the name of this process in events. Drain times are in
     seconds.
@@ -42,6 +43,7 @@ class BridgeOptions:
 
     firmament: str
     scheduler_names: tuple[str, ...] = ("poseidon",)
+    policy: str = ""
     cluster: str = "default"
     fencing: int = 1
     client: str = "poseidon"
@@ -77,7 +79,7 @@ class Bridge:
         self._synced = False
         self._metrics = BridgeMetrics(registry)
         kube_metrics = KubeMetrics(registry)
-        self.state = BridgeState(options.scheduler_names)
+        self.state = BridgeState(options.scheduler_names, options.policy)
         component = next((name for name in options.scheduler_names if name != ANY_SCHEDULER), "poseidon")
         self._binder = Binder(
             transport,

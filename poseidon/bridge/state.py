@@ -19,8 +19,10 @@ from poseidon.bridge.tasks import Tasks
 from poseidon.translate import node as node_translation
 from poseidon.translate import pod as pod_translation
 from poseidon.translate.classes import ClassTable
+from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver
+from poseidon.translate.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -38,12 +40,14 @@ class BridgeState:
     """Nodes, pods and what has been said about them.
 
     ``scheduler_names`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*":
-    all). Pods of other schedulers count on the nodes that they are bound to. Not thread-safe.
+    all). Pods of other schedulers count on the nodes that they are bound to. ``policy`` is the solver's base
+    policy, by which pods are told apart. Not thread-safe.
     """
 
-    def __init__(self, scheduler_names: Iterable[str]) -> None:
+    def __init__(self, scheduler_names: Iterable[str], policy: str = "") -> None:
         self._ours = frozenset(scheduler_names)
-        self._classes = ClassTable()
+        self._classes = ClassTable(visible_to(policy))
+        self._history = RuntimeHistory()
         self._priorities = PriorityResolver()
         self._priority_names: dict[str, str] = {}
         self._machines = Machines()
@@ -99,6 +103,7 @@ class BridgeState:
         """Take pods as they are now."""
         for change in changes:
             if change.object is None:
+                self._history.gone(change.uid)
                 self._pod_ended(change.uid)
             else:
                 self._pod_changed(change.uid, change.object)
@@ -111,6 +116,8 @@ class BridgeState:
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
             # Not for us, or not now. One that is being bound stays until the outcome is known.
+            if disposition is Disposition.FINISHED:
+                self._history.finished(uid, pod)
             self._pod_ended(uid)
             return
         task = pod_translation.task(pod, self._classes, self._priorities)
@@ -164,6 +171,7 @@ class BridgeState:
         self._machines.forget_told()
         self._jobs.forget_told()
         self._tasks.forget_told()
+        self._history.forget_told()
         self._told_classes.clear()
         self._placements.forget_reports()
         return self.take_events()
@@ -175,6 +183,7 @@ class BridgeState:
             self._tasks.forget_node(name)
             events.append(pb.Event(machine_removed=name))
         events.extend(pb.Event(machine=machine) for machine in self._machines.take_changed())
+        events.extend(self._history.take())
         task_events, tasks = self._tasks.take()
         for number in dict.fromkeys(task.task_class for task in tasks):
             if number not in self._told_classes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from poseidon.translate.pod import seconds
+from poseidon.translate.times import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -85,7 +85,7 @@ def run(
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.bridge.logs import configure
     from poseidon.bridge.runner import BridgeOptions
-    from poseidon.embedding import load_configuration
+    from poseidon.embedding import base_policy, load_configuration
     from poseidon.kube.errors import SettingsError
     from poseidon.kube.settings import load_settings
 
@@ -99,6 +99,7 @@ def run(
     options = BridgeOptions(
         firmament=_join(firmament),
         scheduler_names=configuration.scheduler_names,
+        policy=base_policy(configuration),
         cluster=cluster_name,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
         fencing=int(time.time() * 1000),

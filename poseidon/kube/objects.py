@@ -222,11 +222,32 @@ class PodSpec(KubeStruct, frozen=True):
     host_network: bool = False
 
 
+class Terminated(KubeStruct, frozen=True):
+    """How a container ended. Times are RFC 3339 text as sent."""
+
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class ContainerState(KubeStruct, frozen=True):
+    """What a container does at present, as far as it has ended."""
+
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(KubeStruct, frozen=True):
+    """How far a container has come."""
+
+    name: str = ""
+    state: ContainerState = ContainerState()
+
+
 class PodStatus(KubeStruct, frozen=True):
-    """How far a pod has come."""
+    """How far a pod has come; ``container_statuses`` are those of its regular containers."""
 
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
     nominated_node_name: str = ""
 
 

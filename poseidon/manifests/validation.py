@@ -10,8 +10,8 @@ from poseidon.kube.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.defects import Defect
 from poseidon.translate.node import machine
-from poseidon.translate.pod import seconds
 from poseidon.translate.priority import HIGHEST, LOWEST
+from poseidon.translate.times import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -113,7 +113,8 @@ class KubeletSimulation:
             address = str(ipaddress.IPv4Address(_POD_NETWORK + self._addresses))
             status.update(podIP=address, podIPs=[{"ip": address}], startTime=time)
         status["containerStatuses"] = [
-            _container_status(container, time, running=running) for container in pod["spec"]["containers"]
+            _container_status(container, status.get("startTime") or time, "" if running else time)
+            for container in pod["spec"]["containers"]
         ]
         self._store.replace(self._pods, record, pod)
         if running:
@@ -150,8 +151,10 @@ def _seconds(text: Any) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
-def _container_status(container: Object, time: str, *, running: bool) -> Object:
-    ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": time}}
+def _container_status(container: Object, started: str, finished: str) -> Object:
+    """Return the status of a container; ``finished`` is "" while it runs."""
+    ended = {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": finished}
+    running = not finished
     return {
         "name": container["name"],
         "image": container.get("image", ""),
@@ -159,5 +162,5 @@ def _container_status(container: Object, time: str, *, running: bool) -> Object:
         "restartCount": 0,
         "ready": running,
         "started": running,
-        "state": {"running": {"startedAt": time}} if running else ended,
+        "state": {"running": {"startedAt": started}} if running else {"terminated": ended},
     }

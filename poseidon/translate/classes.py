@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,23 +9,13 @@ import msgspec
 from poseidon.translate.affinity import preferred_terms, required_terms, tolerations
 from poseidon.translate.defects import Defect
 from poseidon.translate.resources import effective_requests
+from poseidon.translate.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from poseidon.kube.objects import Pod, PodSpec
 
 _SPEC_CACHE_LIMIT = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class Visibility:
-    """Which of a pod's metadata some selector or model looks at; the rest must not split a class."""
-
-    labels: frozenset[str] = frozenset()
-    annotations: frozenset[str] = frozenset()
-    namespaces: bool = False
 
 
 def class_content(
@@ -45,9 +34,9 @@ def class_content(
     requests = effective_requests(spec, defects)
     message = pb.TaskClass(
         requests=[pb.Quantity(resource=name, amount=requests[name]) for name in sorted(requests)],
-        namespace=pod.metadata.namespace if visible.namespaces else "",
-        labels=_chosen(pod.metadata.labels, visible.labels),
-        annotations=_chosen(pod.metadata.annotations, visible.annotations),
+        namespace=visible.namespace_of(pod),
+        labels=visible.labels_of(pod),
+        annotations=visible.annotations_of(pod),
         machine=machine,
     )
     rules = _rules(spec, defects)
@@ -66,10 +55,6 @@ def _rules(spec: PodSpec, defects: list[Defect]) -> pb.TaskClass:
         preferred=preferred_terms(affinity, defects) if affinity else (),
         tolerations=tolerations(spec.tolerations, defects),
     )
-
-
-def _chosen(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
-    return {key: given[key] for key in keys if key in given} if keys else {}
 
 
 class ClassTable:
@@ -131,8 +116,8 @@ class ClassTable:
                 spec.affinity,
                 spec.tolerations,
                 machine,
-                pod.metadata.namespace if visible.namespaces else "",
-                _chosen(pod.metadata.labels, visible.labels),
-                _chosen(pod.metadata.annotations, visible.annotations),
+                visible.namespace_of(pod),
+                visible.labels_of(pod),
+                visible.annotations_of(pod),
             )
         )

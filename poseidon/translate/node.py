@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from poseidon.translate.affinity import EFFECTS
 from poseidon.translate.defects import Defect
 from poseidon.translate.resources import amounts
+from poseidon.translate.visibility import prefixed
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
     """Return the machine and what is wrong with the node.
 
     The message is always one that the solver accepts: amounts and taints that make no sense are left out, and
-    a node that reports no allocatable resources offers none. ``annotations`` names those that some model
-    reads.
+    a node that reports no allocatable resources offers none. Annotations meant for models travel, and those
+    that ``annotations`` names.
     """
     defects: list[Defect] = []
     if not node.metadata.name:
@@ -42,7 +43,7 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
         allocatable=[pb.Quantity(resource=name, amount=offered[name]) for name in sorted(offered)],
         unschedulable=node.spec.unschedulable,
         not_ready=not is_ready(node),
-        annotations={key: found[key] for key in annotations if key in found},
+        annotations=prefixed(found) | {key: found[key] for key in annotations if key in found},
     )
     return message, tuple(defects)
 

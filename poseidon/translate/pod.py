@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from poseidon.translate.priority import UnknownPriorityClassError
+from poseidon.translate.times import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -106,14 +106,3 @@ def job(metadata: ObjectMeta, *, size: int = 0) -> pb.Job | None:
     return pb.Job(
         id=job_id(metadata), name=f"{namespace}/{owner.kind}/{owner.name}", size=size, namespace=namespace
     )
-
-
-def seconds(timestamp: str | None) -> float | None:
-    """Return an RFC 3339 time in seconds since the epoch, None for none and for text that is not a time."""
-    if not timestamp:
-        return None
-    try:
-        time = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

@@ -27,6 +27,7 @@ class SolverView:
     classes: dict[int, bytes] = field(default_factory=dict)
     jobs: dict[str, pb.Job] = field(default_factory=dict)
     tasks: dict[str, ViewedTask] = field(default_factory=dict)
+    records: dict[tuple[str, str], bytes] = field(default_factory=dict)
 
     def apply(self, events):
         events_from_proto(events)  # as strict as the real server
@@ -58,6 +59,12 @@ class SolverView:
         del self.machines[name]
         for uid in [uid for uid, task in self.tasks.items() if task.machine == name]:
             del self.tasks[uid]
+
+    def _on_record(self, record):
+        self.records[record.key.kind, record.key.name] = record.payload
+
+    def _on_record_removed(self, key):
+        del self.records[key.kind, key.name]
 
     def _on_job(self, job):
         self.jobs[job.id] = job

@@ -52,6 +52,10 @@ def test_starting_and_finishing_take_their_time(operations: Operations) -> None:
     assert phase(operations, "a") == "Running"
     assert kubelets.advance(42.0) is None
     assert phase(operations, "a") == "Succeeded"
+    status = decode(operations.get(PODS, "default", "a"))["status"]
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert ended["startedAt"] == status["startTime"]
+    assert ended["finishedAt"] >= ended["startedAt"]
     before = operations.store.revision
     kubelets.advance(100.0)
     assert operations.store.revision == before

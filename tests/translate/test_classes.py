@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from poseidon.kube.decoding import convert_object
 from poseidon.kube.objects import Pod
-from poseidon.translate.classes import ClassTable, Visibility
+from poseidon.translate.classes import ClassTable
+from poseidon.translate.visibility import Visibility
 from tests.translate.builders import make_pod, requesting
 
 

@@ -15,10 +15,10 @@ from poseidon.translate.pod import (
     job,
     qualified_name,
     scheduler_of,
-    seconds,
     task,
 )
 from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
+from poseidon.translate.times import seconds
 from tests.translate.builders import make_pod, make_spec
 
 

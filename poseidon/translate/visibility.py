@@ -1,0 +1,68 @@
+"""Which of an object's metadata travels to the solver: what some model may look at, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.translate.programs import PROGRAM, program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from poseidon.kube.objects import Pod
+
+ANNOTATION_PREFIX = "firmament.io/"
+"""Annotations of pods and nodes that begin like this are meant for models."""
+
+MODEL_LABELS = frozenset({"networkRequirement", "taskType"})
+"""Pod labels that models look at, by the names that the original gave them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Which of a pod's metadata some selector or model looks at; the rest must not split a class.
+
+    ``labels`` and ``annotations`` by name, further annotations by ``prefix`` ("": none). ``programs``: a pod
+    that does not name its program is given that of its owner, so that pods of different jobs differ.
+    """
+
+    labels: frozenset[str] = frozenset()
+    annotations: frozenset[str] = frozenset()
+    namespaces: bool = False
+    prefix: str = ""
+    programs: bool = False
+
+    def labels_of(self, pod: Pod) -> dict[str, str]:
+        """Return the labels that count."""
+        return _chosen(pod.metadata.labels, self.labels)
+
+    def annotations_of(self, pod: Pod) -> dict[str, str]:
+        """Return the annotations that count, with the program among them if wanted and known."""
+        found = pod.metadata.annotations
+        chosen = _chosen(found, self.annotations)
+        if self.prefix and found:
+            chosen.update(prefixed(found, self.prefix))
+        if self.programs:
+            name = program(pod)
+            if name:
+                chosen[PROGRAM] = name
+        return chosen
+
+    def namespace_of(self, pod: Pod) -> str:
+        """Return the namespace if it counts, else ""."""
+        return pod.metadata.namespace if self.namespaces else ""
+
+
+def visible_to(policy: str) -> Visibility:
+    """Return what a base policy and the overlays may look at. Only ``sjf`` has to tell programs apart."""
+    return Visibility(labels=MODEL_LABELS, prefix=ANNOTATION_PREFIX, programs=policy == "sjf")
+
+
+def prefixed(annotations: Mapping[str, str], prefix: str = ANNOTATION_PREFIX) -> dict[str, str]:
+    """Return the annotations whose names begin with ``prefix``."""
+    return {key: value for key, value in annotations.items() if key.startswith(prefix)}
+
+
+def _chosen(given: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
+    return {key: given[key] for key in keys if key in given} if keys and given else {}

@@ -1,0 +1,150 @@
+"""Programs and their run times, learnt from pods that have succeeded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from poseidon.kube.decoding import convert_object
+from poseidon.kube.objects import Pod
+from poseidon.translate.history import RuntimeHistory
+from poseidon.translate.programs import program, runtime
+
+
+def ended(second: Any, *, since: Any = 0) -> dict:
+    times = {"startedAt": since, "finishedAt": second}
+    text = {
+        key: f"2026-01-01T00:{value // 60:02d}:{value % 60:02d}Z"
+        for key, value in times.items()
+        if value is not None
+    }
+    return {"name": "c", "state": {"terminated": text}}
+
+
+def finished(
+    *statuses: dict, program: str = "", owner: tuple[str, str] | None = None, phase: str = "Succeeded"
+) -> Pod:
+    metadata: dict[str, Any] = {"name": "p", "namespace": "ns"}
+    if program:
+        metadata["annotations"] = {"firmament.io/program": program}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
+    return convert_object(
+        {"metadata": metadata, "status": {"phase": phase, "containerStatuses": list(statuses)}}, Pod
+    )
+
+
+def told(history: RuntimeHistory) -> dict[str, tuple[int, float] | None]:
+    """What the next events say, by program; None for a removal."""
+    found: dict[str, tuple[int, float] | None] = {}
+    for event in history.take():
+        if event.WhichOneof("body") == "record_removed":
+            assert event.record_removed.kind == "RuntimeHistory"
+            found[event.record_removed.name] = None
+        else:
+            assert event.record.key.kind == "RuntimeHistory"
+            payload = json.loads(event.record.payload)
+            found[event.record.key.name] = (payload["count"], payload["meanSeconds"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("owner", "named", "expected"),
+    [
+        (None, "", ""),
+        (None, "etl", "etl"),
+        (("Job", "sort"), "", "ns/sort"),
+        (("Job", "sort"), "etl", "etl"),
+        (("Job", "nightly-29384756"), "", "ns/nightly"),
+        (("Job", "sort-2024"), "", "ns/sort-2024"),
+        (("SparkApplication", "count"), "", "ns/count"),
+        (("ReplicaSet", "web-5d8f"), "", ""),
+        (("StatefulSet", "db"), "", ""),
+        (("Job", ""), "", ""),
+    ],
+)
+def test_the_program_of_a_pod(owner, named, expected):
+    assert program(finished(program=named, owner=owner)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        (finished(ended(90)), 90.0),
+        (finished(ended(90, since=30), ended(70, since=10)), 80.0),
+        (finished(ended(5, since=5)), 0.0),
+        (finished(ended(5, since=9)), 0.0),
+        (finished(), None),
+        (finished(ended(90, since=None)), None),
+        (finished(ended(None)), None),
+        (finished(ended(90), {"name": "d", "state": {"running": {}}}), None),
+        (finished(ended(90), phase="Failed"), None),
+        (finished(ended(90), phase="Running"), None),
+        (finished({"name": "c", "state": {"terminated": {"startedAt": "x", "finishedAt": "y"}}}), None),
+    ],
+)
+def test_how_long_a_pod_ran(pod, expected):
+    assert runtime(pod) == expected
+
+
+def test_a_program_has_the_mean_of_its_pods():
+    history = RuntimeHistory()
+    for index, seconds in enumerate((10, 20, 60)):
+        history.finished(f"u{index}", finished(ended(seconds), program="etl"))
+    history.finished("other", finished(ended(7), program="sort"))
+    assert told(history) == {"etl": (3, 30.0), "sort": (1, 7.0)}
+    assert told(history) == {}
+
+
+def test_a_pod_counts_once():
+    history = RuntimeHistory()
+    for _ in range(3):
+        history.finished("u", finished(ended(10), program="etl"))
+    assert told(history) == {"etl": (1, 10.0)}
+
+
+def test_what_a_deleted_pod_has_taught_stays():
+    history = RuntimeHistory()
+    history.finished("u", finished(ended(10), program="etl"))
+    history.gone("u")
+    history.gone("never there")
+    assert told(history) == {"etl": (1, 10.0)}
+
+
+def test_pods_without_program_or_times_teach_nothing():
+    history = RuntimeHistory()
+    history.finished("a", finished(ended(10)))
+    history.finished("b", finished(program="etl"))
+    history.finished("c", finished(ended(10), program="etl", phase="Failed"))
+    assert told(history) == {}
+
+
+def test_only_noticeable_changes_are_told():
+    history = RuntimeHistory()
+    history.finished("a", finished(ended(100), program="etl"))
+    told(history)
+    history.finished("b", finished(ended(104), program="etl"))
+    assert told(history) == {}
+    history.finished("c", finished(ended(130), program="etl"))
+    assert told(history) == {"etl": (3, 111.333)}
+
+
+def test_a_new_stream_is_told_everything():
+    history = RuntimeHistory()
+    history.finished("a", finished(ended(100), program="etl"))
+    told(history)
+    history.forget_told()
+    assert told(history) == {"etl": (1, 100.0)}
+
+
+def test_programs_are_remembered_in_bounds():
+    history = RuntimeHistory(most_programs=2)
+    for index, name in enumerate(("one", "two", "one")):
+        history.finished(f"u{index}", finished(ended(10), program=name))
+    assert set(told(history)) == {"one", "two"}
+    history.finished("u3", finished(ended(10), program="three"))
+    assert told(history) == {"two": None, "three": (1, 10.0)}
+    history.finished("u4", finished(ended(20), program="two"))
+    assert told(history) == {"one": None, "two": (1, 20.0)}
