@@ -55,7 +55,7 @@ def _block(index: int, entry: Any) -> Block:
         raise BadInputsError(f"[{index}] is not an object")
     unknown = sorted(set(entry) - {"bytes", "machine", "rack"})
     if unknown:
-        raise BadInputsError(f"[{index}] has the unknown key {unknown[0]!r}")
+        raise BadInputsError(f"[{index}] has the unknown key {unknown[0][:40]!r}")
     size = entry.get("bytes")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= MOST_BYTES:
         raise BadInputsError(f"[{index}].bytes is not a whole number from 0 to 2^60")
