@@ -7,17 +7,21 @@ import re
 from firmament.core.model import Machine, NodeSelectorTerm, Requirement, Taint, TaskClass, Toleration
 
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+NOT_READY = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 
 
 def allowed(machine: Machine, content: TaskClass) -> bool:
     """Whether every rule but capacity lets a task of this class onto the machine."""
-    if content.invalid or machine.not_ready:
+    if content.invalid:
         return False
     if content.machine and content.machine != machine.name:
         return False
-    if machine.unschedulable and not any(tolerates(t, CORDON) for t in content.tolerations):
-        return False
-    for taint in machine.taints:
+    taints = list(machine.taints)
+    if machine.unschedulable:
+        taints.append(CORDON)
+    if machine.not_ready:
+        taints.append(NOT_READY)
+    for taint in taints:
         keeps_away = taint.effect in ("NoSchedule", "NoExecute")
         if keeps_away and not any(tolerates(t, taint) for t in content.tolerations):
             return False

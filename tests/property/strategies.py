@@ -35,6 +35,7 @@ MACHINES = ("m0", "m1", "m2", "m3")
 UIDS = tuple(f"t{number:02}" for number in range(14))
 GPU = "example.com/gpu"
 CORDON_KEY = "node.kubernetes.io/unschedulable"
+NOT_READY_KEY = "node.kubernetes.io/not-ready"
 CLASSES = 5
 
 
@@ -103,6 +104,11 @@ def rarely(strategy: st.SearchStrategy, otherwise: object) -> st.SearchStrategy:
     return st.sampled_from(range(10)).flatmap(lambda n: strategy if n == 9 else st.just(otherwise))
 
 
+def sometimes(strategy: st.SearchStrategy, otherwise: object) -> st.SearchStrategy:
+    """``otherwise`` seven times in ten."""
+    return st.sampled_from(range(10)).flatmap(lambda n: strategy if n >= 7 else st.just(otherwise))
+
+
 def amounts(least: int, most: int) -> st.SearchStrategy[int]:
     """Mostly within the bounds; sometimes nothing at all."""
     return rarely(st.just(0), None).flatmap(
@@ -120,9 +126,9 @@ def machines(names: tuple[str, ...] = MACHINES) -> st.SearchStrategy[Machine]:
         name=st.sampled_from(names),
         allocatable=allocatable,
         labels=labels,
-        taints=rarely(taints, ()),
-        unschedulable=rarely(st.booleans(), False),
-        not_ready=rarely(st.booleans(), False),
+        taints=sometimes(taints, ()),
+        unschedulable=sometimes(st.booleans(), False),
+        not_ready=sometimes(st.booleans(), False),
     )
 
 
@@ -156,14 +162,14 @@ pins = st.builds(NodeSelectorTerm, st.just(()), names_required.map(lambda requir
 tolerations = st.one_of(
     st.builds(
         Toleration,
-        st.sampled_from(["dedicated", "old", CORDON_KEY]),
+        st.sampled_from(["dedicated", "old", CORDON_KEY, NOT_READY_KEY]),
         st.just("Equal"),
         st.sampled_from(["", "x"]),
         st.sampled_from(["", "NoSchedule", "NoExecute"]),
     ),
     st.builds(
         Toleration,
-        st.sampled_from(["", "dedicated", CORDON_KEY]),
+        st.sampled_from(["", "dedicated", CORDON_KEY, NOT_READY_KEY]),
         st.just("Exists"),
         st.just(""),
         st.sampled_from(["", "NoSchedule", "PreferNoSchedule"]),
@@ -180,11 +186,11 @@ contents = st.builds(
         },
     ).map(lambda amounts: tuple(sorted(amounts.items()))),
     node_selector=rarely(st.just((("zone", "a"),)), ()),
-    required=rarely(st.lists(st.one_of(terms, pins), min_size=1, max_size=2).map(tuple), ()),
+    required=sometimes(st.lists(st.one_of(terms, pins), min_size=1, max_size=2).map(tuple), ()),
     preferred=rarely(
         st.lists(st.builds(PreferredTerm, st.integers(1, 100), terms), min_size=1, max_size=2).map(tuple), ()
     ),
-    tolerations=rarely(st.lists(tolerations, max_size=2).map(tuple), ()),
+    tolerations=sometimes(st.lists(tolerations, max_size=2).map(tuple), ()),
     machine=rarely(st.sampled_from(MACHINES), ""),
     invalid=rarely(rarely(st.just("asks for the impossible"), ""), ""),
 )
