@@ -21,6 +21,7 @@ from poseidon.commands.offline_options import InputError, read_configuration, wa
 if TYPE_CHECKING:
     from poseidon.demo.workload import Workload
 
+_INTERRUPTED = "poseidon demo: interrupted"
 _SCHEDULER_NAME = "poseidon"
 _LOOK = "  kubectl --kubeconfig {} get nodes,pods --all-namespaces"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -73,20 +74,51 @@ def demo(
     Starts a simulated cluster, the solver and the bridge, each as a process, waits until all pods are bound, and prints
     figures that are taken from the cluster's API.
     """
-    read_configuration(config)
-    workload = _load(manifests, nodes, pods)
-    warn(workload.warnings)
+    for number in _SIGNALS:
+        signal.signal(number, _interrupt)
+    try:
+        read_configuration(config)
+        workload = _load(manifests, nodes, pods)
+        warn(workload.warnings)
+        status = _run_in_folder(_Run(workload, config.resolve() if config else None, timeout, output, keep))
+    except _InterruptedEarlyError as early:
+        status = early.told()
+    sys.exit(status)
+
+
+class _InterruptedEarlyError(BaseException):
+    """A signal came before there was anything to end in order. As KeyboardInterrupt, it is no ``Exception``."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def told(self) -> int:
+        """Say that it came, and return the exit status."""
+        click.echo(_INTERRUPTED, err=True)
+        return 128 + self.number
+
+
+def _interrupt(number: int, _: object) -> None:
+    raise _InterruptedEarlyError(number)
+
+
+def _run_in_folder(run: _Run) -> int:
+    """Run with a temporary folder, which stays only if something failed; return the exit status."""
     folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
-    run = _Run(workload, folder, config.resolve() if config else None, timeout, output, keep)
     status = 1
     try:
-        status = asyncio.run(run.supervised())
+        status = asyncio.run(run.supervised(folder))
+    except _InterruptedEarlyError as early:
+        status = early.told()
     finally:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # what is left is done in no time
         if status == 1:
             click.echo(f"poseidon demo: logs are in {folder}", err=True)
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(status)
+    return status
 
 
 def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
@@ -108,7 +140,6 @@ def _load(manifests: tuple[str, ...], nodes: int, pods: int) -> Workload:
 @dataclass(slots=True)
 class _Run:
     workload: Workload
-    folder: Path
     config: Path | None
     timeout: float
     output: str
@@ -116,9 +147,9 @@ class _Run:
     received: int = 0
     kept: bool = False
 
-    async def supervised(self) -> int:
+    async def supervised(self, folder: Path) -> int:
         """Run until done or told to end; return the exit status."""
-        work = asyncio.create_task(self._work())
+        work = asyncio.create_task(self._work(folder))
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._stop, number, work.cancel)
@@ -127,28 +158,28 @@ class _Run:
         except asyncio.CancelledError:
             if self.kept:
                 return 0
-            click.echo("poseidon demo: interrupted", err=True)
+            click.echo(_INTERRUPTED, err=True)
             return 128 + self.received
 
     def _stop(self, number: int, cancel: Callable[[], bool]) -> None:
         self.received = self.received or number
         cancel()
 
-    async def _work(self) -> int:
+    async def _work(self, folder: Path) -> int:
         """Return the exit status; faults end in one line."""
         from poseidon.demo.child import ChildDiedError
         from poseidon.demo.run import DemoTimeoutError
         from poseidon.kube.errors import KubeError
 
         try:
-            return await self._demonstrate()
+            return await self._demonstrate(folder)
         except (ChildDiedError, DemoTimeoutError, KubeError) as error:
             click.echo(f"poseidon demo: {error}", err=True)
             if tail := getattr(error, "tail", ""):
                 click.echo(tail, err=True)
             return 1
 
-    async def _demonstrate(self) -> int:
+    async def _demonstrate(self, folder: Path) -> int:
         from rich.console import Console
 
         from poseidon.demo.progress import make_display
@@ -156,7 +187,7 @@ class _Run:
         from poseidon.demo.run import DemoOptions, demonstrate
 
         display = make_display(Console(stderr=True), time.monotonic)
-        options = DemoOptions(self.folder, self.config, self.timeout)
+        options = DemoOptions(folder, self.config, self.timeout)
         async with demonstrate(self.workload, options, display, clock=time.monotonic) as done:
             if self.output == "json":
                 click.echo(json.dumps(done.summary.as_json(), indent=2, ensure_ascii=False))

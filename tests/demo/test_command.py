@@ -172,6 +172,20 @@ def test_signals_end_it_cleanly(start, number, stage, whom):
     assert demo.left() == []
 
 
+def test_a_second_signal_ends_it_at_once(start):
+    demo = start("--nodes", "40", "--pods", "20000")
+    demo.line("Scheduling")
+    demo.process.send_signal(signal.SIGINT)
+    wait_for(lambda: "stopping" in (demo.folder / demo.left()[0] / "poseidon.log").read_text())
+    demo.process.send_signal(signal.SIGTERM)
+    status, _, err = demo.end()
+    assert status == 128 + signal.SIGINT
+    assert "Traceback" not in err
+    for each in demo.seen:
+        wait_until_ended(each)
+    assert demo.left() == []
+
+
 @pytest.mark.parametrize("words", [("firmament", "serve"), ("poseidon", "run"), ("poseidon.simulated",)])
 def test_a_child_that_dies_is_one_line_and_the_tail_of_its_log(start, words):
     # Too many pods to be done before the kill.
