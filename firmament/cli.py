@@ -14,7 +14,11 @@ import click
 import firmament
 
 _COMMANDS: Mapping[str, str] = MappingProxyType(
-    {"serve": "firmament.commands.serve", "submit": "firmament.commands.submit"}
+    {
+        "replay": "firmament.commands.replay",
+        "serve": "firmament.commands.serve",
+        "submit": "firmament.commands.submit",
+    }
 )
 
 

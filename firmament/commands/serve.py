@@ -11,6 +11,7 @@ import click
 from firmament.configuration import ConfigurationError, SchedulerConfiguration, effective_yaml, load
 from firmament.logs import LEVELS, set_up_logging
 from firmament.server.address import AddressError, parse_address
+from firmament.server.artefact_folder import ROUNDS_KEPT, ArtefactFolderError
 
 
 @click.command()
@@ -26,27 +27,57 @@ from firmament.server.address import AddressError, parse_address
 )
 @click.option("--print-config", is_flag=True, help="Print the effective configuration and exit.")
 @click.option("--metrics", metavar="HOST:PORT", help="Where to serve Prometheus metrics; off by default.")
+@click.option(
+    "--artefacts",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Save every round there: problem, network, flow, deltas, costs. Off by default.",
+)
+@click.option(
+    "--artefacts-rounds",
+    type=click.IntRange(1, 1_000_000),
+    default=ROUNDS_KEPT,
+    show_default=True,
+    metavar="N",
+    help="How many saved rounds to keep.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
-def serve(listen: str, config: Path | None, print_config: bool, metrics: str | None, log_level: str) -> None:
+def serve(
+    listen: str,
+    config: Path | None,
+    print_config: bool,
+    metrics: str | None,
+    artefacts: Path | None,
+    artefacts_rounds: int,
+    log_level: str,
+) -> None:
     """Run the solver: serve gRPC until SIGTERM or Ctrl-C."""
     try:
         configuration = load(config)
         if print_config:
             click.echo(effective_yaml(configuration), nl=False)
             return
-        _run(configuration, listen, metrics, log_level)
-    except (ConfigurationError, AddressError) as error:
+        _run(configuration, (listen, metrics), (artefacts, artefacts_rounds), log_level)
+    except (ConfigurationError, AddressError, ArtefactFolderError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
 
 
-def _run(configuration: SchedulerConfiguration, listen: str, metrics: str | None, log_level: str) -> None:
+def _run(
+    configuration: SchedulerConfiguration,
+    addresses: tuple[str, str | None],
+    saving: tuple[Path | None, int],
+    log_level: str,
+) -> None:
     """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
+    from firmament.server.artefact_writer import ArtefactOptions
     from firmament.server.process import ServeOptions, serve
 
+    (listen, metrics), (folder, rounds) = addresses, saving
     options = ServeOptions(
         listen=parse_address(listen),
         metrics=None if metrics is None else parse_address(metrics, any_port=False),
+        artefacts=None if folder is None else ArtefactOptions(folder, rounds),
     )
     set_up_logging(log_level)
     asyncio.run(serve(configuration, options))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from firmament.artefacts.saving import RoundRecord
+
 if TYPE_CHECKING:
     from firmament.core.model import BindingReport, Event
     from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
@@ -45,6 +47,10 @@ class Driver(Protocol):
         ...
 
 
+Recorder = Callable[[RoundRecord], None]
+"""Takes rounds that are over, for whoever wants to look into them; must not take long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What ``ListState`` shows; the lists are empty unless asked for."""
@@ -61,9 +67,12 @@ class Listing:
 class Cluster:
     """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it."""
 
-    def __init__(self, name: str, new_scheduler: Callable[[], Scheduler]) -> None:
+    def __init__(
+        self, name: str, new_scheduler: Callable[[], Scheduler], recorder: Recorder | None = None
+    ) -> None:
         self.name = name
         self._new_scheduler = new_scheduler
+        self._recorder = recorder
         self._lock = threading.Lock()
         self._round_lock = threading.Lock()
         self._driver: Driver | None = None
@@ -154,7 +163,10 @@ class Cluster:
                 if self._scheduler is not scheduler:
                     return None  # a new snapshot was swapped in during the solve
                 result = scheduler.close_round(opened, placement)
-                return replace(result, round=result.round + self._earlier_rounds)
+                result = replace(result, round=result.round + self._earlier_rounds)
+            if self._recorder is not None and opened.picture is not None:
+                self._recorder(RoundRecord(self.name, opened.picture, placement, result))
+            return result
 
     def explain(self, uid: str) -> Explanation:
         """Explain one task; raises ``NoPictureError`` or ``UnknownTaskError``."""

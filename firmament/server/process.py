@@ -19,6 +19,7 @@ from firmament.configuration import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import relax_garbage_collection
 from firmament.server.address import Address, check_free
+from firmament.server.artefact_writer import ArtefactOptions, ArtefactWriter
 from firmament.server.driver_loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registry import ClusterRegistry
@@ -52,20 +53,22 @@ _CHANNEL_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where to listen; ``metrics`` None serves none.
+    """Where to listen; ``metrics`` None serves none, ``artefacts`` None saves no rounds.
 
     ``solver``: the worker's solver, ``package.module:Class``.
     """
 
     listen: Address
     metrics: Address | None = None
+    artefacts: ArtefactOptions | None = None
     solver: str = DEFAULT_SOLVER
 
 
 class SolverServer:
     """A gRPC server with its clusters.
 
-    ``start`` and ``stop`` in one event loop; usable in tests without signals.
+    ``start`` and ``stop`` in one event loop; usable in tests without signals. The constructor raises
+    ``ConfigurationError`` and ``ArtefactFolderError``.
     """
 
     def __init__(
@@ -79,8 +82,11 @@ class SolverServer:
         self._clock = clock
         self._metrics = Metrics()
         self._solver = ProcessSolver(options.solver, on_restart=self._metrics.solver_restarted)
+        self._artefacts = ArtefactWriter(options.artefacts, self._core) if options.artefacts else None
         self._service = SchedulerService(
-            ClusterRegistry(self._new_scheduler),
+            ClusterRegistry(
+                self._new_scheduler, recorder=self._artefacts.record if self._artefacts else None
+            ),
             RoundRunner(self._metrics),
             SessionSettings(
                 batching_window=configuration.round.batching_window, record_kinds=_record_kinds(self._core)
@@ -112,6 +118,8 @@ class SolverServer:
         except TimeoutError:
             log.warning("drain cut off after=%.1fs", drain_seconds)
         await asyncio.to_thread(self._solver.close)
+        if self._artefacts is not None:
+            await asyncio.to_thread(self._artefacts.close)
         if self._server is not None:
             await self._server.stop(grace=0.2)
             self._server = None

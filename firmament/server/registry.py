@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from firmament.server.cluster import Cluster
+from firmament.server.cluster import Cluster, Recorder
 
 if TYPE_CHECKING:
     from firmament.core.scheduler import Scheduler
@@ -21,14 +21,20 @@ class UnknownClusterError(LookupError):
 class ClusterRegistry:
     """Creates clusters on first use and bounds the number of idle ones. For the event loop's thread only."""
 
-    def __init__(self, new_scheduler: Callable[[], Scheduler], idle_limit: int = IDLE_CLUSTERS) -> None:
+    def __init__(
+        self,
+        new_scheduler: Callable[[], Scheduler],
+        idle_limit: int = IDLE_CLUSTERS,
+        recorder: Recorder | None = None,
+    ) -> None:
         self._new_scheduler = new_scheduler
+        self._recorder = recorder
         self._idle_limit = idle_limit
         self._clusters: dict[str, Cluster] = {}
 
     def open(self, name: str) -> Cluster:
         """Return the cluster for a driver; it is created if need be, and counts as used last."""
-        cluster = self._clusters.pop(name, None) or Cluster(name, self._new_scheduler)
+        cluster = self._clusters.pop(name, None) or Cluster(name, self._new_scheduler, self._recorder)
         self._clusters[name] = cluster
         idle = [each for each in self._clusters.values() if each.driver is None and each is not cluster]
         for surplus in idle[: max(0, len(idle) - self._idle_limit)]:

@@ -11,6 +11,7 @@ import grpc
 
 from firmament.configuration import SchedulerConfiguration
 from firmament.server.address import Address
+from firmament.server.artefact_writer import ArtefactOptions
 from firmament.server.process import ServeOptions, SolverServer
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -126,9 +127,12 @@ class Running:
 
 @asynccontextmanager
 async def running_server(
-    *, solver: str = DEFAULT_SOLVER, configuration: SchedulerConfiguration | None = None
+    *,
+    solver: str = DEFAULT_SOLVER,
+    configuration: SchedulerConfiguration | None = None,
+    artefacts: ArtefactOptions | None = None,
 ) -> AsyncIterator[Running]:
-    options = ServeOptions(Address("127.0.0.1", 0), solver=solver)
+    options = ServeOptions(Address("127.0.0.1", 0), artefacts=artefacts, solver=solver)
     server = SolverServer(configuration or SchedulerConfiguration(), options)
     try:
         address = await server.start()

@@ -1,0 +1,85 @@
+"""``costs.json``: what every placement cost, model by model, and the sum of each model over the round.
+
+Points of a model are after its weight. ``kubernetes`` stands for the tasks' own preferences. What crowding adds depends
+on who came first on a machine, so it is given as one sum. ``units`` is what the network charged for a first task: the
+points in whole units, all models together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.composition import Judgement, raw_rows
+from firmament.core.configuration import WeightedModel
+from firmament.core.opening import Picture
+from firmament.core.preferences import MODEL_NAME
+from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.rounds.cost import pending_cost, placed_cost
+
+FILE = "costs.json"
+
+
+def encode_breakdown(picture: Picture, placed: Assignments, models: Sequence[WeightedModel]) -> bytes:
+    """Return the content of ``costs.json``."""
+    return (json.dumps(cost_breakdown(picture, placed, models)) + "\n").encode()
+
+
+def cost_breakdown(picture: Picture, placed: Assignments, models: Sequence[WeightedModel]) -> dict[str, Any]:
+    """Return the cost of the placements by model."""
+    problem = picture.problem
+    shapes = problem.shape[placed.cls]
+    raw, points = _figures(picture.judgement, models, problem.cost.shape, shapes, placed.machine)
+    units = problem.cost[shapes, placed.machine].astype(np.int64)
+    charged = int((units * placed.count).sum())
+    totals = {name: round(float(figures @ placed.count), 6) for name, figures in points.items()}
+    crowding = placed_cost(problem, placed) - charged
+    return {
+        "unitsPerPoint": COST_UNITS_PER_POINT,
+        "points": {**totals, "crowding": crowding / COST_UNITS_PER_POINT},
+        "units": {"placed": charged, "crowding": crowding, "pending": pending_cost(problem, placed)},
+        "placements": [
+            {
+                "class": cls,
+                "machine": picture.machine_names[machine],
+                "tasks": count,
+                "units": unit,
+                "raw": {name: float(figures[index]) for name, figures in raw.items()},
+                "points": {name: round(float(figures[index]), 6) for name, figures in points.items()},
+            }
+            for index, (cls, machine, count, unit) in enumerate(
+                zip(
+                    *(each.tolist() for each in (placed.cls, placed.machine, placed.count, units)),
+                    strict=True,
+                )
+            )
+        ],
+    }
+
+
+def _figures(
+    judgement: Judgement,
+    models: Sequence[WeightedModel],
+    size: tuple[int, ...],
+    shapes: Int64,
+    machines: Int64,
+) -> tuple[dict[str, Float64], dict[str, Float64]]:
+    """Native figures and weighted points of each model for pairs: float64[A] each; ``size`` is (S, M)."""
+    raw: dict[str, Float64] = {}
+    points: dict[str, Float64] = {}
+    for weighted, assessment in zip(models, judgement.assessments, strict=True):
+        name = weighted.model.name
+        rows = raw_rows(assessment, size[0], size[1])
+        raw[name] = rows[shapes, machines]
+        points[name] = weighted.model.range.points(raw[name]) * weighted.weight
+    preferred = np.zeros(len(shapes))
+    for shape, preferences in enumerate(judgement.preferred):
+        if preferences is not None:
+            here = shapes == shape
+            preferred[here] = preferences.points[machines[here]]
+    points[MODEL_NAME] = preferred
+    return raw, points

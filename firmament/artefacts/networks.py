@@ -1,0 +1,88 @@
+"""A round's network with its flow, for eyes and tools: DIMACS and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.flow.alike import AlikeMachines
+from firmament.flow.dimacs import ARC_BLOCKS, to_dimacs
+from firmament.flow.generation import FlowOutcome
+
+NETWORK_DIMACS = "network.dimacs"
+NETWORK_JSON = "network.json"
+FLOW = "flow.dimacs"
+
+
+def encode_network(
+    outcome: FlowOutcome, alike: AlikeMachines | None, machine_names: Sequence[str]
+) -> dict[str, bytes]:
+    """Return ``network.dimacs``, ``network.json`` and ``flow.dimacs``; nodes have the same numbers in all three."""
+    return {
+        NETWORK_DIMACS: to_dimacs(outcome.network).encode(),
+        NETWORK_JSON: (json.dumps(network_document(outcome, alike, machine_names)) + "\n").encode(),
+        FLOW: flow_text(outcome).encode(),
+    }
+
+
+def flow_text(outcome: FlowOutcome) -> str:
+    """``s COST``, then ``f TAIL HEAD FLOW`` for every arc that carries any: DIMACS' format for answers."""
+    problem = outcome.network.problem
+    used = np.flatnonzero(outcome.flows)
+    columns = (problem.tails[used] + 1, problem.heads[used] + 1, outcome.flows[used])
+    arcs = zip(*(column.tolist() for column in columns), strict=True)
+    lines = [f"s {outcome.bound}", *(f"f {tail} {head} {flow}" for tail, head, flow in arcs)]
+    return "\n".join(lines) + "\n"
+
+
+def network_document(
+    outcome: FlowOutcome, alike: AlikeMachines | None, machine_names: Sequence[str]
+) -> dict[str, Any]:
+    """Nodes with kind, meaning and supply, and arcs as rows of ``arcColumns``, in blocks as in the DIMACS text.
+
+    A machine node names all machines that it stands for: alike ones share a node.
+    """
+    network = outcome.network
+    problem = network.problem
+    nodes: list[dict[str, Any]] = [{"kind": "class", "class": row} for row in network.classes.tolist()]
+    nodes += [{"kind": "unscheduled", "class": row} for row in network.classes.tolist()]
+    nodes += [
+        {"kind": "machine", "machines": [machine_names[each] for each in _members(row, alike)]}
+        for row in network.machines.tolist()
+    ]
+    nodes.append({"kind": "sink"})
+    for number, (node, supply) in enumerate(zip(nodes, problem.supplies.tolist(), strict=True), 1):
+        node.update(id=number, supply=supply)
+    return {
+        "cost": outcome.bound,
+        "certified": outcome.certified,
+        "nodes": nodes,
+        "arcColumns": ["tail", "head", "capacity", "cost", "flow"],
+        "arcs": {name: _arcs(outcome, block) for name, block in zip(ARC_BLOCKS, network.blocks, strict=True)},
+    }
+
+
+def _arcs(outcome: FlowOutcome, block: slice) -> list[list[int]]:
+    problem = outcome.network.problem
+    columns = (
+        problem.tails[block] + 1,
+        problem.heads[block] + 1,
+        problem.capacities[block],
+        problem.costs[block],
+        outcome.flows[block],
+    )
+    rows: list[list[int]] = np.stack([column.astype(np.int64) for column in columns], axis=1).tolist()
+    return rows
+
+
+def _members(row: int, alike: AlikeMachines | None) -> list[int]:
+    """Rows of the machines that a machine row of the network stands for."""
+    if alike is None:
+        return [row]
+    members: Int64 = alike.members[alike.first[row] : alike.first[row + 1]]
+    rows: list[int] = members.tolist()
+    return rows

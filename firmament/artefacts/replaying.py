@@ -1,0 +1,88 @@
+"""Runs a saved round again and compares."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.artefacts.saving import SavedRound
+from firmament.core.results import RoundStats
+from firmament.core.rounds import decide
+from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.rounds.cost import placement_cost
+from firmament.rounds.stopwatch import Timer
+from firmament.solvers.base import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A round and its repetition. ``moved``: tasks that the two put on different machines, or only one of them placed.
+
+    Costs are in units and include what pending tasks cost (see ``placement_cost``).
+    """
+
+    cluster: str
+    round: int
+    same: bool
+    moved: int
+    placed: int
+    cost_then: int
+    cost_now: int
+    then: RoundStats
+    now: RoundStats
+    versions: dict[str, str]
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain values, with costs in points."""
+        return {
+            "cluster": self.cluster,
+            "round": self.round,
+            "same": self.same,
+            "moved": self.moved,
+            "placed": self.placed,
+            "totalCost": {
+                "then": self.cost_then / COST_UNITS_PER_POINT,
+                "now": self.cost_now / COST_UNITS_PER_POINT,
+            },
+            "then": asdict(self.then),
+            "now": asdict(self.now),
+            "versions": self.versions,
+        }
+
+
+def replay(saved: SavedRound, solver: Solver, timer: Timer) -> Replay:
+    """Decide a saved round again with its own options; raises ``SolverError``.
+
+    The placement is the same unless a time limit cut off one of the two, or they ran with different releases of the
+    solver or of this package.
+    """
+    problem, description = saved.problem, saved.description
+    again = decide(problem, solver, description.options, timer)
+    moved = differing_tasks(saved.placed, again.assignments, problem.machines)
+    again.stats.placed = int(again.assignments.count.sum())
+    again.stats.pending = int(problem.counts.sum()) - again.stats.placed
+    return Replay(
+        cluster=description.cluster,
+        round=description.round,
+        same=moved == 0,
+        moved=moved,
+        placed=again.stats.placed,
+        cost_then=placement_cost(problem, saved.placed),
+        cost_now=placement_cost(problem, again.assignments),
+        then=description.stats,
+        now=again.stats,
+        versions=dict(description.versions),
+    )
+
+
+def differing_tasks(one: Assignments, other: Assignments, machines: int) -> int:
+    """How many tasks change machine between two placements; tasks of a class are interchangeable."""
+    pairs = [placed.cls * max(1, machines) + placed.machine for placed in (one, other)]
+    keys, at = np.unique(np.concatenate(pairs), return_inverse=True)
+    difference: Int64 = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(difference, at[: len(pairs[0])], one.count)
+    np.subtract.at(difference, at[len(pairs[0]) :], other.count)
+    return int(max(difference[difference > 0].sum(), -difference[difference < 0].sum()))

@@ -1,0 +1,115 @@
+"""A round as a set of named files, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from firmament.artefacts import arrays, breakdown, description
+from firmament.artefacts.description import ClassRow, Description, ModelUse
+from firmament.artefacts.errors import ArtefactError
+from firmament.artefacts.networks import encode_network
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.opening import Picture
+from firmament.core.results import RoundResult
+from firmament.core.rounds import Placement
+from firmament.flow.problem import Assignments, PlacementProblem
+
+DELTAS = "deltas.json"
+NEEDED = (description.FILE, arrays.FILE)
+"""Files without which a round cannot be run again; the others are for people and tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """A round that is over: the picture it was solved on, what was decided, and what came of it."""
+
+    cluster: str
+    picture: Picture
+    placement: Placement
+    result: RoundResult
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRound:
+    """What is needed to run a round again, and what came out the first time."""
+
+    description: Description
+    problem: PlacementProblem
+    placed: Assignments
+
+
+def encode_round(
+    record: RoundRecord, configuration: CoreConfiguration, versions: Mapping[str, str]
+) -> dict[str, bytes]:
+    """Return the files of a round by name. ``versions``: of the packages whose release may change a result."""
+    picture, placement = record.picture, record.placement
+    files = {
+        description.FILE: description.encode_description(_described(record, configuration, versions)),
+        arrays.FILE: arrays.encode_arrays(picture.problem, placement.assignments),
+        breakdown.FILE: breakdown.encode_breakdown(picture, placement.assignments, configuration.models),
+        DELTAS: _deltas(record.result),
+    }
+    if placement.first is not None:
+        files |= encode_network(placement.first, placement.first_alike, picture.machine_names)
+    return files
+
+
+def decode_round(files: Mapping[str, bytes]) -> SavedRound:
+    """Return the round that ``encode_round`` wrote; raises ``ArtefactError``. Needs the files in ``NEEDED`` only."""
+    for name in NEEDED:
+        if name not in files:
+            raise ArtefactError(f"{name}: is missing; save the round again")
+    described = description.decode_description(files[description.FILE])
+    problem, placed = arrays.decode_arrays(files[arrays.FILE])
+    counted = (len(described.machines), len(described.resources), len(described.classes))
+    if counted != (problem.machines, problem.requests.shape[1], problem.classes):
+        raise ArtefactError(
+            f"{description.FILE}: names other machines, resources or classes than {arrays.FILE} holds; "
+            "keep the files of a round together"
+        )
+    return SavedRound(described, problem, placed)
+
+
+def _described(
+    record: RoundRecord, configuration: CoreConfiguration, versions: Mapping[str, str]
+) -> Description:
+    picture, first = record.picture, record.placement.first
+    problem, batch = picture.problem, picture.judgement.batch
+    resources = tuple(picture.judgement.machines.resources)
+    classes = []
+    for shape, tasks in zip(problem.shape.tolist(), problem.counts.sum(axis=1).tolist(), strict=True):
+        seen = batch.rows[shape]
+        amounts = zip(resources, problem.requests[shape].tolist(), strict=True)
+        classes.append(
+            ClassRow(
+                tasks=tasks,
+                shape=shape,
+                namespace=seen.namespace,
+                labels=dict(seen.labels),
+                annotations=dict(seen.annotations),
+                requests={resource: amount for resource, amount in amounts if amount},
+            )
+        )
+    return Description(
+        cluster=record.cluster,
+        round=record.result.round,
+        machines=picture.machine_names,
+        resources=resources,
+        classes=tuple(classes),
+        models=tuple(ModelUse(each.model.name, each.weight) for each in configuration.models),
+        options=configuration.options.passes,
+        stats=record.result.stats,
+        bound=None if first is None else first.bound,
+        versions=dict(versions),
+    )
+
+
+def _deltas(result: RoundResult) -> bytes:
+    """Return the content of ``deltas.json``: what drivers were told, in order."""
+    document = {
+        "deltas": [{**delta._asdict(), "kind": delta.kind.value} for delta in result.deltas],
+        "unscheduled": [asdict(group) for group in result.unscheduled],
+    }
+    return (json.dumps(document) + "\n").encode()

@@ -1,0 +1,130 @@
+"""``firmament replay``: runs saved rounds again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from firmament.server.artefact_folder import saved_rounds
+
+if TYPE_CHECKING:
+    from firmament.artefacts.replaying import Replay
+
+_UNWRAPPED = 10_000
+"""Columns assumed where output goes to a file or pipe."""
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def replay(path: Path, output: str) -> None:
+    """Run a saved round again, or all rounds of a folder that `firmament serve --artefacts` wrote.
+
+    Same problem, same options, solved in this process. Exit status: 0 if every placement is the same, 1 if one is not,
+    2 if a round cannot be read or solved.
+    """
+    from firmament.artefacts.errors import ArtefactError
+    from firmament.solvers.base import SolverError
+
+    replays = []
+    folder = path
+    try:
+        for folder in _rounds(path):
+            replays.append(_replayed(folder))
+    except (ArtefactError, SolverError) as error:
+        click.echo(f"{folder}: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        click.echo(
+            f"{error.filename or folder}: cannot be read: {error.strerror}; name a saved round", err=True
+        )
+        sys.exit(2)
+    if output == "json":
+        rounds = [{"path": str(each), **done.document()} for each, done in replays]
+        click.echo(json.dumps({"rounds": rounds}, indent=2))
+    else:
+        _print_table(replays)
+    sys.exit(0 if all(done.same for _, done in replays) else 1)
+
+
+def _rounds(path: Path) -> list[Path]:
+    """Folders of the rounds that ``path`` means: itself, or those in it; raises ``ArtefactError``, ``OSError``."""
+    from firmament.artefacts.errors import ArtefactError
+    from firmament.artefacts.saving import NEEDED
+
+    if any((path / name).exists() for name in NEEDED):
+        return [path]
+    found = [folder for _, folder in saved_rounds(path)]
+    if not found:
+        raise ArtefactError("holds no saved round; name a folder that firmament serve --artefacts wrote")
+    return found
+
+
+def _replayed(folder: Path) -> tuple[Path, Replay]:
+    import time
+
+    from firmament.artefacts.replaying import replay as run_again
+    from firmament.artefacts.saving import NEEDED, decode_round
+    from firmament.solvers.ortools_solver import OrToolsSolver
+
+    files = {name: (folder / name).read_bytes() for name in NEEDED if (folder / name).exists()}
+    return folder, run_again(decode_round(files), OrToolsSolver(), time.perf_counter)
+
+
+def _print_table(replays: list[tuple[Path, Replay]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Saved rounds, run again")
+    for heading in (
+        "saved as",
+        "cluster",
+        "round",
+        "tasks",
+        "placed",
+        "same",
+        "cost",
+        "certified",
+        "gap",
+        "seconds",
+    ):
+        table.add_column(heading, justify="left" if heading in {"saved as", "cluster"} else "right")
+    for folder, done in replays:
+        table.add_row(
+            folder.name,
+            done.cluster,
+            str(done.round),
+            f"{done.now.tasks:,}",
+            f"{done.placed:,}",
+            "yes" if done.same else f"no, {done.moved:,} moved",
+            _pair(f"{done.then.cost:,}", f"{done.now.cost:,}"),
+            _pair(_word(done.then.certified), _word(done.now.certified)),
+            _pair(f"{done.then.gap:.4%}", f"{done.now.gap:.4%}"),
+            f"{_seconds(done.then):.3f} / {_seconds(done.now):.3f}",
+        )
+    # Where output goes to a file or pipe, lines are for grep and must not be broken.
+    Console(width=None if sys.stdout.isatty() else _UNWRAPPED).print(table)
+    click.echo("Where two figures stand, the first is from when the round was saved.")
+    for folder, done in replays:
+        for stats, when in ((done.then, "when it was saved"), (done.now, "now")):
+            if stats.time_limited:
+                click.echo(
+                    f"{folder.name}: a time limit cut the solve off {when}; it may differ for that alone."
+                )
+
+
+def _pair(then: str, now: str) -> str:
+    return now if then == now else f"{then} / {now}"
+
+
+def _word(certified: bool) -> str:
+    return "yes" if certified else "no"
+
+
+def _seconds(stats: object) -> float:
+    """Time of the stages that a replay repeats."""
+    return sum(getattr(stats, f"{stage}_seconds") for stage in ("network", "solve", "admit"))

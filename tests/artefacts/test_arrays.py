@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import io
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.errors import ArtefactError
+from firmament.flow.problem import Assignments, PlacementProblem
+from tests.property.problems import SEEDS, placement_problem
+
+PROBLEM = placement_problem(7, 4, 5, joint=True)
+PLACED = Assignments(np.array([0, 3]), np.array([4, 0]), np.array([2, 1]))
+
+
+def assert_same(one: PlacementProblem, other: PlacementProblem) -> None:
+    for each in fields(PlacementProblem):
+        if each.name not in {"pins", "joint"}:
+            left, right = getattr(one, each.name), getattr(other, each.name)
+            np.testing.assert_array_equal(left, right, each.name)
+            assert getattr(left, "dtype", None) == getattr(right, "dtype", None)
+    assert {cls: rows.tolist() for cls, rows in one.pins.items()} == {
+        cls: rows.tolist() for cls, rows in other.pins.items()
+    }
+    assert len(one.joint) == len(other.joint)
+    for mine, theirs in zip(one.joint, other.joint, strict=True):
+        assert mine.reason == theirs.reason
+        for name in ("row_of", "amount", "limit"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
+
+
+@given(
+    seed=SEEDS, classes=st.integers(1, 5), machines=st.integers(1, 6), joint=st.booleans(), many=st.booleans()
+)
+def test_a_problem_comes_back_as_it_was(seed, classes, machines, joint, many):
+    problem = placement_problem(seed, classes, machines, joint=joint)
+    if many:
+        problem = replace(problem, multiplicity=np.arange(1, machines + 1))
+    placed = Assignments(np.array([0]), np.array([machines - 1]), np.array([3]))
+    again, placed_again = decode_arrays(encode_arrays(problem, placed))
+    assert_same(problem, again)
+    found = (placed_again.cls.tolist(), placed_again.machine.tolist(), placed_again.count.tolist())
+    assert found == ([0], [machines - 1], [3])
+
+
+def test_problems_without_tasks_or_machines_come_back():
+    problem = replace(
+        PROBLEM,
+        counts=np.zeros((0, 4), np.int64),
+        priority=np.zeros(0, np.int64),
+        shape=np.zeros(0, np.int64),
+        requests=np.zeros((0, 2), np.int64),
+        feasible=np.zeros((0, 0), np.bool_),
+        cost=np.zeros((0, 0), np.int32),
+        crowd=np.zeros(0, np.int64),
+        free=np.zeros((0, 2), np.int64),
+        pins={},
+        joint=(),
+    )
+    again, placed = decode_arrays(encode_arrays(problem, Assignments.empty()))
+    assert_same(problem, again)
+    assert len(placed.cls) == 0
+
+
+def changed(**entries: object) -> bytes:
+    """The saved arrays with some entries replaced; None leaves one out."""
+    with np.load(io.BytesIO(encode_arrays(PROBLEM, PLACED))) as archive:
+        arrays = {name: archive[name] for name in archive.files} | entries
+    content = io.BytesIO()
+    np.savez(content, **{name: array for name, array in arrays.items() if array is not None})
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "is no readable .npz file"),
+        (b"PK\x03\x04 and then nothing", "is no readable .npz file"),
+        (encode_arrays(PROBLEM, PLACED)[:-40], "is no readable .npz file"),
+        (changed(cost=np.array([object()], dtype=object)), "is no readable .npz file"),
+        (changed(crowd=None), "entry 'crowd' is missing"),
+        (changed(joint_1_limit=None), "entry 'joint_1_limit' is missing"),
+        (changed(free=PROBLEM.free.astype(float)), "free is float64 with 2 dimensions, not int64 with 2"),
+        (changed(cost=PROBLEM.cost[:, :-1]), "cost has the size"),
+        (changed(multiplicity=np.array([1])), "multiplicity has the size (1,), not (5,)"),
+        (changed(shape=PROBLEM.shape + 4), "shape holds numbers out of range"),
+        (changed(counts=-PROBLEM.counts - 1), "counts holds numbers out of range"),
+        (changed(joint_0_row_of=np.full(5, 99)), "joint_0_row_of holds numbers out of range"),
+        (changed(placed_machine=np.array([0, 5])), "placed_machine holds numbers out of range"),
+        (changed(placed_count=np.array([1])), "placed_cls, placed_machine and placed_count differ in length"),
+        (changed(pins_first=np.array([9])), "pins_first does not divide pins_machine"),
+    ],
+)
+def test_what_cannot_have_been_saved_is_refused_in_one_line(content, fault):
+    with pytest.raises(ArtefactError) as refused:
+        decode_arrays(content)
+    message = str(refused.value)
+    assert message.startswith(f"problem.npz: {fault}")
+    assert message.endswith("save the round again")
+    assert "\n" not in message
