@@ -1,0 +1,51 @@
+"""What the documents hold, taken apart: fenced blocks, sections and tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SKIPPED = {".venv", ".venv-lock", ".git", "build", "dist"}
+
+
+def documents() -> list[Path]:
+    """Every Markdown file of the repository."""
+    return sorted(file for file in ROOT.rglob("*.md") if not SKIPPED & set(file.relative_to(ROOT).parts))
+
+
+def text(name: str) -> str:
+    """The text of a document, by its path in the repository."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def blocks(document: str, language: str | None = None) -> list[str]:
+    """Contents of the fenced blocks, or of those in one language ("" for none)."""
+    found = re.findall(r"^```([a-z]*)\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
+    return [content for kind, content in found if language is None or kind == language]
+
+
+def section(document: str, heading: str) -> str:
+    """What stands below a heading that begins with ``heading``, up to the next one of the same level or above."""
+    found = re.search(rf"^(#+) {re.escape(heading)}.*?$", document, re.MULTILINE)
+    assert found, f"no heading begins with {heading!r}"
+    rest = document[found.end() :]
+    end = re.search(rf"^#{{1,{len(found[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def rows(document: str) -> list[list[str]]:
+    """Cells of all table rows, without headers and rules."""
+    found: list[list[str]] = []
+    lines = [line for line in document.splitlines() if line.startswith("|")]
+    for index, line in enumerate(lines):
+        rule = set(line) <= set("|-: ")
+        header = index + 1 < len(lines) and set(lines[index + 1]) <= set("|-: ")
+        if not rule and not header:
+            found.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return found
+
+
+def codes(cell: str) -> list[str]:
+    """What stands in backticks."""
+    return re.findall(r"`([^`]+)`", cell)
