@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.flow.columns import starting_columns
-from firmament.flow.equilibrium import expected_spread, typical_step
+from firmament.flow.columns import Columns, starting_columns
+from firmament.flow.equilibrium import Spread, expected_spread, typical_step
 from firmament.flow.network import Network, Penalties, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
-from firmament.flow.pricing import full_machine_prices, price_out
+from firmament.flow.pricing import Violations, full_machine_prices, price_out
 from firmament.flow.problem import Assignments, Residual
 from firmament.flow.repair import carried_over, repair
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
@@ -89,72 +89,118 @@ def optimal_flow(
     classes = residual.active()
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
         return None
-    spread = expected_spread(residual, fits)
-    columns = starting_columns(
-        residual, fits, spread, base=options.base(len(classes)), samples=options.samples
-    )
-    if len(columns) == 0:
-        return None
     penalties = penalties or unscheduled_penalties(residual, dearest_path(residual))
-    load = -(-spread.load // (residual.problem.times() * residual.problem.crowd_step()))
-    steps = load + load // 4 + 2
-    slack = int(SLACK_STEPS * typical_step(residual.problem))
-    network = build_network(residual, columns, penalties, steps)
-    solution = solver.solve(network.problem, time_limit=time_limit)
-    seconds, solves = solution.seconds, 1
-    while True:
-        prices, priced = _priced(network, solution, solver, time_limit)
-        if priced is not solution:
-            solution, seconds, solves = priced, seconds + priced.seconds, solves + 1
-        certified = False
-        if prices is not None:
+    search = _Search(residual, fits, solver, options, penalties, time_limit)
+    return search.run() if len(search.columns) else None
+
+
+class _Search:
+    """One run of column generation: the columns and steps so far, and what the solves have taken."""
+
+    def __init__(
+        self,
+        residual: Residual,
+        fits: dict[int, Bool],
+        solver: Solver,
+        options: GenerationOptions,
+        penalties: Penalties,
+        time_limit: float | None,
+    ) -> None:
+        self._residual = residual
+        self._fits = fits
+        self._solver = solver
+        self._options = options
+        self._penalties = penalties
+        self._time_limit = time_limit
+        self._spread = expected_spread(residual, fits)
+        self.columns = self._selection(self._spread)
+        load = -(-self._spread.load // (residual.problem.times() * residual.problem.crowd_step()))
+        self._steps = load + load // 4 + 2
+        self._slack = int(SLACK_STEPS * typical_step(residual.problem))
+        self._solves = 0
+        self._seconds = 0.0
+
+    def run(self) -> FlowOutcome:
+        """Solve, price and widen until nothing violates, or solves or time run out."""
+        network = self._network()
+        flows = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
+        while True:
+            prices, flows = self._priced(network, flows)
+            if prices is None:
+                return self._outcome(network, flows, certified=False)
             violations = price_out(
-                residual, network, solution.flows, prices, fits, limit=options.added, slack=slack
+                self._residual,
+                network,
+                flows,
+                prices,
+                self._fits,
+                limit=self._options.added,
+                slack=self._slack,
             )
-            certified = violations.total == 0
-        outcome = FlowOutcome(
-            network=network,
-            flows=solution.flows,
-            bound=int(solution.flows @ network.problem.costs),
-            certified=certified,
-            solves=solves,
-            seconds=seconds,
+            outcome = self._outcome(network, flows, certified=violations.total == 0)
+            if outcome.certified or self._solves >= self._options.iterations:
+                return outcome
+            machine_price = full_machine_prices(self._residual, network, prices)
+            self._widen(violations, machine_price)
+            wider = self._network()
+            carried = carried_over(network, flows, wider, self._residual.problem.machines)
+            try:
+                repaired = repair(
+                    wider, carried, prices.cls, machine_price[wider.machines], self._solver, self._time_limit
+                )
+            except SolverTimeoutError:
+                return outcome
+            network, flows = wider, self._counted(repaired)
+
+    def _selection(self, spread: Spread) -> Columns:
+        classes = len(self._residual.active())
+        return starting_columns(
+            self._residual,
+            self._fits,
+            spread,
+            base=self._options.base(classes),
+            samples=self._options.samples,
         )
-        if prices is None or certified or solves >= options.iterations:
-            return outcome
-        machine_price = full_machine_prices(residual, network, prices)
-        columns = columns.merged(violations.columns, residual.problem.machines)
-        if solves == 1 and violations.total > len(columns) * MISJUDGED:
-            # The estimate was poor; the prices found are much better ones to choose by.
-            better = replace(spread, price=machine_price // 2)
-            again = starting_columns(
-                residual, fits, better, base=options.base(len(classes)), samples=options.samples
-            )
-            columns = columns.merged(again, residual.problem.machines)
-        steps[violations.machines] *= 2
-        wider = build_network(residual, columns, penalties, steps)
-        flows = carried_over(network, solution.flows, wider, residual.problem.machines)
+
+    def _network(self) -> Network:
+        return build_network(self._residual, self.columns, self._penalties, self._steps)
+
+    def _counted(self, solution: FlowSolution) -> Int64:
+        """The solution's flow, with its solve and seconds added up."""
+        self._solves += 1
+        self._seconds += solution.seconds
+        return solution.flows
+
+    def _priced(self, network: Network, flows: Int64) -> tuple[Prices | None, Int64]:
+        """Prices of the flow, and the flow they belong to: a fresh one, if the given one is not optimal after all.
+
+        None with the given flow if there was no time to find another, or no prices for that one either.
+        """
         try:
-            solution = repair(wider, flows, prices.cls, machine_price[wider.machines], solver, time_limit)
-        except SolverTimeoutError:
-            return outcome
-        network = wider
-        seconds, solves = seconds + solution.seconds, solves + 1
+            return node_prices(network, flows), flows
+        except NotOptimalError:
+            pass
+        try:
+            fresh = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
+            return node_prices(network, fresh), fresh
+        except (NotOptimalError, SolverTimeoutError):
+            return None, flows
 
+    def _widen(self, violations: Violations, machine_price: Int64) -> None:
+        """Add what violates; after a poor first estimate also a new selection, by the much better prices found."""
+        machines = self._residual.problem.machines
+        self.columns = self.columns.merged(violations.columns, machines)
+        if self._solves == 1 and violations.total > len(self.columns) * MISJUDGED:
+            better = replace(self._spread, price=machine_price // 2)
+            self.columns = self.columns.merged(self._selection(better), machines)
+        self._steps[violations.machines] *= 2
 
-def _priced(
-    network: Network, solution: FlowSolution, solver: Solver, time_limit: float | None
-) -> tuple[Prices | None, FlowSolution]:
-    """Prices of the flow, and the flow they belong to: a fresh one, if the given one turns out not to be optimal.
-
-    None with the given flow if there was no time to find another, or no prices for that one either.
-    """
-    try:
-        return node_prices(network, solution.flows), solution
-    except NotOptimalError:
-        pass
-    try:
-        fresh = solver.solve(network.problem, time_limit=time_limit)
-        return node_prices(network, fresh.flows), fresh
-    except (NotOptimalError, SolverTimeoutError):
-        return None, solution
+    def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
+        return FlowOutcome(
+            network=network,
+            flows=flows,
+            bound=int(flows @ network.problem.costs),
+            certified=certified,
+            solves=self._solves,
+            seconds=self._seconds,
+        )

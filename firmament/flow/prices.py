@@ -22,7 +22,6 @@ from firmament.flow.problem import WAIT_BUCKETS
 UNREACHABLE = np.int64(2**59)
 """Price of a machine that has no room left and carries nothing."""
 
-
 MOST_SWEEPS = 1000
 """Paths alternate between classes and machines; real ones have a few dozen arcs at most."""
 
