@@ -6,12 +6,17 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SKIPPED = {".venv", ".venv-lock", ".git", "build", "dist"}
+SKIPPED = {"build", "dist"}
+"""Besides folders whose names begin with a dot: environments and caches."""
 
 
 def documents() -> list[Path]:
     """Every Markdown file of the repository."""
-    return sorted(file for file in ROOT.rglob("*.md") if not SKIPPED & set(file.relative_to(ROOT).parts))
+    return sorted(
+        file
+        for file in ROOT.rglob("*.md")
+        if not any(part in SKIPPED or part.startswith(".") for part in file.relative_to(ROOT).parts)
+    )
 
 
 def text(name: str) -> str:

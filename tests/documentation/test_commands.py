@@ -112,9 +112,10 @@ def test_the_documents_show_every_command():
         ),
         ("`poseidon demo`", [poseidon.get_command(click.Context(poseidon), "demo")]),
         ("`firmament serve`", [firmament.get_command(click.Context(firmament), "serve")]),
+        ("`firmament replay`", [firmament.get_command(click.Context(firmament), "replay")]),
         ("`firmament submit`", [firmament.get_command(click.Context(firmament), "submit")]),
     ],
-    ids=["run", "plan, explain", "demo", "serve", "submit"],
+    ids=["run", "plan, explain", "demo", "serve", "replay", "submit"],
 )
 def test_the_reference_lists_all_options_with_their_defaults(heading: str, commands: list[click.Command]):
     table = {
