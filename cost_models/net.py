@@ -1,0 +1,152 @@
+"""Free network bandwidth: tasks go where most of it is left, and never together beyond what a machine has.
+
+Source: Firmament's NET cost model. A class of tasks with bandwidth request ``req`` has up to ten slots on a machine;
+the i-th of them (i = 1, 2, ...), there only while i x req <= avail, costs
+
+    i x req - avail + 1,280,000        avail = the machine's bandwidth - what is measured to be used
+
+1,280,000 being what the fastest machine offers (10 Gbit/s in KiB/s). Here all figures are in bits per second, and the
+argument ``linkBandwidth`` takes that constant's place. Mended or replaced:
+
+* the sum over classes was not bounded: every class had slots of its own, and together they overfilled a machine.
+  Here a joint row per machine bounds what all tasks of a round take to ``avail``;
+* tasks that were placed but not measured yet used nothing, so that round after round gave the same bandwidth away.
+  Here ``avail`` is the bandwidth less what is measured or what the tasks there ask for, whichever is more;
+* at most ten tasks of a class came to a machine in a round: a limit of the encoding, which is gone;
+* machines faster than ``linkBandwidth`` count, as far as cost goes, as having so much free at most, and cost no less
+  than nothing; their room is counted in full;
+* leaving a task unscheduled costs what the scheduler itself charges, above any placement, instead of 2,560,000.
+
+Input. What a task asks for is its request of the resource ``network.aware.com/bandwidth`` or its pod label
+``networkRequirement``, whichever is larger. What a machine has is that resource, or else its annotation
+``firmament.io/network-bandwidth``, or else nothing: only tasks that ask for nothing may run there. Measured use is
+the sample of the same resource. All are whole numbers of bits per second; others are noted, and count as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from cost_models.interface import (
+    Assessment,
+    Float64,
+    Int64,
+    JointRows,
+    MachineColumns,
+    ModelArgumentError,
+    Range,
+    ShapeBatch,
+    ShapeRow,
+)
+from cost_models.registry import Kind
+
+BANDWIDTH = "network.aware.com/bandwidth"
+LABEL = "networkRequirement"
+ANNOTATION = "firmament.io/network-bandwidth"
+REASON = "node(s) had too little free network bandwidth"
+
+LINK = 10_000_000_000
+"""10 Gbit/s, what the original took for the fastest link."""
+
+LARGEST = 2**53
+"""Larger amounts are mistakes."""
+
+
+class Net:
+    """Charges for the bandwidth that a machine lacks after the placement, measured against the fastest link.
+
+    ``linkBandwidth``: bits per second of the fastest link, a whole number from 1 to 2**53.
+    """
+
+    name = "net"
+    kind: ClassVar[Kind] = "policy"
+    record_kinds: Sequence[str] = ()
+    uses_residents = True
+
+    def __init__(self, linkBandwidth: int = LINK) -> None:  # noqa: N803 - the name in the configuration
+        whole = isinstance(linkBandwidth, int) and not isinstance(linkBandwidth, bool)
+        if not whole or not 1 <= linkBandwidth <= LARGEST:
+            raise ModelArgumentError(
+                f"net: linkBandwidth is {linkBandwidth!r}; it must be a whole number from 1 to 2**53"
+            )
+        self._link = linkBandwidth
+        self.range = Range(best=0, worst=linkBandwidth)
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return req - avail + linkBandwidth, cut off at 0 and linkBandwidth, and one joint row per machine."""
+        column = machines.column(BANDWIDTH)
+        asked, notes = _asked(shapes.requests, shapes.rows, column)
+        left, more_notes = _available(machines, column)
+        raw = np.clip(asked[:, None] - left[None, :] + self._link, 0, self._link).astype(np.float64)
+        joint: tuple[JointRows, ...] = ()
+        if asked.any():
+            joint = (JointRows(np.arange(machines.count, dtype=np.int64), asked, left, REASON),)
+        mean = float(asked @ shapes.counts.astype(np.float64)) / max(1, int(shapes.counts.sum()))
+        return Assessment(
+            raw=raw,
+            joint=joint,
+            growth=np.full(machines.count, mean),
+            notes=(*notes, *more_notes),
+        )
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        """Return the request of the resource: what each further task takes. Labels count in ``assess``."""
+        column = machines.column(BANDWIDTH)
+        return np.full(machines.count, 0.0 if column is None else float(request[column]))
+
+
+def _asked(requests: Int64, rows: Sequence[ShapeRow], column: int | None) -> tuple[Int64, list[str]]:
+    """Bits per second that one task of each shape asks for, int64[S], and notes on labels that are no number."""
+    asked = np.zeros(len(rows), dtype=np.int64) if column is None else requests[:, column].copy()
+    notes = []
+    for index, row in enumerate(rows):
+        text = row.labels.get(LABEL)
+        if text is None:
+            continue
+        amount = _whole(text)
+        if amount is None:
+            notes.append(_note(f"pods with label {LABEL}={text!r}", "they count as without the label"))
+        else:
+            asked[index] = max(int(asked[index]), amount)
+    return asked, notes
+
+
+def _available(machines: MachineColumns, column: int | None) -> tuple[Int64, list[str]]:
+    """Bits per second that are left on each machine, int64[M], at least 0, and notes on bad annotations."""
+    none = np.zeros(machines.count, dtype=np.int64)
+    capacity = none.copy() if column is None else machines.capacity[:, column].copy()
+    reserved = none if column is None else capacity - machines.free[:, column]
+    notes = []
+    for index, given in enumerate(machines.annotations):
+        text = given.get(ANNOTATION)
+        if text is None or capacity[index] > 0:
+            continue
+        amount = _whole(text)
+        if amount is None:
+            name = machines.names[index]
+            notes.append(_note(f"node {name}: annotation {ANNOTATION}={text!r}", "it counts as absent"))
+        else:
+            capacity[index] = amount
+    used = reserved.astype(np.float64)
+    residents = machines.residents
+    if residents is not None and len(residents.kinds):
+        asked, _ = _asked(residents.requests, residents.kinds, column)  # noted when they were waiting
+        used = np.maximum(used, residents.summed(asked.astype(np.float64), machines.count))
+    if column is not None:
+        used = np.fmax(used, machines.usage[:, column])  # NaN, where nothing was measured, counts for nothing
+    return np.maximum(np.floor(capacity - used), 0).astype(np.int64), notes
+
+
+def _whole(text: str) -> int | None:
+    """The number if the text is one: digits alone, at most 2**53."""
+    if not text.isascii() or not text.isdecimal() or len(text) > len(str(LARGEST)):
+        return None
+    number = int(text)
+    return number if number <= LARGEST else None
+
+
+def _note(where: str, consequence: str) -> str:
+    return f"net: {where}: not a whole number of bits per second from 0 to 2**53; {consequence}"
