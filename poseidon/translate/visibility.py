@@ -18,6 +18,9 @@ ANNOTATION_PREFIX = "firmament.io/"
 MODEL_LABELS = frozenset({"networkRequirement", "taskType"})
 """Pod labels that models look at, by the names that the original gave them."""
 
+PROGRAM_POLICIES = frozenset({"sjf", "whare_map"})
+"""Base policies that look at what a task runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
@@ -55,8 +58,8 @@ class Visibility:
 
 
 def visible_to(policy: str) -> Visibility:
-    """Return what a base policy and the overlays may look at. Only ``sjf`` has to tell programs apart."""
-    return Visibility(labels=MODEL_LABELS, prefix=ANNOTATION_PREFIX, programs=policy == "sjf")
+    """Return what a base policy and the overlays may look at. Some have to tell programs apart."""
+    return Visibility(labels=MODEL_LABELS, prefix=ANNOTATION_PREFIX, programs=policy in PROGRAM_POLICIES)
 
 
 def prefixed(annotations: Mapping[str, str], prefix: str = ANNOTATION_PREFIX) -> dict[str, str]:

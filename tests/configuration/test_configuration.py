@@ -134,7 +134,7 @@ def test_all_faults_are_collected(tmp_path):
             "costModels[0].name: network_overhead is not available in this version; remove it",
         ),
         ("policy: {name: numa_fit}", "policy.name: numa_fit is not a base policy; move it to costModels"),
-        ("policy: {name: cpu-mem}", "policy.name: 'cpu-mem' is not a known model; use one of: cpu_mem"),
+        ("policy: {name: cpu-mem}", "policy.name: 'cpu-mem' is not a known model; use one of: "),
         ("policy: {name: cpu_mem, args: {a: 1}}", "policy.args: "),
         ("costModels: [{name: cpu_mem}]", "costModels[0].name: cpu_mem is not an overlay; move it to policy"),
         ("schedulerNames: []", "schedulerNames: "),

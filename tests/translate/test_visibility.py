@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from poseidon.kube.decoding import convert_object
 from poseidon.kube.objects import Pod
 from poseidon.translate.classes import ClassTable
@@ -35,12 +37,13 @@ def test_labels_and_annotations_for_models_split_classes_and_travel():
     assert dict(table.message(wanting).annotations) == {"firmament.io/inputs": "[]"}
 
 
-def test_programs_split_classes_only_for_the_policy_that_tells_them_apart():
+@pytest.mark.parametrize("policy", ["sjf", "whare_map"])
+def test_programs_split_classes_only_for_policies_that_tell_them_apart(policy: str):
     pods = [make(owner={"kind": "Job", "name": name}) for name in ("one", "two", "one")]
-    plain, sjf = ClassTable(visible_to("cpu_mem")), ClassTable(visible_to("sjf"))
+    plain, telling = ClassTable(visible_to("cpu_mem")), ClassTable(visible_to(policy))
     assert [plain.intern(pod) for pod in pods] == [1, 1, 1]
-    assert [sjf.intern(pod) for pod in pods] == [1, 2, 1]
-    assert dict(sjf.message(1).annotations) == {"firmament.io/program": "ns/one"}
+    assert [telling.intern(pod) for pod in pods] == [1, 2, 1]
+    assert dict(telling.message(1).annotations) == {"firmament.io/program": "ns/one"}
 
 
 def test_annotations_of_nodes_for_models_travel():
