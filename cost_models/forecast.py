@@ -77,7 +77,7 @@ def best_grouping(
     for partition in _partitions(kinds):
         groups = sorted(partition, key=lambda group: -max(stake[kind] for kind in group))
         quotas = _quotas(np.array([needs[list(group)].sum() for group in groups]), machines)
-        if min(quotas) == 0:
+        if 0 in quotas:
             continue
         cost = sum(
             _interference(waiting[list(group)], quota, table[np.ix_(group, group)])
