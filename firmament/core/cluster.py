@@ -36,10 +36,10 @@ class Cluster:
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known. A
     task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
     ``dirty`` holds the names of machines on which something may fit that did not before; ``everything_dirty`` says so
-    of all of them.
+    of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, record_kinds: frozenset[str] = frozenset()) -> None:
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
         self.classes = ClassTable()
@@ -49,6 +49,7 @@ class Cluster:
         self.dirty: set[str] = set()
         self.everything_dirty = False
         self.version = 0
+        self._record_kinds = record_kinds
         self._orphans: dict[str, set[int]] = {}
         self._shape_request: dict[int, Int64] = {}
 
@@ -94,10 +95,10 @@ class Cluster:
                 pass  # no model of this version looks at single tasks
             case RecordUpserted(kind, name, payload):
                 self.records.setdefault(kind, {})[name] = payload
-                self.everything_dirty = True
+                self.everything_dirty |= kind in self._record_kinds
             case RecordRemoved(kind, name):
                 self.records.get(kind, {}).pop(name, None)
-                self.everything_dirty = True
+                self.everything_dirty |= kind in self._record_kinds
 
     # --- marks ---------------------------------------------------------------------------------------------------
 

@@ -56,3 +56,8 @@ class CoreConfiguration:
     def uses_residents(self) -> bool:
         """Whether some model looks at the tasks on the machines."""
         return any(uses_residents(weighted.model) for weighted in self.models)
+
+    @property
+    def record_kinds(self) -> frozenset[str]:
+        """Kinds of typed records that some model reads."""
+        return frozenset(kind for weighted in self.models for kind in weighted.model.record_kinds)

@@ -49,8 +49,7 @@ def take_picture(
     groups, members = _grouped(cluster, waiting)
     cls = np.array([group[0] for group in groups], dtype=np.int64)
     priorities = np.array([group[1] for group in groups], dtype=np.int64)
-    shape_rows = np.array([cluster.classes.rows[row].shape for row in cls.tolist()], dtype=np.int64)
-    shapes, shape_of = np.unique(shape_rows, return_inverse=True)
+    shapes, closed, shape_of = _shapes(cluster, reservations, groups)
     counts = np.zeros((len(groups), WAIT_BUCKETS), dtype=np.int64)
     for index, rows in enumerate(members):
         bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, now - tasks.arrived[rows], side="right")
@@ -58,20 +57,21 @@ def take_picture(
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
 
     columns = machine_columns(cluster, now, residents(cluster) if configuration.uses_residents else None)
-    judgement = judge(
-        cluster, static_rows, columns, shapes.tolist(), per_shape.tolist(), configuration.models
-    )
+    judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), configuration.models)
+    feasible = judgement.feasible()
+    for index, kept_off in enumerate(closed):
+        feasible[index, sorted(kept_off)] = False
     problem = PlacementProblem(
         counts=counts,
         priority=np.unique(priorities, return_inverse=True)[1].astype(np.int64),
-        shape=shape_of.astype(np.int64),
+        shape=shape_of,
         requests=judgement.batch.requests,
-        feasible=judgement.feasible(),
+        feasible=feasible,
         cost=cost_rows(judgement, configuration.models),
         crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
         free=columns.capacity - cluster.machines.used,
         rotation=configuration.options.seed % max(1, columns.count),
-        pins=_pins(cluster, reservations, groups),
+        pins=_pins(cluster, groups),
         joint=judgement.joint(),
     )
     return Picture(
@@ -98,15 +98,29 @@ def _grouped(cluster: Cluster, waiting: Int64) -> tuple[list[tuple[int, int]], l
     return [(int(cls[start]), int(priority[start])) for start in starts.tolist()], members
 
 
-def _pins(cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]]) -> dict[int, Int64]:
-    """Allowed machine rows of the groups that may not use all: pinned classes, and those kept off reserved machines."""
-    machines = cluster.machines
-    pins: dict[int, Int64] = {}
+def _shapes(
+    cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]]
+) -> tuple[list[int], list[frozenset[int]], Int64]:
+    """Rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of each group.
+
+    While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
+    """
+    row_of: dict[tuple[int, frozenset[int]], int] = {}
+    shape_of = np.empty(len(groups), dtype=np.int64)
     for index, (cls, priority) in enumerate(groups):
+        closed = (
+            frozenset(reservations.closed_rows(cluster, cls, priority)) if len(reservations) else frozenset()
+        )
+        shape_of[index] = row_of.setdefault((cluster.classes.rows[cls].shape, closed), len(row_of))
+    return [shape for shape, _ in row_of], [closed for _, closed in row_of], shape_of
+
+
+def _pins(cluster: Cluster, groups: list[tuple[int, int]]) -> dict[int, Int64]:
+    """Allowed machine rows of the groups whose class is pinned."""
+    known = cluster.machines.row_of
+    pins: dict[int, Int64] = {}
+    for index, (cls, _) in enumerate(groups):
         named = cluster.classes.rows[cls].pins
-        closed = reservations.closed_rows(cluster, cls, priority) if len(reservations) else set()
-        if named is None and not closed:
-            continue
-        rows = range(len(machines)) if named is None else [machines.row_of.get(name, -1) for name in named]
-        pins[index] = np.array(sorted(row for row in set(rows) - closed if row >= 0), dtype=np.int64)
+        if named is not None:
+            pins[index] = np.array(sorted(known[name] for name in named if name in known), dtype=np.int64)
     return pins

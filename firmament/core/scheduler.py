@@ -68,7 +68,7 @@ class Scheduler:
         self._solver = solver
         self._clock = clock
         self._timer = timer
-        self._cluster = Cluster()
+        self._cluster = Cluster(configuration.record_kinds)
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
         self._notes = Notes()

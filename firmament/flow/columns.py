@@ -81,7 +81,7 @@ def starting_columns(
             unpinned.append(cls)
         parts_cls.append(np.full(len(chosen), cls, dtype=np.int64))
         parts_machine.append(chosen)
-    if len(unpinned) > 1 and len(spread.candidates):
+    if len(unpinned) > 1 and len(spread.candidates) and samples > 0:
         cls_part, machine_part = _sampled(residual, np.array(unpinned), fits, spread, samples)
         parts_cls.append(cls_part)
         parts_machine.append(machine_part)

@@ -31,7 +31,6 @@ from protos.firmament.v1 import scheduler_pb2, scheduler_pb2_grpc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from firmament.core.configuration import CoreConfiguration
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +88,8 @@ class SolverServer:
             ),
             RoundRunner(self._metrics),
             SessionSettings(
-                batching_window=configuration.round.batching_window, record_kinds=_record_kinds(self._core)
+                batching_window=configuration.round.batching_window,
+                record_kinds=tuple(sorted(self._core.record_kinds)),
             ),
             self._metrics,
         )
@@ -166,9 +166,3 @@ async def serve(configuration: SchedulerConfiguration, options: ServeOptions) ->
             exporter.shutdown()
             exporter.server_close()
     log.info("stopped")
-
-
-def _record_kinds(core: CoreConfiguration) -> tuple[str, ...]:
-    """Kinds of records that some loaded model reads."""
-    models = (core.policy, *core.overlays)
-    return tuple(sorted({kind for weighted in models for kind in weighted.model.record_kinds}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.configuration import RoundOptions
+from firmament.core.configuration import RoundOptions, WeightedModel
 from firmament.core.model import (
     BindingReport,
     MachineRemoved,
@@ -21,6 +21,7 @@ from firmament.core.model import (
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Counts, UnknownTaskError
 from tests.support.core import START, Clock, machine, messages, placed, scheduler, task_class, tasks, uids
+from tests.support.models import Stated, indifferent
 
 
 def accepted(uid: str, name: str) -> BindingReport:
@@ -154,13 +155,21 @@ def test_a_freed_machine_wakes_the_tasks_that_it_suits():
     assert result.stats.tasks == 1  # the larger one was not even tried
 
 
-def test_records_wake_everything():
-    core = scheduler(machine("m", cpu=50), tasks(1, "t"))
+def test_records_that_a_model_reads_wake_everything():
+    reader = WeightedModel(Stated(indifferent, record_kinds=("kind",)))
+    core = scheduler(machine("m", cpu=50), tasks(1, "t"), overlays=[reader])
     for event in (RecordUpserted("kind", "name", b"x"), RecordRemoved("kind", "name")):
         core.run_round()
         assert core.next_round_in() is None
         core.apply([event])
         assert core.next_round_in() == 0.0
+
+
+def test_records_that_no_model_reads_wake_nobody():
+    core = scheduler(machine("m", cpu=50), tasks(1, "t"))
+    core.run_round()
+    core.apply([RecordUpserted("kind", "name", b"x")])
+    assert core.next_round_in() is None
 
 
 def test_a_larger_machine_wakes():
