@@ -2,7 +2,8 @@
 
 Costs of single arcs cannot say that two tasks of one round will be neighbours. A forecast can, roughly: the types that
 wait are grouped so that, each group on machines of its own, they disturb each other least; and a task pays for the
-neighbours that are expected on the machines of each group.
+neighbours that are expected on the machines of each group. It does not know which machines other rules refuse: where
+those keep a group from its machines, tasks pay for neighbours that do not come, and are placed all the same.
 """
 
 from __future__ import annotations
