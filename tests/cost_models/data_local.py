@@ -42,8 +42,8 @@ def data_local(*, racks: int, per_rack: int, jobs: int, seed: int = 1) -> DataLo
     """Make a workload that fills about three quarters of the machines.
 
     Every machine takes four tasks. A job's tasks read the same few blocks of 1 to 8 GiB, each with a copy on three
-    machines: two in one rack and one in another, as distributed file systems keep them. All lie in half of the racks, so
-    that not every task can be near its data.
+    machines: two in one rack and one in another, as distributed file systems keep them. All lie in half of the
+    racks, so that not every task can be near its data.
     """
     chance = random.Random(seed)
     names = [f"r{rack}-m{index}" for rack in range(racks) for index in range(per_rack)]
