@@ -19,7 +19,7 @@ UV_VERSION := 0.13.8
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
-.PHONY: demo test lint bench proto lock format clean help
+.PHONY: demo test lint bench proto pictures lock format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
@@ -44,6 +44,9 @@ bench: $(INSTALLED) ## Measure throughput at a small size
 proto: $(INSTALLED) ## Regenerate the code of the gRPC contract
 	@echo "==> generating protocol code"
 	@$(BIN)/python -m protos.generate
+
+pictures: $(INSTALLED) ## Draw the networks in docs/pictures again
+	@$(BIN)/firmament draw docs/pictures
 
 # Versions that are locked already stay; to move one: make lock ARGS="--upgrade-package NAME", all: ARGS=--upgrade
 lock: $(RESOLVER)/.installed ## Bring both lock files in line with pyproject.toml

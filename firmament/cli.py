@@ -15,6 +15,7 @@ import firmament
 
 _COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "draw": "firmament.commands.draw",
         "replay": "firmament.commands.replay",
         "serve": "firmament.commands.serve",
         "submit": "firmament.commands.submit",

@@ -1,0 +1,1 @@
+"""Pictures of flow networks, drawn as SVG without any library."""

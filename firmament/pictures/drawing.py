@@ -1,0 +1,116 @@
+"""Draws a small network: classes at the left, machines in the middle, the sink at the right.
+
+Every arc that could carry something is a line with its cost in points; parallel arcs are one line with the costs of
+all. Arcs with flow are thick and say how much. Aggregators of what stays unscheduled stand above and below machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament.flow.generation import FlowOutcome
+from firmament.flow.problem import COST_UNITS_PER_POINT
+from firmament.pictures import svg
+
+WIDTH = 760
+TOP = 96
+STEP = 84
+"""Height between two machines."""
+_CLASS_X, _MACHINE_X, _SINK_X = 90, 420, 690
+_NODE = (120, 34)
+_SPOTS = (0.36, 0.68, 0.52)
+"""Where on a class's arcs the costs stand, so that those of different classes keep apart."""
+
+Point = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Parallel arcs of the network between two nodes, as one line."""
+
+    tail: int
+    head: int
+    costs: tuple[int, ...]
+    flow: int
+
+
+def draw(outcome: FlowOutcome, classes: Sequence[str], machines: Sequence[str], title: str, note: str) -> str:
+    """Return the SVG of a network with its flow; ``classes`` and ``machines`` are the labels of all rows."""
+    places, height = _places(outcome)
+    shown = lines(outcome)
+    body = [
+        svg.text((16, 24), title, anchor="start"),
+        svg.text((16, 46), note, colour=svg.PALE, anchor="start"),
+    ]
+    for each in sorted(shown, key=lambda line: line.flow > 0):  # thick lines over thin ones
+        colour = svg.PALE if each.flow == 0 else svg.LOST if _is_lost(outcome, each) else svg.FLOW
+        body.append(
+            svg.line(places[each.tail], places[each.head], colour=colour, width=1 + 2 * min(each.flow, 3))
+        )
+    body += [_label(outcome, each, places) for each in shown]
+    network = outcome.network
+    count = len(network.classes)
+    for index, row in enumerate(network.classes.tolist()):
+        waiting = int(network.problem.supplies[index])
+        body += _node(places[index], f"{classes[row]}: {waiting} tasks")
+        body += _node(places[count + index], f"{classes[row]}, left", colour=svg.LOST)
+    for index, row in enumerate(network.machines.tolist()):
+        body += _node(places[2 * count + index], machines[row])
+    body += _node(places[len(places) - 1], "sink", width=70)
+    return svg.document(WIDTH, height, f"{title}. {note}", body)
+
+
+def lines(outcome: FlowOutcome) -> list[Line]:
+    """Arcs that have any capacity, parallel ones together, ordered by nodes."""
+    problem = outcome.network.problem
+    usable = np.flatnonzero(problem.capacities > 0)
+    costs: dict[tuple[int, int], dict[int, None]] = {}
+    flows: dict[tuple[int, int], int] = {}
+    columns = (problem.tails[usable], problem.heads[usable], problem.costs[usable], outcome.flows[usable])
+    for tail, head, cost, flow in zip(*(column.tolist() for column in columns), strict=True):
+        costs.setdefault((tail, head), {})[cost] = None
+        flows[tail, head] = flows.get((tail, head), 0) + flow
+    return [Line(*ends, tuple(costs[ends]), flows[ends]) for ends in sorted(costs)]
+
+
+def _places(outcome: FlowOutcome) -> tuple[list[Point], int]:
+    """Where each node stands, by its number in the network, and how high the picture is."""
+    network = outcome.network
+    classes, machines = len(network.classes), len(network.machines)
+    above = (classes + 1) // 2
+    rows = above + machines + classes - above
+    middle = TOP + STEP * (rows - 1) // 2
+    first = middle - STEP * 3 * (classes - 1) // 4
+    places = [(_CLASS_X, first + STEP * 3 * index // 2) for index in range(classes)]
+    order = [*range(above), *range(above + machines, rows)]
+    places += [(_MACHINE_X, TOP + STEP * row) for row in order]
+    places += [(_MACHINE_X, TOP + STEP * (above + index)) for index in range(machines)]
+    places.append((_SINK_X, middle))
+    return places, TOP + STEP * (rows - 1) + 48
+
+
+def _is_lost(outcome: FlowOutcome, line: Line) -> bool:
+    """Whether a line leads to or from an aggregator of what stays unscheduled."""
+    count = len(outcome.network.classes)
+    return any(count <= node < 2 * count for node in (line.tail, line.head))
+
+
+def _label(outcome: FlowOutcome, line: Line, places: Sequence[Point]) -> str:
+    """The line's costs in points and its flow, beside the node that the line is about."""
+    count = len(outcome.network.classes)
+    (x, y), (to_x, to_y) = places[line.tail], places[line.head]
+    spot = _SPOTS[line.tail % len(_SPOTS)] if line.tail < count else 0.5
+    at = (round(x + (to_x - x) * spot), round(y + (to_y - y) * spot))
+    words = ", ".join(f"{cost / COST_UNITS_PER_POINT:g}" for cost in line.costs)
+    colour = svg.INK
+    if line.flow:
+        words += f" ({line.flow})"
+        colour = svg.LOST if _is_lost(outcome, line) else svg.FLOW
+    return svg.text(at, words, colour=colour, plate=True)
+
+
+def _node(at: Point, words: str, *, colour: str = svg.INK, width: int = _NODE[0]) -> list[str]:
+    return [svg.box(at, (width, _NODE[1]), colour=colour), svg.text(at, words, colour=colour)]

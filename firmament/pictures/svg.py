@@ -1,0 +1,57 @@
+"""Just enough SVG: shapes in whole numbers, text, and a document that looks the same on light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.sax.saxutils import escape, quoteattr
+
+INK = "#1f2328"
+PALE = "#8c959f"
+FLOW = "#0969da"
+LOST = "#cf222e"
+PAPER = "#ffffff"
+CHARACTER = 8
+"""Width that a character of a label takes, or a little less."""
+
+
+def document(width: int, height: int, title: str, body: Iterable[str]) -> str:
+    """Return an SVG document on white ground; ``title`` is for readers that cannot see it."""
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" font-family="sans-serif" font-size="13" role="img">'
+    )
+    ground = f'<rect width="{width}" height="{height}" fill="{PAPER}"/>'
+    return "\n".join([head, f"<title>{escape(title)}</title>", ground, *body, "</svg>", ""])
+
+
+def line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: float = 1) -> str:
+    """Return a straight line."""
+    return (
+        f'<line x1="{start[0]}" y1="{start[1]}" x2="{end[0]}" y2="{end[1]}" '
+        f'stroke="{colour}" stroke-width="{width:g}"/>'
+    )
+
+
+def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK, round_by: int = 4) -> str:
+    """Return a rectangle with rounded corners."""
+    x, y = centre[0] - size[0] // 2, centre[1] - size[1] // 2
+    return (
+        f'<rect x="{x}" y="{y}" width="{size[0]}" height="{size[1]}" rx="{round_by}" '
+        f'fill="{PAPER}" stroke="{colour}"/>'
+    )
+
+
+def text(
+    at: tuple[int, int], content: str, *, colour: str = INK, anchor: str = "middle", plate: bool = False
+) -> str:
+    """Return a line of text whose middle is at a height of ``at``; a plate hides the lines under centred text."""
+    width = CHARACTER * len(content)
+    behind = (
+        f'<rect x="{at[0] - width // 2}" y="{at[1] - 8}" width="{width}" height="16" fill="{PAPER}"/>'
+        if plate
+        else ""
+    )
+    return (
+        f'{behind}<text x="{at[0]}" y="{at[1] + 4}" text-anchor={quoteattr(anchor)} fill="{colour}">'
+        f"{escape(content)}</text>"
+    )
