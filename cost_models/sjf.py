@@ -91,7 +91,7 @@ class _History:
             self._all[program] = entry
             if entry is None:
                 self.notes.append(
-                    f'sjf: {HISTORY} {program}: payload is not {{"count": N, "meanSeconds": S}}; '
+                    f'sjf: {HISTORY} {program!r}: payload is not {{"count": N, "meanSeconds": S}}; '
                     "the program counts as unknown"
                 )
         return self._all[program]

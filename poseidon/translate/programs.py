@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 PROGRAM = "firmament.io/program"
 """The pod annotation that names the program."""
 
+LONGEST_NAME = 253
+"""Characters of a program's name, as of names in the API; a longer annotation counts as none."""
+
 _NEVER_DONE = frozenset({"DaemonSet", "ReplicaSet", "ReplicationController", "StatefulSet"})
 _SCHEDULED_AT = re.compile(r"-\d{8,}$")
 
@@ -24,7 +27,7 @@ def program(pod: Pod) -> str:
     whose pods are not meant to end name no program.
     """
     named = pod.metadata.annotations.get(PROGRAM, "")
-    if named:
+    if 0 < len(named) <= LONGEST_NAME:
         return named
     owner = pod.metadata.controller()
     if owner is None or not owner.name or owner.kind in _NEVER_DONE:

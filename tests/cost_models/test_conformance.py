@@ -261,6 +261,26 @@ def test_bad_crowding_is_found(model: CostModel, message: str):
         run(conformance.check_crowding, model)
 
 
+@pytest.mark.parametrize(
+    ("growth", "message"),
+    [
+        (np.full(6, -1.0), "growth is negative or not finite"),
+        (np.full(6, np.nan), "growth is negative or not finite"),
+        (np.zeros(5), r"growth is float64\[5\]; it must be float64\[6\]"),
+        (np.zeros(6, np.int64), r"growth is int64\[6\]"),
+    ],
+)
+def test_bad_growth_is_found(growth: Any, message: str):
+    with pytest.raises(AssertionError, match=message):
+        run(conformance.check_growth, altered(lambda answer: replace(answer, growth=growth)))
+
+
+@pytest.mark.parametrize("note", ["", " ", "two\nlines", 7])
+def test_notes_that_are_no_lines_are_found(note: Any):
+    with pytest.raises(AssertionError, match="must be one line of text"):
+        run(conformance.check_notes, altered(lambda answer: replace(answer, notes=("sound: odd", note))))
+
+
 def test_a_model_with_a_memory_is_found():
     class Counting(Sound):
         def __init__(self) -> None:

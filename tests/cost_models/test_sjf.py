@@ -83,8 +83,9 @@ def test_a_bad_record_is_noted_once_and_its_program_unknown(payload: bytes):
     columns = machines("a", records={HISTORY: {"bad": payload, **records(good=3)}})
     answer = Sjf().assess(columns, shapes(running("bad"), ShapeRow()))
     assert answer.raw[:, 0].tolist() == [300_001, 300_001]
+    expected = '{"count": N, "meanSeconds": S}'
     assert answer.notes == (
-        'sjf: RuntimeHistory bad: payload is not {"count": N, "meanSeconds": S}; the program counts as unknown',
+        f"sjf: RuntimeHistory 'bad': payload is not {expected}; the program counts as unknown",
     )
 
 

@@ -63,6 +63,8 @@ def told(history: RuntimeHistory) -> dict[str, tuple[int, float] | None]:
         (("ReplicaSet", "web-5d8f"), "", ""),
         (("StatefulSet", "db"), "", ""),
         (("Job", ""), "", ""),
+        (None, "x" * 253, "x" * 253),
+        (("Job", "sort"), "x" * 254, "ns/sort"),
     ],
 )
 def test_the_program_of_a_pod(owner, named, expected):
