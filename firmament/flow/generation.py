@@ -52,7 +52,7 @@ class FlowOutcome:
     """An optimal flow over the last network.
 
     ``bound``: cost of that flow in units; if ``certified``, no placement of the residual costs less. ``seconds`` is
-    the time in the solver alone.
+    the time in the solver alone. ``time_limited``: a later solve was cut off.
     """
 
     network: Network
@@ -61,6 +61,7 @@ class FlowOutcome:
     certified: bool
     solves: int
     seconds: float
+    time_limited: bool = False
 
     def assignments(self) -> Assignments:
         """Tasks per (class, machine) that the flow carries, in order of class, then machine."""
@@ -119,6 +120,7 @@ class _Search:
         self._slack = int(SLACK_STEPS * typical_step(residual.problem))
         self._solves = 0
         self._seconds = 0.0
+        self._time_limited = False
 
     def run(self) -> FlowOutcome:
         """Solve, price and widen until nothing violates, or solves or time run out."""
@@ -149,7 +151,7 @@ class _Search:
                     wider, carried, prices.cls, machine_price[wider.machines], self._solver, self._time_limit
                 )
             except SolverTimeoutError:
-                return outcome
+                return replace(outcome, time_limited=True)
             network, flows = wider, self._counted(repaired)
 
     def _selection(self, spread: Spread) -> Columns:
@@ -183,8 +185,11 @@ class _Search:
         try:
             fresh = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
             return node_prices(network, fresh), fresh
-        except (NotOptimalError, SolverTimeoutError):
-            return None, flows
+        except SolverTimeoutError:
+            self._time_limited = True
+        except NotOptimalError:
+            pass
+        return None, flows
 
     def _widen(self, violations: Violations, machine_price: Int64) -> None:
         """Add what violates; after a poor first estimate also a new selection, by the much better prices found."""
@@ -203,4 +208,5 @@ class _Search:
             certified=certified,
             solves=self._solves,
             seconds=self._seconds,
+            time_limited=self._time_limited,
         )

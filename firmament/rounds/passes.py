@@ -114,6 +114,7 @@ def _note(
     if log.first is None:
         log.first, log.first_alike = outcome, alike
     log.network = outcome.network
+    log.time_limited |= outcome.time_limited
     log.solve_seconds += outcome.seconds
     log.network_seconds += max(0.0, flow_seconds - outcome.seconds)
     log.admit_seconds += admit_seconds

@@ -80,6 +80,8 @@ class Bridge:
         self._metrics = BridgeMetrics(registry)
         kube_metrics = KubeMetrics(registry)
         self.state = BridgeState(options.scheduler_names, options.policy)
+        self._metrics.nodes.set_function(lambda: self.state.node_count)
+        self._metrics.pending_pods.set_function(self.state.pending_count)
         component = next((name for name in options.scheduler_names if name != ANY_SCHEDULER), "poseidon")
         self._binder = Binder(
             transport,

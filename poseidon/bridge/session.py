@@ -179,6 +179,8 @@ class Session:
             ("grpc.keepalive_timeout_ms", 10_000),
             # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
             ("grpc.use_local_subchannel_pool", 1),
+            # The solver is a neighbour; proxies are for the way out.
+            ("grpc.enable_http_proxy", 0),
         ]
         async with aio.insecure_channel(self._target, options=channel_options) as channel:
             call: Call = pb_grpc.SchedulerStub(channel).Session(None)

@@ -67,8 +67,8 @@ class BridgeState:
         return len(self._tasks)
 
     def pending_count(self) -> int:
-        """How many pods wait for a node. Looks at every record."""
-        return sum(1 for record in self._tasks if record.schedulable and not record.place)
+        """How many pods wait for a node. Looks at every record; may be called from another thread."""
+        return sum(1 for record in list(self._tasks) if record.schedulable and not record.place)
 
     # --- what the API server says --------------------------------------------------------------------------
 

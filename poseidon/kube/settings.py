@@ -10,6 +10,7 @@ import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -100,7 +101,9 @@ def _settings_of(configuration: Configuration, where: str) -> ConnectionSettings
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingsError(f"{where}: cluster.server: {server!r} is not an http(s) URL; correct it")
     proxy = configuration.proxy
-    if proxy and _bypasses_proxy(parts.hostname, configuration.no_proxy or ""):
+    if proxy and (
+        _is_loopback(parts.hostname) or _bypasses_proxy(parts.hostname, configuration.no_proxy or "")
+    ):
         proxy = None
     return ConnectionSettings(
         server=server,
@@ -109,6 +112,14 @@ def _settings_of(configuration: Configuration, where: str) -> ConnectionSettings
         authorize=lambda: _authorization(configuration),
         proxy=proxy or None,
     )
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether a host is this machine, which no proxy could reach."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _bypasses_proxy(host: str, no_proxy: str) -> bool:

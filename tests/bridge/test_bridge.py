@@ -151,6 +151,8 @@ async def test_pods_that_fit_nowhere_are_told_once(cluster, api):
             await until(lambda: solver.synced)
             solver.round(message)
             await until(lambda: written(registry, "condition") == 50 and written(registry, "event") == 50)
+            assert registry.get_sample_value("poseidon_pending_pods") == 50
+            assert registry.get_sample_value("poseidon_nodes") == 2
             solver.round(message)
             solver.abort()
             await until(lambda: solver.streams == 2 and solver.synced)

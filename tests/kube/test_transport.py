@@ -160,6 +160,23 @@ def test_kubeconfig_with_token_and_context(tmp_path):
     assert load_settings(path, "two", environ={}).server == "http://other:1"
 
 
+@pytest.mark.parametrize(
+    ("server", "proxy"),
+    [
+        ("http://cluster:1", "http://proxy:3128"),
+        ("http://127.0.0.1:1", None),
+        ("http://localhost:1", None),
+        ("http://[::1]:1", None),
+    ],
+)
+def test_a_proxy_is_used_except_for_this_machine(tmp_path, monkeypatch, server, proxy):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://proxy:3128")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert load_settings(kubeconfig(tmp_path / "config", server=server), environ={}).proxy == proxy
+
+
 def test_kubeconfig_is_found_as_kubectl_does(tmp_path):
     (tmp_path / ".kube").mkdir()
     kubeconfig(tmp_path / ".kube" / "config", server="http://home:1")

@@ -615,9 +615,9 @@ class RoundStats(_message.Message):
     cost: _builtins.int
     """cost of the placement in points, rounded"""
     snapshot_seconds: _builtins.float
-    """copying the state and finding classes"""
+    """taking the picture: state, classes, feasibility, costs"""
     network_seconds: _builtins.float
-    """feasibility, costs, building and pricing networks"""
+    """choosing columns, building and pricing networks"""
     solve_seconds: _builtins.float
     """inside the solver"""
     admit_seconds: _builtins.float
