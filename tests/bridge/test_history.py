@@ -7,9 +7,16 @@ import json
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.objects import ContainerState, ContainerStatus, Terminated
+from poseidon.kube.decoding import convert_object
+from poseidon.kube.objects import ContainerState, ContainerStatus, Pod, Terminated
+from poseidon.simulated.binding import bind, decode_binding
+from poseidon.simulated.kubelet import RUN_SECONDS, KubeletSimulation
+from poseidon.simulated.resources import PODS
+from poseidon.simulated.store import decode
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import SolverView
+from tests.simulated.conftest import new_operations
+from tests.support.cluster import pod as simulated_pod
 
 
 def completed(name: str, *, minutes: int):
@@ -55,3 +62,20 @@ def test_a_solver_that_tells_programs_apart_is_told_them():
     state.pods_changed([present(job)])
     described = [event.task_class for event in state.snapshot() if event.HasField("task_class")]
     assert [dict(each.annotations) for each in described] == [{"firmament.io/program": "ns/sort"}]
+
+
+def test_run_times_are_found_in_what_a_kubelet_reports():
+    operations = new_operations()
+    kubelets = KubeletSimulation(operations.store)
+    body = simulated_pod("a")
+    body["metadata"]["annotations"] = {RUN_SECONDS: "30", "firmament.io/program": "etl"}
+    operations.create(PODS, "default", body)
+    bind(operations.store, "default", "a", decode_binding(b'{"target":{"name":"n1"}}'))
+    kubelets.advance(0.0)
+    kubelets.advance(30.0)
+    finished = convert_object(decode(operations.get(PODS, "default", "a")), Pod)
+    state, view = BridgeState(["poseidon"]), SolverView()
+    state.pods_changed([present(finished)])
+    view.apply(state.snapshot())
+    # The simulated clock leaps; the times are those of the real one, to the second.
+    assert known(view)["etl"]["count"] == 1
