@@ -53,6 +53,54 @@ def throughput(
         print_throughput(report, Console())
 
 
+@main.command()
+@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
+@click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
+@click.option("--classes", default=1, show_default=True, type=click.IntRange(1, 100_000))
+@click.option(
+    "--fill",
+    multiple=True,
+    default=("0.5", "empty"),
+    show_default=True,
+    help='Mean share of the machines that is taken, 0 to 1, or "empty" for identical empty ones. Repeatable.',
+)
+@click.option("--policy", multiple=True, metavar="NAME", help="A policy to measure; all, if none is named.")
+@click.option(
+    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
+)
+@click.option("--seed", default=1, show_default=True)
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def policies(
+    nodes: int,
+    tasks: int,
+    classes: int,
+    fill: tuple[str, ...],
+    policy: tuple[str, ...],
+    runs: int,
+    seed: int,
+    output: str,
+) -> None:
+    """Tasks placed per second under each base policy, snapshot to deltas, by the core alone."""
+    from benchmarks.policies import installed, measure_policies
+    from benchmarks.tables import print_policies
+
+    unknown = sorted(set(policy) - set(installed()))
+    if unknown:
+        raise click.BadParameter(
+            f"{unknown[0]!r} is no base policy; use one of: {', '.join(installed())}", param_hint="--policy"
+        )
+    scenarios = [Scenario(nodes, tasks, classes, _checked_fill(each), seed) for each in fill]
+    console = Console(stderr=True)
+    report = measure_policies(
+        scenarios, policy or installed(), runs=runs, progress=lambda text: console.print(f"[dim]{text}")
+    )
+    if output == "json":
+        json.dump(report, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        print_policies(report, Console())
+
+
 @main.command("end-to-end")
 @click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--pods", default=10_000, show_default=True, type=click.IntRange(1, 200_000))

@@ -27,12 +27,19 @@ class AlgorithmRun:
 
 def run_algorithm(scenario: Scenario, solver: Solver, cluster: list[Event] | None = None) -> AlgorithmRun:
     """Place a scenario's tasks in whole rounds until nothing is left to try."""
+    machines = machine_events(scenario) if cluster is None else cluster
+    return run_events(machines, task_events(scenario), solver, CoreConfiguration())
+
+
+def run_events(
+    cluster: list[Event], events: list[Event], solver: Solver, configuration: CoreConfiguration
+) -> AlgorithmRun:
+    """Place the tasks of ``events`` on a cluster in whole rounds until nothing is left to try."""
     scheduler = Scheduler(
-        configuration=CoreConfiguration(), solver=solver, clock=time.time, timer=time.perf_counter
+        configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter
     )
-    scheduler.apply(machine_events(scenario) if cluster is None else cluster)
+    scheduler.apply(cluster)
     relax_garbage_collection()  # as the solver process does
-    events = task_events(scenario)
     run = AlgorithmRun()
     begin = time.perf_counter()
     scheduler.apply(events)

@@ -35,7 +35,43 @@ def print_throughput(report: dict[str, Any], console: Console) -> None:
             str(algorithm["pending"]),
         )
     console.print(table)
-    machine = report["environment"]
+    _print_environment(report["environment"], console)
+
+
+def print_policies(report: dict[str, Any], console: Console) -> None:
+    """A table per scenario, a line per policy: rate and where the time goes."""
+    for scenario in report["scenarios"]:
+        table = Table(title=scenario["label"])
+        for heading in (
+            "policy",
+            "tasks /s",
+            "seconds",
+            "snapshot",
+            "network",
+            "solver",
+            "admit",
+            "ingest",
+            "placed",
+        ):
+            table.add_column(heading, justify="left" if heading == "policy" else "right")
+        for result in scenario["policies"]:
+            stats = result["stats"]
+            stages = [
+                f"{stats[f'{stage}_seconds']:.3f}" for stage in ("snapshot", "network", "solve", "admit")
+            ]
+            table.add_row(
+                result["policy"],
+                f"{result['tasks_per_second']:,.0f}",
+                f"{result['seconds']:.3f}",
+                *stages,
+                f"{result['ingest_seconds']:.3f}",
+                f"{result['placed']:,}" + ("" if stats["certified"] else ", not certified"),
+            )
+        console.print(table)
+    _print_environment(report["environment"], console)
+
+
+def _print_environment(machine: dict[str, Any], console: Console) -> None:
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "
         f"OR-Tools {machine['packages']['ortools']}"
