@@ -53,7 +53,8 @@ def print_policies(report: dict[str, Any], console: Console) -> None:
             "ingest",
             "placed",
         ):
-            table.add_column(heading, justify="left" if heading == "policy" else "right")
+            left = heading == "policy"
+            table.add_column(heading, justify="left" if left else "right", no_wrap=left)
         for result in scenario["policies"]:
             stats = result["stats"]
             stages = [
