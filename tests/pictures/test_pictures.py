@@ -36,6 +36,11 @@ def test_the_pictures_that_are_checked_in_are_up_to_date(drawn):
     assert not stale, "run: make pictures"
 
 
+def test_the_page_of_pictures_shows_every_one():
+    page = (CHECKED_IN / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\]\((\w+\.svg)\)", page)) == [f"{policy}.svg" for policy in POLICIES]
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_all_tasks_but_one_are_placed(policy):
     result = scheduler(policy, OrToolsSolver()).run_round()
