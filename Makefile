@@ -70,13 +70,15 @@ clean: ## Remove the environments, caches and build output
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# No build isolation: it would fetch a setuptools of its own instead of using the locked one.
+# No build isolation: it would fetch a setuptools of its own instead of using the locked one. Metadata of an earlier
+# install would be kept as they are, and with them an old list of cost models.
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: pass one with make PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "==> installing the locked versions into $(VENV) (a minute or two, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --require-hashes -r requirements.lock
+	@rm -rf *.egg-info
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -13,26 +13,10 @@ So it places like ``trivial``. It is meant as a base for overlays that are to de
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import numpy as np
-
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.trivial import Trivial
 
 
-class Void:
+class Void(Trivial):
     """No cost anywhere."""
 
     name = "void"
-    kind: ClassVar[Kind] = "policy"
-    range = Range(best=0, worst=100)
-    record_kinds = ()
-
-    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:  # noqa: ARG002 - interface
-        """Return 0 for every shape and machine."""
-        return Assessment(raw=np.zeros((shapes.count, 1)))
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: nothing matters."""
-        return np.zeros(machines.count)
