@@ -56,6 +56,11 @@ def test_it_is_found_and_conforms(site: Path):
     check_model(model)
 
 
+def test_it_is_as_short_as_the_tutorial_says():
+    assert "in under 60 lines" in TUTORIAL.read_text()
+    assert len((EXAMPLE / f"{MODULE}.py").read_text().splitlines()) < 60
+
+
 def test_its_own_tests_pass(site: Path):
     # With the example's own settings instead of the repository's, as for a package that lives elsewhere.
     result = subprocess.run(
