@@ -18,8 +18,8 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.feasibility import StaticRows
 from firmament.core.tasks import State
 
-MACHINES_PER_RESERVATION = 50
-"""At most one machine in so many is reserved at a time (at least one)."""
+MACHINES_PER_RESERVATION = 200
+"""At most one machine in so many is reserved at a time (at least one): what drains for one task is lost to others."""
 
 
 @dataclass(slots=True)
