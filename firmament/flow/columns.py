@@ -53,12 +53,13 @@ class Columns:
 
 
 def starting_columns(
-    residual: Residual, fits: dict[int, Bool], spread: Spread, *, base: int, samples: float
+    residual: Residual, fits: dict[int, Bool], spread: Spread, *, base: int, samples: float, every_pair: int
 ) -> Columns:
     """Columns of all waiting classes.
 
     A class of n tasks gets its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n more by
-    expected flow, in each direction. Pinned classes get all of their machines.
+    expected flow, in each direction, or all pairs with likely machines if those are at most ``every_pair``. Pinned
+    classes get all of their machines.
     """
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
@@ -82,7 +83,7 @@ def starting_columns(
         parts_cls.append(np.full(len(chosen), cls, dtype=np.int64))
         parts_machine.append(chosen)
     if len(unpinned) > 1 and len(spread.candidates) and samples > 0:
-        cls_part, machine_part = _sampled(residual, np.array(unpinned), fits, spread, samples)
+        cls_part, machine_part = _likely(residual, np.array(unpinned), fits, spread, samples, every_pair)
         parts_cls.append(cls_part)
         parts_machine.append(machine_part)
     return Columns.of(parts_cls, parts_machine, problem.machines)
@@ -111,10 +112,10 @@ def _cheapest(key: Int32, machines: Int64, want: int, begin: int) -> Int64:
     return machines[chosen]
 
 
-def _sampled(
-    residual: Residual, classes: Int64, fits: dict[int, Bool], spread: Spread, samples: float
+def _likely(
+    residual: Residual, classes: Int64, fits: dict[int, Bool], spread: Spread, samples: float, every_pair: int
 ) -> tuple[Int64, Int64]:
-    """Pairs sampled in proportion to the flow that the softened equilibrium expects on them.
+    """Pairs sampled in proportion to the flow that the softened equilibrium expects on them; all, if they are few.
 
     Systematic sampling, once with the machines of a class side by side and once with the classes of a machine: every
     class and every machine is met in proportion to its tasks, and no pair by chance alone.
@@ -123,8 +124,12 @@ def _sampled(
     machines = spread.candidates
     waiting = residual.remaining.sum(axis=1)[classes]
     shapes, of_class = np.unique(problem.shape[classes], return_inverse=True)
+    allowed = np.stack([fits[shape][machines] for shape in shapes.tolist()])
+    if len(classes) * len(machines) <= every_pair:
+        row, column = np.nonzero(allowed[of_class])
+        return classes[row], machines[column]
     share = (problem.cost[np.ix_(shapes, machines)] + spread.price[machines]).astype(np.float32)
-    share[~np.stack([fits[shape][machines] for shape in shapes.tolist()])] = FORBIDDEN
+    share[~allowed] = FORBIDDEN
     least = share.min(axis=1)
     share -= least[:, None]
     share *= -1.0 / spread.temperature

@@ -31,7 +31,8 @@ class GenerationOptions:
     """How many columns there are at first and how many join later.
 
     A class of n tasks starts with n / 2 + base columns, where ``base_total`` is shared out over the classes within
-    ``base_least`` .. ``base_most``; and about twice ``samples`` x n sampled ones. At most ``added``
+    ``base_least`` .. ``base_most``; and about twice ``samples`` x n sampled ones, or all pairs of classes and likely
+    machines if those are at most ``every_pair``: then the first solve is nearly always the last. At most ``added``
     columns join per iteration; at most ``iterations`` solves are made.
     """
 
@@ -39,6 +40,7 @@ class GenerationOptions:
     base_least: int = 8
     base_most: int = 200
     samples: float = 1.0
+    every_pair: int = 40_000
     added: int = 50_000
     iterations: int = 16
 
@@ -162,6 +164,7 @@ class _Search:
             spread,
             base=self._options.base(classes),
             samples=self._options.samples,
+            every_pair=self._options.every_pair,
         )
 
     def _network(self) -> Network:
