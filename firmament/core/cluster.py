@@ -135,11 +135,16 @@ class Cluster:
         for task in rows.tolist():
             tasks.message[task] = ""
         classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
-        requests = np.zeros((len(classes), len(self.resources)), dtype=np.int64)
-        for index, cls in enumerate(classes.tolist()):
-            vector = self.request_of(cls)
+        shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
+        self.machines.book_all(machines, self.request_rows(shapes)[of_class])
+
+    def request_rows(self, shapes: Sequence[int]) -> Int64:
+        """Requests of several shapes' tasks, ``pods`` included: int64[len(shapes), K]."""
+        requests = np.zeros((len(shapes), len(self.resources)), dtype=np.int64)
+        for index, shape in enumerate(shapes):
+            vector = self.shape_request(shape)
             requests[index, : len(vector)] = vector
-        self.machines.book_all(machines, requests[of_class])
+        return requests
 
     def vacate(self, task: int) -> None:
         """Take a task off its machine, if it is on one, and mark the machine as worth another look."""

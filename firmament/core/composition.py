@@ -81,15 +81,6 @@ def machine_columns(cluster: Cluster, now: float, residents: Residents | None = 
     )
 
 
-def request_rows(cluster: Cluster, shapes: Sequence[int]) -> Int64:
-    """Requests per task of each shape: int64[S, K]."""
-    requests = np.zeros((len(shapes), len(cluster.resources)), dtype=np.int64)
-    for index, shape in enumerate(shapes):
-        vector = cluster.shape_request(shape)
-        requests[index, : len(vector)] = vector
-    return requests
-
-
 def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> list[ShapeRow]:
     """What models may see of each shape."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
@@ -107,7 +98,7 @@ def judge(
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     batch = ShapeBatch(
-        requests=request_rows(cluster, shapes),
+        requests=cluster.request_rows(shapes),
         counts=np.asarray(counts, dtype=np.int64),
         rows=shape_rows(cluster, shapes),
     )

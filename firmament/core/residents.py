@@ -6,7 +6,7 @@ import numpy as np
 
 from cost_models.interface import Residents
 from firmament.core.cluster import Cluster
-from firmament.core.composition import request_rows, shape_rows
+from firmament.core.composition import shape_rows
 
 
 def residents(cluster: Cluster, *, without: int = -1) -> Residents:
@@ -28,5 +28,5 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
         kind=pairs % width,
         count=count.astype(np.int64),
         kinds=shape_rows(cluster, numbers),
-        requests=request_rows(cluster, numbers),
+        requests=cluster.request_rows(numbers),
     )
