@@ -13,6 +13,19 @@ from rich.console import Console
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario
 
+NODES = click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
+TASKS = click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
+FILL = click.option(
+    "--fill",
+    multiple=True,
+    default=("0.5", "empty"),
+    show_default=True,
+    help='Mean share of the machines that is taken, 0 to 1, or "empty" for identical empty ones. Repeatable.',
+)
+RUNS = click.option(
+    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
+)
+
 
 @click.group()
 def main() -> None:
@@ -20,19 +33,11 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
-@click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
+@NODES
+@TASKS
 @click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 100_000))
-@click.option(
-    "--fill",
-    multiple=True,
-    default=("0.5", "empty"),
-    show_default=True,
-    help='Mean share of the machines that is taken, 0 to 1, or "empty" for identical empty ones. Repeatable.',
-)
-@click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
+@FILL
+@RUNS
 @click.option("--seed", default=1, show_default=True)
 @click.option("--grpc/--no-grpc", default=True, show_default=True, help="Also through `firmament serve`.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -54,20 +59,12 @@ def throughput(
 
 
 @main.command()
-@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
-@click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
+@NODES
+@TASKS
 @click.option("--classes", default=1, show_default=True, type=click.IntRange(1, 100_000))
-@click.option(
-    "--fill",
-    multiple=True,
-    default=("0.5", "empty"),
-    show_default=True,
-    help='Mean share of the machines that is taken, 0 to 1, or "empty" for identical empty ones. Repeatable.',
-)
+@FILL
 @click.option("--policy", multiple=True, metavar="NAME", help="A policy to measure; all, if none is named.")
-@click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
+@RUNS
 @click.option("--seed", default=1, show_default=True)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def policies(

@@ -120,10 +120,6 @@ class TaskTable:
         """Rows of all tasks in ``state``, ascending."""
         return np.flatnonzero(self.state[: len(self.uid)] == state)
 
-    def by_age(self, rows: Int64) -> Int64:
-        """``rows`` ordered by creation, then arrival."""
-        return rows[np.lexsort((self.sequence[rows], self.created[rows]))]
-
     def _grow(self) -> None:
         for column in self.COLUMNS:
             array = getattr(self, column)

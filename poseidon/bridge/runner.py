@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
-from poseidon.bridge.feeds import NODES, PODS, PRIORITY_CLASSES, Feed
+from poseidon.bridge.feeds import NODES, PODS, PRIORITY_CLASSES, Feed, T
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.session import Session, SessionOptions
 from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
@@ -26,6 +26,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from poseidon.kube.following import Change
+    from poseidon.kube.listing import Resource
     from poseidon.kube.transport import Transport
 
 _log = logging.getLogger(__name__)
@@ -72,13 +74,15 @@ class Bridge:
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
+        self._transport = transport
         self._options = options
+        self._random = random
         self._clock = clock
         self._started = clock()
         self._draining = False
         self._synced = False
         self._metrics = BridgeMetrics(registry)
-        kube_metrics = KubeMetrics(registry)
+        self._kube_metrics = KubeMetrics(registry)
         self.state = BridgeState(options.scheduler_names, options.policy)
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
@@ -86,7 +90,7 @@ class Bridge:
         self._binder = Binder(
             transport,
             self._on_outcome,
-            metrics=kube_metrics,
+            metrics=self._kube_metrics,
             random=random,
             clock=clock,
             options=options.binder,
@@ -96,7 +100,7 @@ class Bridge:
             component=component,
             instance=options.instance,
             wait_quiet=self._binder.wait_idle,
-            metrics=kube_metrics,
+            metrics=self._kube_metrics,
             random=random,
             wall=wall,
             options=options.writes,
@@ -104,7 +108,7 @@ class Bridge:
         self._conditions = ConditionWriter(
             transport,
             wait_quiet=self._binder.wait_idle,
-            metrics=kube_metrics,
+            metrics=self._kube_metrics,
             random=random,
             wall=wall,
             options=options.writes,
@@ -125,33 +129,27 @@ class Bridge:
             clock=clock,
             options=options.session,
         )
-        state = self.state
-        self._nodes = Reflector(
-            transport,
-            NODES,
-            Feed(state.nodes_changed, self._on_changed),
-            metrics=kube_metrics,
-            random=random,
-            clock=clock,
-            options=options.reflector,
+        self._nodes = self._follow(NODES, self.state.nodes_changed, options.reflector)
+        self._priority_classes = self._follow(
+            PRIORITY_CLASSES, self.state.priority_classes_changed, options.optional_reflector
         )
-        self._priority_classes = Reflector(
-            transport,
-            PRIORITY_CLASSES,
-            Feed(state.priority_classes_changed, self._on_changed),
-            metrics=kube_metrics,
-            random=random,
-            clock=clock,
-            options=options.optional_reflector,
-        )
-        self._pods = Reflector(
-            transport,
-            PODS,
-            Feed(state.pods_changed, self._on_changed),
-            metrics=kube_metrics,
-            random=random,
-            clock=clock,
-            options=options.reflector,
+        self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
+
+    def _follow(
+        self,
+        resource: Resource[T],
+        take: Callable[[Sequence[Change[T]]], None],
+        options: ReflectorOptions,
+    ) -> Reflector[T]:
+        """Make the reflector of one resource."""
+        return Reflector(
+            self._transport,
+            resource,
+            Feed(take, self._on_changed),
+            metrics=self._kube_metrics,
+            random=self._random,
+            clock=self._clock,
+            options=options,
         )
 
     # --- what a session asks its peer ----------------------------------------------------------------------
