@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBatch, SparseArcs
-from cost_models.registry import available
+from cost_models.interface import Assessment, CostModel, JointRows, MachineColumns, ShapeBatch, SparseArcs
+from cost_models.registry import available, load_model
 from firmament.core.configuration import WeightedModel
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated
 
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "02-cost-model" / "node_price.py"
 POLICIES = sorted(name for name, kind in available().items() if kind == "policy")
 
 
@@ -67,4 +72,37 @@ def test_what_overlays_and_policy_charge_adds_up(policy: str):
         charged = {model.model: model.cost for model in verdict.models}
         assert set(charged) == {policy, "stated", "kubernetes"}
         assert charged["stated"] == (0.0 if verdict.machine == "m3" else 700.0)
+        assert verdict.cost == sum(charged.values())
+
+
+def overlays() -> dict[str, Callable[[], CostModel]]:
+    """Every overlay that is installed, and the example's, by name."""
+    made: dict[str, Callable[[], CostModel]] = {
+        name: partial(load_model, name, {}) for name, kind in available().items() if kind == "overlay"
+    }
+    spec = importlib.util.spec_from_file_location("example_node_price", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {**made, "node_price": module.NodePrice}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("overlay", sorted(overlays()))
+def test_every_policy_works_with_every_overlay(policy: str, overlay: str):
+    core = scheduler(
+        *(
+            machine(f"m{index}", cpu=1_000, labels={"example.com/price": f"0.{index + 1}"})
+            for index in range(4)
+        ),
+        tasks(1, *uids("a", 6), content=task_class(cpu=100)),
+        tasks(2, *uids("b", 6), content=task_class(cpu=200)),
+        policy=policy,
+        overlays=[WeightedModel(overlays()[overlay](), weight=3)],
+    )
+    assert len(placed(core.run_round())) == 12
+    for verdict in core.explain("a-0").machines:
+        charged = {model.model: model.cost for model in verdict.models}
+        assert set(charged) == {policy, overlay, "kubernetes"}
         assert verdict.cost == sum(charged.values())
