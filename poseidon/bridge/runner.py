@@ -118,22 +118,27 @@ class Bridge:
             if options.dry_run
             else LiveDispatcher(self._binder, self._events, self._conditions)
         )
-        self._session = Session(
+        self._session = self._new_session()
+        self._nodes = self._follow(NODES, self.state.nodes_changed, options.reflector)
+        self._priority_classes = self._follow(
+            PRIORITY_CLASSES, self.state.priority_classes_changed, options.optional_reflector
+        )
+        self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
+
+    def _new_session(self) -> Session:
+        """Make the session with the solver."""
+        options = self._options
+        return Session(
             options.firmament,
             self,
             cluster=options.cluster,
             fencing=options.fencing,
             client=options.client,
             metrics=self._metrics,
-            random=random,
-            clock=clock,
+            random=self._random,
+            clock=self._clock,
             options=options.session,
         )
-        self._nodes = self._follow(NODES, self.state.nodes_changed, options.reflector)
-        self._priority_classes = self._follow(
-            PRIORITY_CLASSES, self.state.priority_classes_changed, options.optional_reflector
-        )
-        self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
 
     def _follow(
         self,
