@@ -156,13 +156,42 @@ class JointRows:
     reason: str
 
 
+class Ledger(Protocol):
+    """Room that tasks share in a way that no joint row can say, such as a kubelet's alignment of what they ask for.
+
+    A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on
+    them what it admits. Room never grows by booking. ``reason``: why a machine without room is refused. ``ordered``:
+    whether tasks of one machine must reach it in the order of their admission.
+    """
+
+    reason: str
+    ordered: bool
+
+    def room(self, shape: int) -> Int64:
+        """int64[M]: how many more tasks of a shape each machine takes by themselves; a large number: any."""
+        ...
+
+    def room_at(self, shapes: Int64, machines: Int64) -> Int64:
+        """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        ...
+
+    def take(self, shape: int, machine: int, count: int) -> int:
+        """Book up to ``count`` tasks of a shape on a machine, one after another; returns how many it took."""
+        ...
+
+    def copy(self) -> Ledger:
+        """Return an independent copy."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """A model's answer for a batch of shapes.
 
     ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
     ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. ``sparse``: exceptions to ``raw``.
-    ``joint``: joint rows. ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
+    ``joint``: joint rows. ``ledger``: what joint rows cannot say.
+    ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
     None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
     for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``notes``: bad input that the
     model came across, each one line that names the object, the field, the fault and what was assumed instead; the
@@ -174,6 +203,7 @@ class Assessment:
     reason: str = ""
     sparse: SparseArcs | None = None
     joint: Sequence[JointRows] = ()
+    ledger: Ledger | None = None
     score: Float64 | None = None
     growth: Float64 | None = None
     notes: Sequence[str] = ()

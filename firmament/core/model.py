@@ -13,6 +13,10 @@ from typing import TypeAlias
 OPERATORS: frozenset[str] = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"})
 EFFECTS: frozenset[str] = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
 
+PROTOCOLS: frozenset[str] = frozenset({"TCP", "UDP", "SCTP"})
+NAMESPACE_RECORD = "Namespace"
+"""Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
+
 PODS = "pods"
 """Every task occupies one unit of this resource on its machine, whether or not its class says so."""
 
@@ -69,6 +73,66 @@ class PreferredTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskSelector:
+    """Tasks by namespace and labels (core/v1 LabelSelector with namespaces and namespaceSelector).
+
+    ``labels``: all must hold, none matches every task; ``nothing``: matches no task whatever else is set.
+    ``namespaces`` by name, further ones by ``namespace_labels`` (None: no further ones; (): every namespace).
+    """
+
+    labels: tuple[Requirement, ...] = ()
+    nothing: bool = False
+    namespaces: tuple[str, ...] = ()
+    namespace_labels: tuple[Requirement, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTerm:
+    """Tasks of ``selector`` on machines with one value of the label ``topology_key`` (core/v1 PodAffinityTerm).
+
+    ``weight`` is 1..100 in preferred terms, 0 in required ones.
+    """
+
+    topology_key: str
+    selector: TaskSelector
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadRule:
+    """core/v1 TopologySpreadConstraint; ``required`` is DoNotSchedule.
+
+    Domains are counted over machines that the task's selectors admit, unless ``ignore_node_affinity``, and, with
+    ``honor_taints``, whose taints it tolerates. With fewer than ``min_domains`` domains the emptiest counts as 0.
+    """
+
+    topology_key: str
+    selector: TaskSelector
+    max_skew: int
+    required: bool
+    min_domains: int = 0
+    ignore_node_affinity: bool = False
+    honor_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port of the machine that a task takes; an empty ``ip`` stands for all of its addresses."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A container image on a machine: the names it is known under, and its size in bytes."""
+
+    names: tuple[str, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """A machine as last described. ``allocatable`` maps resource name to amount; an absent resource counts as 0."""
 
@@ -79,6 +143,7 @@ class Machine:
     unschedulable: bool = False
     not_ready: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +151,8 @@ class TaskClass:
     """Everything that constraints and costs can see of a task; tasks with equal content are interchangeable.
 
     Mappings are stored as sorted tuples of pairs so that the content is hashable. ``machine`` pins the class to one
-    machine; ``invalid`` says why such tasks can never be placed.
+    machine; ``invalid`` says why such tasks can never be placed. ``volumes``: of each volume the terms of which one
+    must match the machine. ``images``: one entry per container. ``terminating`` tasks no longer count for topology spread.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -99,6 +165,15 @@ class TaskClass:
     annotations: tuple[tuple[str, str], ...] = ()
     machine: str = ""
     invalid: str = ""
+    affinity: tuple[TaskTerm, ...] = ()
+    anti_affinity: tuple[TaskTerm, ...] = ()
+    preferred_affinity: tuple[TaskTerm, ...] = ()
+    preferred_anti_affinity: tuple[TaskTerm, ...] = ()
+    spread: tuple[SpreadRule, ...] = ()
+    ports: tuple[HostPort, ...] = ()
+    volumes: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
+    images: tuple[str, ...] = ()
+    terminating: bool = False
 
 
 @dataclass(frozen=True, slots=True)

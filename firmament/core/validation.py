@@ -20,10 +20,13 @@ from firmament.core.model import (
     MachineUpserted,
     NodeSelectorTerm,
     RecordUpserted,
+    Requirement,
+    SpreadRule,
     TaskClass,
     TaskSampled,
     TasksBound,
     TasksSubmitted,
+    TaskTerm,
 )
 
 
@@ -113,27 +116,67 @@ def _task_class(number: int, content: TaskClass) -> None:
             f"{owner}: toleration of {toleration.key!r} has operator {toleration.operator!r}; "
             "allowed are Equal and Exists",
         )
-    for term in (*content.required, *(preferred.term for preferred in content.preferred)):
+    volumes = (term for terms in content.volumes for term in terms)
+    for term in (*content.required, *(preferred.term for preferred in content.preferred), *volumes):
         _term(owner, term)
+    _rules_between_tasks(owner, content)
+
+
+def _rules_between_tasks(owner: str, content: TaskClass) -> None:
+    weighted = (*content.preferred_affinity, *content.preferred_anti_affinity)
+    for term in weighted:
+        _require(
+            1 <= term.weight <= 100,
+            f"{owner}: a preferred term on {term.topology_key!r} has weight {term.weight}; "
+            "it must lie between 1 and 100",
+        )
+    for rule in content.spread:
+        _require(
+            rule.max_skew >= 1, f"{owner}: spread over {rule.topology_key!r}: max_skew must be at least 1"
+        )
+        _require(
+            rule.min_domains >= 0, f"{owner}: spread over {rule.topology_key!r}: min_domains is negative"
+        )
+    rules: tuple[TaskTerm | SpreadRule, ...] = (
+        *content.affinity,
+        *content.anti_affinity,
+        *weighted,
+        *content.spread,
+    )
+    for each in rules:
+        _require(each.topology_key != "", f"{owner}: a rule between tasks has no topology key")
+        selector = each.selector
+        for requirement in (*selector.labels, *(selector.namespace_labels or ())):
+            _require(
+                requirement.operator not in {"Gt", "Lt"},
+                f"{owner}: selector of tasks on {requirement.key!r}: {requirement.operator} is for machines only",
+            )
+            _requirement(owner, requirement)
+    for port in content.ports:
+        _require(1 <= port.port <= 65535, f"{owner}: port {port.port} is out of range; use 1 to 65535")
 
 
 def _term(owner: str, term: NodeSelectorTerm) -> None:
     for requirement in (*term.labels, *term.fields):
-        where = f"{owner}: requirement on {requirement.key!r}"
-        operator, values = requirement.operator, requirement.values
+        _requirement(owner, requirement)
+
+
+def _requirement(owner: str, requirement: Requirement) -> None:
+    where = f"{owner}: requirement on {requirement.key!r}"
+    operator, values = requirement.operator, requirement.values
+    _require(
+        operator in OPERATORS,
+        f"{where}: unknown operator {operator!r}; allowed are {', '.join(sorted(OPERATORS))}",
+    )
+    if operator in {"In", "NotIn"}:
+        _require(bool(values), f"{where}: {operator} needs at least one value")
+    elif operator in {"Exists", "DoesNotExist"}:
+        _require(not values, f"{where}: {operator} takes no values")
+    else:
         _require(
-            operator in OPERATORS,
-            f"{where}: unknown operator {operator!r}; allowed are {', '.join(sorted(OPERATORS))}",
+            len(values) == 1 and parse_integer(values[0]) is not None,
+            f"{where}: {operator} needs exactly one integer",
         )
-        if operator in {"In", "NotIn"}:
-            _require(bool(values), f"{where}: {operator} needs at least one value")
-        elif operator in {"Exists", "DoesNotExist"}:
-            _require(not values, f"{where}: {operator} takes no values")
-        else:
-            _require(
-                len(values) == 1 and parse_integer(values[0]) is not None,
-                f"{where}: {operator} needs exactly one integer",
-            )
 
 
 def _tasks(event: TasksSubmitted | TasksBound) -> None:

@@ -1,22 +1,20 @@
-"""Decodes task classes: requests, selectors, affinity terms and tolerations."""
+"""Decodes task classes: requests, selectors of machines, and tolerations; rules between tasks are in ``task_rules``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from firmament.core.model import (
     EFFECTS,
-    OPERATORS,
-    NodeSelectorTerm,
     PreferredTerm,
-    Requirement,
     TaskClass,
     Toleration,
 )
 from firmament.wire.checks import quantities, refuse
+from firmament.wire.requirements import node_term, node_terms
+from firmament.wire.task_rules import ports, spread_rules, task_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-_OPERATOR_LIST = ", ".join(sorted(OPERATORS))
 _EFFECT_LIST = ", ".join(sorted(EFFECTS))
 
 
@@ -33,7 +31,7 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     return message.id, TaskClass(
         requests=tuple(sorted(quantities(subject, "requests", message.requests).items())),
         node_selector=_pairs(rules.node_selector),
-        required=tuple(_term(subject, f"required[{i}]", term) for i, term in enumerate(rules.required)),
+        required=node_terms(subject, "required", rules.required),
         preferred=tuple(
             _preferred(subject, f"preferred[{i}]", term) for i, term in enumerate(rules.preferred)
         ),
@@ -43,6 +41,19 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
         annotations=_pairs(message.annotations),
         machine=message.machine,
         invalid=message.invalid,
+        affinity=task_terms(subject, "affinity", rules.affinity),
+        anti_affinity=task_terms(subject, "anti_affinity", rules.anti_affinity),
+        preferred_affinity=task_terms(subject, "preferred_affinity", rules.preferred_affinity, weighted=True),
+        preferred_anti_affinity=task_terms(
+            subject, "preferred_anti_affinity", rules.preferred_anti_affinity, weighted=True
+        ),
+        spread=spread_rules(subject, rules.spread),
+        ports=ports(subject, message.ports),
+        volumes=tuple(
+            node_terms(subject, f"volumes[{i}].terms", volume.terms) for i, volume in enumerate(rules.volumes)
+        ),
+        images=tuple(message.images),
+        terminating=message.terminating,
     )
 
 
@@ -60,42 +71,7 @@ def _pairs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def _preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
     if not 1 <= message.weight <= 100:
         raise refuse(subject, f"{field}.weight", f"{message.weight} is out of range; use 1 to 100")
-    return PreferredTerm(message.weight, _term(subject, f"{field}.term", message.term))
-
-
-def _term(subject: str, field: str, message: pb.NodeSelectorTerm) -> NodeSelectorTerm:
-    return NodeSelectorTerm(
-        labels=_requirements(subject, f"{field}.labels", message.labels),
-        fields=_requirements(subject, f"{field}.fields", message.fields),
-    )
-
-
-def _requirements(subject: str, field: str, items: Iterable[pb.Requirement]) -> tuple[Requirement, ...]:
-    return tuple(_requirement(subject, f"{field}[{i}]", item) for i, item in enumerate(items))
-
-
-def _requirement(subject: str, field: str, message: pb.Requirement) -> Requirement:
-    """Check operator and number of values as core/v1 does."""
-    operator, values = message.operator, tuple(message.values)
-    if not message.key:
-        raise refuse(subject, f"{field}.key", "is empty; it is required")
-    if operator not in OPERATORS:
-        raise refuse(
-            subject, f"{field}.operator", f"{operator!r} is not an operator; use one of {_OPERATOR_LIST}"
-        )
-    if operator in {"In", "NotIn"} and not values:
-        raise refuse(subject, f"{field}.values", f"is empty; {operator} needs at least one value")
-    if operator in {"Exists", "DoesNotExist"} and values:
-        raise refuse(subject, f"{field}.values", f"has {len(values)} entries; {operator} takes none")
-    if operator in {"Gt", "Lt"} and not (len(values) == 1 and _is_integer(values[0])):
-        raise refuse(subject, f"{field}.values", f"is {list(values)}; {operator} needs exactly one integer")
-    return Requirement(message.key, operator, values)
-
-
-def _is_integer(text: str) -> bool:
-    """Say whether Go's strconv.ParseInt(text, 10, 64) would accept it."""
-    digits = text[1:] if text[:1] in {"+", "-"} else text
-    return digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63
+    return PreferredTerm(message.weight, node_term(subject, f"{field}.term", message.term))
 
 
 def _toleration(subject: str, index: int, message: pb.Toleration) -> Toleration:

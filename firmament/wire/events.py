@@ -10,6 +10,7 @@ from firmament.core.model import (
     BindingReport,
     ClassDefined,
     Event,
+    Image,
     InvalidEventError,
     Job,
     JobDefined,
@@ -77,8 +78,15 @@ def _machine(message: pb.Machine) -> Event:
             unschedulable=message.unschedulable,
             not_ready=message.not_ready,
             annotations=dict(message.annotations),
+            images=tuple(_image(subject, i, image) for i, image in enumerate(message.images)),
         )
     )
+
+
+def _image(subject: str, index: int, message: pb.Image) -> Image:
+    if message.size < 0:
+        raise refuse(subject, f"images[{index}].size", f"{message.size} is negative; send bytes")
+    return Image(tuple(message.names), message.size)
 
 
 def _taint(subject: str, field: str, message: pb.Taint) -> Taint:

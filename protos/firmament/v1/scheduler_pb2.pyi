@@ -764,6 +764,7 @@ class Machine(_message.Message):
     UNSCHEDULABLE_FIELD_NUMBER: _builtins.int
     NOT_READY_FIELD_NUMBER: _builtins.int
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
+    IMAGES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """required, unique in the cluster"""
     unschedulable: _builtins.bool
@@ -786,6 +787,10 @@ class Machine(_message.Message):
     def annotations(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """those that some model reads"""
 
+    @_builtins.property
+    def images(self) -> _containers.RepeatedCompositeFieldContainer[Global___Image]:
+        """container images that are there already"""
+
     def __init__(
         self,
         *,
@@ -796,14 +801,41 @@ class Machine(_message.Message):
         unschedulable: _builtins.bool = ...,
         not_ready: _builtins.bool = ...,
         annotations: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        images: _abc.Iterable[Global___Image] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "taints", b"taints", "unschedulable", b"unschedulable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "images", b"images", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "taints", b"taints", "unschedulable", b"unschedulable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Machine: _TypeAlias = Machine  # noqa: Y015
+
+@_typing.final
+class Image(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMES_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    size: _builtins.int
+    """bytes"""
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """tags and digests under which it is known"""
+
+    def __init__(
+        self,
+        *,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["names", b"names", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Image: _TypeAlias = Image  # noqa: Y015
 
 @_typing.final
 class Job(_message.Message):
@@ -1032,6 +1064,15 @@ class TaskClass(_message.Message):
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
     MACHINE_FIELD_NUMBER: _builtins.int
     INVALID_FIELD_NUMBER: _builtins.int
+    AFFINITY_FIELD_NUMBER: _builtins.int
+    ANTI_AFFINITY_FIELD_NUMBER: _builtins.int
+    PREFERRED_AFFINITY_FIELD_NUMBER: _builtins.int
+    PREFERRED_ANTI_AFFINITY_FIELD_NUMBER: _builtins.int
+    SPREAD_FIELD_NUMBER: _builtins.int
+    PORTS_FIELD_NUMBER: _builtins.int
+    VOLUMES_FIELD_NUMBER: _builtins.int
+    IMAGES_FIELD_NUMBER: _builtins.int
+    TERMINATING_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1040,6 +1081,8 @@ class TaskClass(_message.Message):
     """pinned to this machine (spec.nodeName of an unbound task); empty: no pin"""
     invalid: _builtins.str
     """why tasks of this class can never be placed (a bad spec); empty: valid"""
+    terminating: _builtins.bool
+    """the tasks are about to end: topology spread no longer counts them"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1068,6 +1111,38 @@ class TaskClass(_message.Message):
     def annotations(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """annotations that some model looks at"""
 
+    @_builtins.property
+    def affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
+        """required: only where tasks that match each term are"""
+
+    @_builtins.property
+    def anti_affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
+        """required: never where tasks that match a term are, and the other way round"""
+
+    @_builtins.property
+    def preferred_affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
+        """weighted: rather where matching tasks are"""
+
+    @_builtins.property
+    def preferred_anti_affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
+        """weighted: rather not where matching tasks are"""
+
+    @_builtins.property
+    def spread(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpreadRule]:
+        """topology spread"""
+
+    @_builtins.property
+    def ports(self) -> _containers.RepeatedCompositeFieldContainer[Global___HostPort]:
+        """ports of the machine itself that a task takes"""
+
+    @_builtins.property
+    def volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___VolumeRule]:
+        """where the task's volumes can be reached"""
+
+    @_builtins.property
+    def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """container images, once per container, names as machines give them"""
+
     def __init__(
         self,
         *,
@@ -1082,14 +1157,213 @@ class TaskClass(_message.Message):
         annotations: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         machine: _builtins.str = ...,
         invalid: _builtins.str = ...,
+        affinity: _abc.Iterable[Global___TaskTerm] | None = ...,
+        anti_affinity: _abc.Iterable[Global___TaskTerm] | None = ...,
+        preferred_affinity: _abc.Iterable[Global___TaskTerm] | None = ...,
+        preferred_anti_affinity: _abc.Iterable[Global___TaskTerm] | None = ...,
+        spread: _abc.Iterable[Global___SpreadRule] | None = ...,
+        ports: _abc.Iterable[Global___HostPort] | None = ...,
+        volumes: _abc.Iterable[Global___VolumeRule] | None = ...,
+        images: _abc.Iterable[_builtins.str] | None = ...,
+        terminating: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "id", b"id", "invalid", b"invalid", "labels", b"labels", "machine", b"machine", "namespace", b"namespace", "node_selector", b"node_selector", "preferred", b"preferred", "requests", b"requests", "required", b"required", "tolerations", b"tolerations"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "machine", b"machine", "namespace", b"namespace", "node_selector", b"node_selector", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "requests", b"requests", "required", b"required", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TaskClass: _TypeAlias = TaskClass  # noqa: Y015
+
+@_typing.final
+class TaskSelector(_message.Message):
+    """Tasks by namespace and labels. Both must match."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABELS_FIELD_NUMBER: _builtins.int
+    NOTHING_FIELD_NUMBER: _builtins.int
+    NAMESPACES_FIELD_NUMBER: _builtins.int
+    NAMESPACES_BY_LABEL_FIELD_NUMBER: _builtins.int
+    nothing: _builtins.bool
+    """true: matches no task at all (an absent selector), whatever else is set"""
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___Requirement]:
+        """all must hold (In, NotIn, Exists, DoesNotExist); none: every task"""
+
+    @_builtins.property
+    def namespaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """namespaces by name"""
+
+    @_builtins.property
+    def namespaces_by_label(self) -> Global___NamespaceSelector:
+        """further namespaces, by their labels; absent: none"""
+
+    def __init__(
+        self,
+        *,
+        labels: _abc.Iterable[Global___Requirement] | None = ...,
+        nothing: _builtins.bool = ...,
+        namespaces: _abc.Iterable[_builtins.str] | None = ...,
+        namespaces_by_label: Global___NamespaceSelector | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["namespaces_by_label", b"namespaces_by_label"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "namespaces", b"namespaces", "namespaces_by_label", b"namespaces_by_label", "nothing", b"nothing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskSelector: _TypeAlias = TaskSelector  # noqa: Y015
+
+@_typing.final
+class NamespaceSelector(_message.Message):
+    """Namespaces by their labels, which arrive as records of kind "Namespace" with payload {"labels": {...}}."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___Requirement]:
+        """all must hold; none: every namespace, known or not"""
+
+    def __init__(
+        self,
+        *,
+        labels: _abc.Iterable[Global___Requirement] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NamespaceSelector: _TypeAlias = NamespaceSelector  # noqa: Y015
+
+@_typing.final
+class TaskTerm(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPOLOGY_KEY_FIELD_NUMBER: _builtins.int
+    SELECTOR_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    topology_key: _builtins.str
+    """required: machines with the same value of this label are one domain"""
+    weight: _builtins.int
+    """1..100 in preferred terms, 0 in required ones"""
+    @_builtins.property
+    def selector(self) -> Global___TaskSelector:
+        """the tasks that count"""
+
+    def __init__(
+        self,
+        *,
+        topology_key: _builtins.str = ...,
+        selector: Global___TaskSelector | None = ...,
+        weight: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["selector", b"selector"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["selector", b"selector", "topology_key", b"topology_key", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskTerm: _TypeAlias = TaskTerm  # noqa: Y015
+
+@_typing.final
+class SpreadRule(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPOLOGY_KEY_FIELD_NUMBER: _builtins.int
+    SELECTOR_FIELD_NUMBER: _builtins.int
+    MAX_SKEW_FIELD_NUMBER: _builtins.int
+    REQUIRED_FIELD_NUMBER: _builtins.int
+    MIN_DOMAINS_FIELD_NUMBER: _builtins.int
+    IGNORE_NODE_AFFINITY_FIELD_NUMBER: _builtins.int
+    HONOR_TAINTS_FIELD_NUMBER: _builtins.int
+    topology_key: _builtins.str
+    """required: machines with the same value of this label are one domain"""
+    max_skew: _builtins.int
+    """at least 1: most tasks by which a domain may exceed the emptiest one"""
+    required: _builtins.bool
+    """true: DoNotSchedule; false: ScheduleAnyway"""
+    min_domains: _builtins.int
+    """required rules only: with fewer domains the emptiest counts as 0; 0: no rule"""
+    ignore_node_affinity: _builtins.bool
+    """true: machines that the task's selectors exclude count too"""
+    honor_taints: _builtins.bool
+    """true: machines with taints that the task does not tolerate do not count"""
+    @_builtins.property
+    def selector(self) -> Global___TaskSelector:
+        """the tasks that count"""
+
+    def __init__(
+        self,
+        *,
+        topology_key: _builtins.str = ...,
+        selector: Global___TaskSelector | None = ...,
+        max_skew: _builtins.int = ...,
+        required: _builtins.bool = ...,
+        min_domains: _builtins.int = ...,
+        ignore_node_affinity: _builtins.bool = ...,
+        honor_taints: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["selector", b"selector"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["honor_taints", b"honor_taints", "ignore_node_affinity", b"ignore_node_affinity", "max_skew", b"max_skew", "min_domains", b"min_domains", "required", b"required", "selector", b"selector", "topology_key", b"topology_key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SpreadRule: _TypeAlias = SpreadRule  # noqa: Y015
+
+@_typing.final
+class HostPort(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PORT_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
+    IP_FIELD_NUMBER: _builtins.int
+    port: _builtins.int
+    """1..65535"""
+    protocol: _builtins.str
+    """TCP (default), UDP or SCTP"""
+    ip: _builtins.str
+    """address it is taken on; empty or 0.0.0.0: all of them"""
+    def __init__(
+        self,
+        *,
+        port: _builtins.int = ...,
+        protocol: _builtins.str = ...,
+        ip: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ip", b"ip", "port", b"port", "protocol", b"protocol"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HostPort: _TypeAlias = HostPort  # noqa: Y015
+
+@_typing.final
+class VolumeRule(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TERMS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def terms(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeSelectorTerm]:
+        """one of them must match the machine"""
+
+    def __init__(
+        self,
+        *,
+        terms: _abc.Iterable[Global___NodeSelectorTerm] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["terms", b"terms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VolumeRule: _TypeAlias = VolumeRule  # noqa: Y015
 
 @_typing.final
 class TaskBatch(_message.Message):
