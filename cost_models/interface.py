@@ -50,12 +50,28 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerRow:
+    """What one container asks for; ``kind`` is "app", "init" or "sidecar" (an init container that goes on running)."""
+
+    name: str
+    kind: str = "app"
+    requests: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ShapeRow:
-    """What a model may see of one shape besides its requests."""
+    """What a model may see of one shape besides its requests.
+
+    ``containers`` in their order, ``qos`` (Guaranteed, Burstable, BestEffort; "": not known) and ``overhead`` (of the
+    runtime) come only from drivers that are told of a model which looks at them.
+    """
 
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    containers: tuple[ContainerRow, ...] = ()
+    qos: str = ""
+    overhead: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

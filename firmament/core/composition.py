@@ -10,6 +10,7 @@ import numpy as np
 from cost_models.interface import (
     Assessment,
     Bool,
+    ContainerRow,
     Float64,
     Int64,
     JointRows,
@@ -21,6 +22,7 @@ from cost_models.interface import (
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import WeightedModel
 from firmament.core.feasibility import StaticRow, StaticRows
+from firmament.core.model import TaskClass
 from firmament.core.preferences import Preferences, preferences
 from firmament.flow.problem import COST_UNITS_PER_POINT
 from firmament.solvers.base import Int32
@@ -83,8 +85,18 @@ def machine_columns(cluster: Cluster, now: float, residents: Residents | None = 
 
 def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> list[ShapeRow]:
     """What models may see of each shape."""
-    contents = [cluster.classes.shapes[shape] for shape in shapes]
-    return [ShapeRow(each.namespace, dict(each.labels), dict(each.annotations)) for each in contents]
+    return [_shape_row(cluster.classes.shapes[shape]) for shape in shapes]
+
+
+def _shape_row(content: TaskClass) -> ShapeRow:
+    return ShapeRow(
+        namespace=content.namespace,
+        labels=dict(content.labels),
+        annotations=dict(content.annotations),
+        containers=tuple(ContainerRow(each.name, each.kind, each.requests) for each in content.containers),
+        qos=content.qos,
+        overhead=content.overhead,
+    )
 
 
 def judge(

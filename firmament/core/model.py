@@ -17,6 +17,9 @@ PROTOCOLS: frozenset[str] = frozenset({"TCP", "UDP", "SCTP"})
 NAMESPACE_RECORD = "Namespace"
 """Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
 
+CONTAINER_KINDS: frozenset[str] = frozenset({"app", "init", "sidecar"})
+QOS_CLASSES: frozenset[str] = frozenset({"Guaranteed", "Burstable", "BestEffort"})
+
 PODS = "pods"
 """Every task occupies one unit of this resource on its machine, whether or not its class says so."""
 
@@ -147,12 +150,22 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Container:
+    """What one container asks for; ``kind`` is "app", "init" or "sidecar". Resources in order of their names."""
+
+    name: str
+    kind: str = "app"
+    requests: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TaskClass:
     """Everything that constraints and costs can see of a task; tasks with equal content are interchangeable.
 
     Mappings are stored as sorted tuples of pairs so that the content is hashable. ``machine`` pins the class to one
     machine; ``invalid`` says why such tasks can never be placed. ``volumes``: of each volume the terms of which one
-    must match the machine. ``images``: one entry per container. ``terminating`` tasks no longer count for topology spread.
+    must match the machine. ``images``: one entry per container. ``terminating`` tasks no longer count for topology
+    spread. ``containers``, ``qos`` ("": not known) and ``overhead`` are given where some model looks at containers.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -174,6 +187,9 @@ class TaskClass:
     volumes: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
     images: tuple[str, ...] = ()
     terminating: bool = False
+    containers: tuple[Container, ...] = ()
+    qos: str = ""
+    overhead: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ from typing import Protocol
 
 from firmament.core.labels import parse_integer
 from firmament.core.model import (
+    CONTAINER_KINDS,
     EFFECTS,
     MAX_QUANTITY,
     OPERATORS,
+    QOS_CLASSES,
     ClassDefined,
     Event,
     InvalidEventError,
@@ -116,10 +118,26 @@ def _task_class(number: int, content: TaskClass) -> None:
             f"{owner}: toleration of {toleration.key!r} has operator {toleration.operator!r}; "
             "allowed are Equal and Exists",
         )
+    _containers(owner, content)
     volumes = (term for terms in content.volumes for term in terms)
     for term in (*content.required, *(preferred.term for preferred in content.preferred), *volumes):
         _term(owner, term)
     _rules_between_tasks(owner, content)
+
+
+def _containers(owner: str, content: TaskClass) -> None:
+    _amounts(f"{owner}: overhead", content.overhead)
+    _require(
+        not content.qos or content.qos in QOS_CLASSES,
+        f"{owner}: qos is {content.qos!r}; allowed are {', '.join(sorted(QOS_CLASSES))}, or none",
+    )
+    for container in content.containers:
+        named = f"{owner}: container {container.name!r}"
+        _require(
+            container.kind in CONTAINER_KINDS,
+            f"{named}: kind is {container.kind!r}; allowed are {', '.join(sorted(CONTAINER_KINDS))}",
+        )
+        _amounts(f"{named}: requests", container.requests)
 
 
 def _rules_between_tasks(owner: str, content: TaskClass) -> None:

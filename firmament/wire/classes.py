@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from firmament.core.model import (
     EFFECTS,
+    QOS_CLASSES,
+    Container,
     PreferredTerm,
     TaskClass,
     Toleration,
@@ -15,6 +17,7 @@ from firmament.wire.requirements import node_term, node_terms
 from firmament.wire.task_rules import ports, spread_rules, task_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
+_CONTAINER_KINDS = {pb.Container.APP: "app", pb.Container.INIT: "init", pb.Container.SIDECAR: "sidecar"}
 _EFFECT_LIST = ", ".join(sorted(EFFECTS))
 
 
@@ -54,6 +57,9 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
         ),
         images=tuple(message.images),
         terminating=message.terminating,
+        containers=tuple(_container(subject, i, each) for i, each in enumerate(message.containers)),
+        qos=_qos(subject, message.qos),
+        overhead=tuple(sorted(quantities(subject, "overhead", message.overhead).items())),
     )
 
 
@@ -72,6 +78,22 @@ def _preferred(subject: str, field: str, message: pb.PreferredTerm) -> Preferred
     if not 1 <= message.weight <= 100:
         raise refuse(subject, f"{field}.weight", f"{message.weight} is out of range; use 1 to 100")
     return PreferredTerm(message.weight, node_term(subject, f"{field}.term", message.term))
+
+
+def _container(subject: str, index: int, message: pb.Container) -> Container:
+    field = f"containers[{index}]"
+    kind = _CONTAINER_KINDS.get(message.kind)
+    if kind is None:
+        raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
+    requests = quantities(subject, f"{field}.requests", message.requests)
+    return Container(message.name, kind, tuple(sorted(requests.items())))
+
+
+def _qos(subject: str, qos: str) -> str:
+    if qos and qos not in QOS_CLASSES:
+        allowed = ", ".join(sorted(QOS_CLASSES))
+        raise refuse(subject, "qos", f"{qos!r} is not a QoS class; use one of {allowed}, or none")
+    return qos
 
 
 def _toleration(subject: str, index: int, message: pb.Toleration) -> Toleration:

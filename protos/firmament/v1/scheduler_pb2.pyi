@@ -1073,6 +1073,9 @@ class TaskClass(_message.Message):
     VOLUMES_FIELD_NUMBER: _builtins.int
     IMAGES_FIELD_NUMBER: _builtins.int
     TERMINATING_FIELD_NUMBER: _builtins.int
+    CONTAINERS_FIELD_NUMBER: _builtins.int
+    QOS_FIELD_NUMBER: _builtins.int
+    OVERHEAD_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1083,6 +1086,8 @@ class TaskClass(_message.Message):
     """why tasks of this class can never be placed (a bad spec); empty: valid"""
     terminating: _builtins.bool
     """the tasks are about to end: topology spread no longer counts them"""
+    qos: _builtins.str
+    """Guaranteed, Burstable or BestEffort, sent with containers; empty: not known"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1143,6 +1148,14 @@ class TaskClass(_message.Message):
     def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """container images, once per container, names as machines give them"""
 
+    @_builtins.property
+    def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Container]:
+        """what each container asks for, where some model looks at containers; in order"""
+
+    @_builtins.property
+    def overhead(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """what the runtime takes beside the containers, sent with containers"""
+
     def __init__(
         self,
         *,
@@ -1166,10 +1179,13 @@ class TaskClass(_message.Message):
         volumes: _abc.Iterable[Global___VolumeRule] | None = ...,
         images: _abc.Iterable[_builtins.str] | None = ...,
         terminating: _builtins.bool = ...,
+        containers: _abc.Iterable[Global___Container] | None = ...,
+        qos: _builtins.str = ...,
+        overhead: _abc.Iterable[Global___Quantity] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "machine", b"machine", "namespace", b"namespace", "node_selector", b"node_selector", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "requests", b"requests", "required", b"required", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "containers", b"containers", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "machine", b"machine", "namespace", b"namespace", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1364,6 +1380,61 @@ class VolumeRule(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___VolumeRule: _TypeAlias = VolumeRule  # noqa: Y015
+
+@_typing.final
+class Container(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Kind:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Container._Kind.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: Container._Kind.ValueType  # 0
+        """never sent"""
+        APP: Container._Kind.ValueType  # 1
+        """runs for as long as the task does"""
+        INIT: Container._Kind.ValueType  # 2
+        """runs before those, one after another, and ends"""
+        SIDECAR: Container._Kind.ValueType  # 3
+        """begins among the init containers and goes on running"""
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
+    KIND_UNSPECIFIED: Container.Kind.ValueType  # 0
+    """never sent"""
+    APP: Container.Kind.ValueType  # 1
+    """runs for as long as the task does"""
+    INIT: Container.Kind.ValueType  # 2
+    """runs before those, one after another, and ends"""
+    SIDECAR: Container.Kind.ValueType  # 3
+    """begins among the init containers and goes on running"""
+
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """for messages"""
+    kind: Global___Container.Kind.ValueType
+    """when it runs"""
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """what it asks for by itself"""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        kind: Global___Container.Kind.ValueType = ...,
+        requests: _abc.Iterable[Global___Quantity] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "name", b"name", "requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Container: _TypeAlias = Container  # noqa: Y015
 
 @_typing.final
 class TaskBatch(_message.Message):
