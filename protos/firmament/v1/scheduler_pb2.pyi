@@ -187,12 +187,15 @@ class Event(_message.Message):
     RECORD_FIELD_NUMBER: _builtins.int
     RECORD_REMOVED_FIELD_NUMBER: _builtins.int
     TASKS_UPDATED_FIELD_NUMBER: _builtins.int
+    MACHINE_SAMPLE_REMOVED_FIELD_NUMBER: _builtins.int
     machine_removed: _builtins.str
     """name of the machine; its tasks count again should it return"""
     job_removed: _builtins.str
     """id of the job; its tasks stay until they are removed themselves"""
     task_removed: _builtins.str
     """uid of a task that ended, succeeded, failed or was deleted"""
+    machine_sample_removed: _builtins.str
+    """name of a machine whose use nothing reports any more"""
     @_builtins.property
     def machine(self) -> Global___Machine:
         """added or updated, whole (an update replaces the machine's description)"""
@@ -249,12 +252,13 @@ class Event(_message.Message):
         record: Global___Record | None = ...,
         record_removed: Global___RecordKey | None = ...,
         tasks_updated: Global___TasksUpdated | None = ...,
+        machine_sample_removed: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "machine_sample_removed", b"machine_sample_removed", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "machine_sample_removed", b"machine_sample_removed", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["machine", "machine_removed", "job", "job_removed", "task_class", "tasks", "task_removed", "bound", "machine_sample", "task_sample", "record", "record_removed", "tasks_updated"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["machine", "machine_removed", "job", "job_removed", "task_class", "tasks", "task_removed", "bound", "machine_sample", "task_sample", "record", "record_removed", "tasks_updated", "machine_sample_removed"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 
@@ -765,6 +769,7 @@ class Machine(_message.Message):
     NOT_READY_FIELD_NUMBER: _builtins.int
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
     IMAGES_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """required, unique in the cluster"""
     unschedulable: _builtins.bool
@@ -791,6 +796,10 @@ class Machine(_message.Message):
     def images(self) -> _containers.RepeatedCompositeFieldContainer[Global___Image]:
         """container images that are there already"""
 
+    @_builtins.property
+    def total(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """what the hardware has, system included; a resource not listed: as allocatable"""
+
     def __init__(
         self,
         *,
@@ -802,10 +811,11 @@ class Machine(_message.Message):
         not_ready: _builtins.bool = ...,
         annotations: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         images: _abc.Iterable[Global___Image] | None = ...,
+        total: _abc.Iterable[Global___Quantity] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "images", b"images", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "taints", b"taints", "unschedulable", b"unschedulable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "images", b"images", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "taints", b"taints", "total", b"total", "unschedulable", b"unschedulable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1076,6 +1086,9 @@ class TaskClass(_message.Message):
     CONTAINERS_FIELD_NUMBER: _builtins.int
     QOS_FIELD_NUMBER: _builtins.int
     OVERHEAD_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    SERVICE_CLASS_FIELD_NUMBER: _builtins.int
+    DAEMON_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1088,6 +1101,10 @@ class TaskClass(_message.Message):
     """the tasks are about to end: topology spread no longer counts them"""
     qos: _builtins.str
     """Guaranteed, Burstable or BestEffort, sent with containers; empty: not known"""
+    service_class: _builtins.str
+    """koord-prod, koord-mid, koord-batch, koord-free; empty: none. Sent with limits"""
+    daemon: _builtins.bool
+    """owned by a DaemonSet: thresholds of use do not keep it away. Sent with limits"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1156,6 +1173,10 @@ class TaskClass(_message.Message):
     def overhead(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """what the runtime takes beside the containers, sent with containers"""
 
+    @_builtins.property
+    def limits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """per task, what it may use at most, where some model estimates use"""
+
     def __init__(
         self,
         *,
@@ -1182,10 +1203,13 @@ class TaskClass(_message.Message):
         containers: _abc.Iterable[Global___Container] | None = ...,
         qos: _builtins.str = ...,
         overhead: _abc.Iterable[Global___Quantity] | None = ...,
+        limits: _abc.Iterable[Global___Quantity] | None = ...,
+        service_class: _builtins.str = ...,
+        daemon: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "containers", b"containers", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "machine", b"machine", "namespace", b"namespace", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1413,6 +1437,7 @@ class Container(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     REQUESTS_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """for messages"""
     kind: Global___Container.Kind.ValueType
@@ -1421,16 +1446,21 @@ class Container(_message.Message):
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """what it asks for by itself"""
 
+    @_builtins.property
+    def limits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """what it may use at most, where some model estimates use"""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         kind: Global___Container.Kind.ValueType = ...,
         requests: _abc.Iterable[Global___Quantity] | None = ...,
+        limits: _abc.Iterable[Global___Quantity] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "name", b"name", "requests", b"requests"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "limits", b"limits", "name", b"name", "requests", b"requests"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1514,6 +1544,8 @@ class BoundTasks(_message.Message):
     UIDS_FIELD_NUMBER: _builtins.int
     NAMES_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
+    ASSIGNED_FIELD_NUMBER: _builtins.int
+    INITIALIZED_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
     """name"""
     task_class: _builtins.int
@@ -1530,6 +1562,16 @@ class BoundTasks(_message.Message):
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """parallel to uids; may be empty"""
 
+    @_builtins.property
+    def assigned(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """seconds since the epoch, when each got its machine, parallel to uids; 0 or"""
+
+    @_builtins.property
+    def initialized(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """empty: when the solver gave it one, or else heard of it
+        seconds since the epoch, when each was initialized, parallel to uids; 0 or empty:
+        """
+
     def __init__(
         self,
         *,
@@ -1539,10 +1581,12 @@ class BoundTasks(_message.Message):
         uids: _abc.Iterable[_builtins.str] | None = ...,
         names: _abc.Iterable[_builtins.str] | None = ...,
         job: _builtins.str = ...,
+        assigned: _abc.Iterable[_builtins.float] | None = ...,
+        initialized: _abc.Iterable[_builtins.float] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assigned", b"assigned", "initialized", b"initialized", "job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1574,18 +1618,46 @@ Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
 class MachineSample(_message.Message):
+    """What is in use on a machine, of the machine and of its tasks, as one report. It replaces the report before it, unless
+    that is a later one.
+    """
+
     DESCRIPTOR: _descriptor.Descriptor
 
     MACHINE_FIELD_NUMBER: _builtins.int
     TIME_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    REPORT_INTERVAL_FIELD_NUMBER: _builtins.int
+    NO_USAGE_FIELD_NUMBER: _builtins.int
+    WINDOWS_FIELD_NUMBER: _builtins.int
+    OWN_WINDOWS_FIELD_NUMBER: _builtins.int
+    SYSTEM_FIELD_NUMBER: _builtins.int
+    TASKS_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
-    """name"""
+    """name; samples of unknown machines are ignored"""
     time: _builtins.float
-    """seconds since the epoch, when it was measured"""
+    """seconds since the epoch, when it was measured; 0: the source does not say"""
+    report_interval: _builtins.float
+    """seconds between reports of the source; 0: not known"""
+    no_usage: _builtins.bool
+    """the source reports about the machine, but has no figure of its use (yet)"""
+    own_windows: _builtins.bool
+    """the source aggregates: what is not in windows is not there. Else the solver does"""
     @_builtins.property
     def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
         """what was in use; resources not listed were not measured"""
+
+    @_builtins.property
+    def windows(self) -> _containers.RepeatedCompositeFieldContainer[Global___WindowUsage]:
+        """use over periods, as the source aggregates it"""
+
+    @_builtins.property
+    def system(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
+        """part of usage that belongs to no task"""
+
+    @_builtins.property
+    def tasks(self) -> Global___TaskUsages:
+        """use of the machine's tasks at that time"""
 
     def __init__(
         self,
@@ -1593,14 +1665,94 @@ class MachineSample(_message.Message):
         machine: _builtins.str = ...,
         time: _builtins.float = ...,
         usage: _abc.Iterable[Global___Usage] | None = ...,
+        report_interval: _builtins.float = ...,
+        no_usage: _builtins.bool = ...,
+        windows: _abc.Iterable[Global___WindowUsage] | None = ...,
+        own_windows: _builtins.bool = ...,
+        system: _abc.Iterable[Global___Usage] | None = ...,
+        tasks: Global___TaskUsages | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tasks", b"tasks"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["machine", b"machine", "time", b"time", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["machine", b"machine", "no_usage", b"no_usage", "own_windows", b"own_windows", "report_interval", b"report_interval", "system", b"system", "tasks", b"tasks", "time", b"time", "usage", b"usage", "windows", b"windows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MachineSample: _TypeAlias = MachineSample  # noqa: Y015
+
+@_typing.final
+class WindowUsage(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    type: _builtins.str
+    """avg, p50, p90, p95, p99 or std (standard deviation)"""
+    seconds: _builtins.float
+    """length of the period that ended at the sample's time"""
+    @_builtins.property
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
+        """in the unit of Quantity; none: too little was seen"""
+
+    def __init__(
+        self,
+        *,
+        type: _builtins.str = ...,
+        seconds: _builtins.float = ...,
+        usage: _abc.Iterable[Global___Usage] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seconds", b"seconds", "type", b"type", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WindowUsage: _TypeAlias = WindowUsage  # noqa: Y015
+
+@_typing.final
+class TaskUsages(_message.Message):
+    """Use of many tasks, as columns: amounts[i * len(resources) + k] is that of resource k by task i. A resource that was
+    not measured of a task counts as 0. Tasks that are not known, or not on the machine, are ignored.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASKS_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    AMOUNTS_FIELD_NUMBER: _builtins.int
+    PROD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def tasks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """uids, each once"""
+
+    @_builtins.property
+    def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """as in Quantity, each once"""
+
+    @_builtins.property
+    def amounts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """in the unit of Quantity"""
+
+    @_builtins.property
+    def prod(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
+        """the source takes the task for koord-prod; parallel to tasks, or empty: it does not say"""
+
+    def __init__(
+        self,
+        *,
+        tasks: _abc.Iterable[_builtins.str] | None = ...,
+        resources: _abc.Iterable[_builtins.str] | None = ...,
+        amounts: _abc.Iterable[_builtins.float] | None = ...,
+        prod: _abc.Iterable[_builtins.bool] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts", "prod", b"prod", "resources", b"resources", "tasks", b"tasks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaskUsages: _TypeAlias = TaskUsages  # noqa: Y015
 
 @_typing.final
 class TaskSample(_message.Message):
