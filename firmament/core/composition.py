@@ -14,6 +14,7 @@ from cost_models.interface import (
     Float64,
     Int64,
     JointRows,
+    Ledger,
     MachineColumns,
     Residents,
     ShapeBatch,
@@ -56,6 +57,10 @@ class Judgement:
     def joint(self) -> tuple[JointRows, ...]:
         """Joint rows of all models."""
         return tuple(rows for assessment in self.assessments for rows in assessment.joint)
+
+    def ledgers(self) -> tuple[Ledger, ...]:
+        """Ledgers of all models."""
+        return tuple(each.ledger for each in self.assessments if each.ledger is not None)
 
     def notes(self) -> tuple[str, ...]:
         """What all models say about bad input."""

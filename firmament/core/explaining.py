@@ -41,6 +41,8 @@ def explain(
     lack = lacking(free[:, : len(request)], request)
     for rows in judgement.joint():
         static = static.with_refusals(joint_room_lacking(rows, rows.limit, 0) & (lack < 0), rows.reason)
+    for ledger in judgement.ledgers():
+        static = static.with_refusals((ledger.room(0) <= 0) & (lack < 0), ledger.reason)
     return Explanation(
         uid=uid,
         name=tasks.name[task],
@@ -88,6 +90,8 @@ def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, inde
     feasible = np.ones(count, np.bool_) if assessment.feasible is None else assessment.feasible[0].copy()
     for rows in assessment.joint:
         feasible &= ~joint_room_lacking(rows, rows.limit, 0)
+    if assessment.ledger is not None:
+        feasible &= assessment.ledger.room(0) > 0
     return [
         ModelVerdict(
             model=weighted.model.name,

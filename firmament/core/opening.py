@@ -73,6 +73,7 @@ def take_picture(
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, groups),
         joint=judgement.joint(),
+        ledgers=judgement.ledgers(),
     )
     return Picture(
         problem=problem,

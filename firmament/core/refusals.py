@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool, Int64, Ledger
 from firmament.core import reasons
 from firmament.core.cluster import Cluster
 from firmament.core.composition import joint_room_lacking
@@ -87,7 +87,7 @@ def _reason_counts(
         refused[sorted(closed)] = True
         static = static.with_refusals(refused, reasons.RESERVED)
     lack = lacking(free[:, : len(request)], request)
-    for text, refused in by_models.joint(shape):
+    for text, refused in (*by_models.joint(shape), *by_models.ledger(shape)):
         static = static.with_refusals(refused & (lack < 0), text)
     return refusal_counts(with_pins(cluster, cls, static), lack, cluster.resources.names)
 
@@ -97,13 +97,14 @@ class _ModelRefusals:
     """What the models of a picture refuse, in terms of the machines that are there now.
 
     ``rows``: int64[M] of the picture's machines, the present row of each, -1 for gone; None if none has moved.
-    ``left``: room on the joint rows after the round's placements.
+    ``left``: room on the joint rows after the round's placements; ``ledgers``: booked with those.
     """
 
     picture: Picture
     machines: int
     rows: Int64 | None
     left: tuple[Int64, ...]
+    ledgers: tuple[Ledger, ...]
 
     @classmethod
     def of(cls, cluster: Cluster, picture: Picture, placed: Assignments) -> _ModelRefusals:
@@ -119,7 +120,7 @@ class _ModelRefusals:
             on_row = row >= 0
             np.subtract.at(room, row[on_row], (joint.amount[shapes] * placed.count)[on_row])
             left.append(room)
-        return cls(picture, len(cluster.machines), rows, tuple(left))
+        return cls(picture, len(cluster.machines), rows, tuple(left), _booked(picture, placed))
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
         """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
@@ -136,9 +137,23 @@ class _ModelRefusals:
             for rows, left in zip(self.picture.problem.joint, self.left, strict=True)
         ]
 
+    def ledger(self, shape: int) -> list[tuple[str, Bool]]:
+        """Per ledger: its reason and the machines without room for one more task, bool[M now]."""
+        return [(ledger.reason, self._now(ledger.room(shape) <= 0)) for ledger in self.ledgers]
+
     def _now(self, refused: Bool) -> Bool:
         if self.rows is None:
             return refused
         now = np.zeros(self.machines, dtype=np.bool_)
         now[self.rows[refused & (self.rows >= 0)]] = True
         return now
+
+
+def _booked(picture: Picture, placed: Assignments) -> tuple[Ledger, ...]:
+    """Copies of the picture's ledgers with the round's placements on them."""
+    ledgers = tuple(ledger.copy() for ledger in picture.problem.ledgers)
+    shapes = picture.problem.shape[placed.cls]
+    for ledger in ledgers:
+        for entry in zip(shapes.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True):
+            ledger.take(*entry)
+    return ledgers

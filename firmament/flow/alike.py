@@ -52,10 +52,10 @@ class AlikeMachines:
 def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | None:
     """Merge machines that are alike for all waiting tasks; None if there are too few of them to bother.
 
-    Machines that a pin names stay by themselves; problems with joint rows of their own are left alone.
+    Machines that a pin names stay by themselves; problems with joint rows or ledgers are left alone.
     """
     problem = residual.problem
-    if problem.joint or problem.machines == 0:
+    if problem.joint or problem.ledgers or problem.machines == 0:
         return None
     marks = _marks(residual, fits)
     if marks is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows
+from cost_models.interface import Bool, Int64, JointRows, Ledger
 from firmament.solvers.base import Int32
 
 WAIT_BUCKETS = 4
@@ -32,6 +32,9 @@ class PlacementProblem:
     * ``pins``: class -> sorted machine rows that alone are allowed, for classes with a pinned set;
     * ``multiplicity``: int64[M], how many machines that are alike each row stands for; ``free`` is that of one;
     * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
+    * ``ledgers``: room that no joint row can express, by rows of ``model_shape``; never booked on themselves;
+    * ``model_shape``: int64[S], the shape that ledgers know each shape by; None: the shape itself;
+    * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
 
@@ -46,6 +49,9 @@ class PlacementProblem:
     rotation: int = 0
     pins: Mapping[int, Int64] = field(default_factory=dict)
     joint: tuple[JointRows, ...] = ()
+    ledgers: tuple[Ledger, ...] = ()
+    model_shape: Int64 | None = None
+    most: Mapping[int, int] = field(default_factory=dict)
     multiplicity: Int64 | None = None
 
     @property
@@ -62,6 +68,10 @@ class PlacementProblem:
         """Tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one round."""
         machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
         return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
+
+    def known_as(self, shapes: Int64) -> Int64:
+        """int64[A]: the shapes that ledgers know ``shapes`` by."""
+        return shapes if self.model_shape is None else self.model_shape[shapes]
 
     def times(self) -> Int64:
         """int64[M]: ``multiplicity``, 1 for every row if none is given."""
@@ -105,7 +115,8 @@ class Residual:
     """What is left of a problem after some admissions: tasks, room on machines and on joint rows.
 
     ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole);
-    ``placed``: int64[M], tasks admitted per machine in this round; ``joint_left``: one int64[R] per joint row block.
+    ``placed``: int64[M], tasks admitted per machine in this round; ``joint_left``: one int64[R] per joint row block;
+    ``ledgers``: copies of the problem's, booked with what was admitted.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
@@ -114,6 +125,7 @@ class Residual:
         self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
         self.placed = np.zeros(problem.machines, dtype=np.int64)
         self.joint_left = [rows.limit.copy() for rows in problem.joint]
+        self.ledgers = [ledger.copy() for ledger in problem.ledgers]
 
     def active(self) -> Int64:
         """Classes that still have tasks, ascending."""
@@ -134,6 +146,10 @@ class Residual:
             if amount > 0:
                 on_row = rows.row_of >= 0
                 room[on_row] &= left[rows.row_of[on_row]] >= amount
+        if self.ledgers:
+            known_as = int(self.problem.known_as(np.array([shape]))[0])
+            for ledger in self.ledgers:
+                room &= ledger.room(known_as) > 0
         return room
 
     def units(self, shapes: Int64, machines: Int64) -> Int64:
@@ -157,6 +173,8 @@ class Residual:
             row = rows.row_of[machines]
             limited = (amount > 0) & (row >= 0)
             units[limited] = np.minimum(units[limited], left[row[limited]] // amount[limited])
+        for ledger in self.ledgers:
+            np.minimum(units, ledger.room_at(self.problem.known_as(shapes), machines), out=units)
         units = np.maximum(units, 0)
         if self.problem.multiplicity is not None:
             units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
@@ -173,9 +191,19 @@ class Residual:
             row = rows.row_of[assigned.machine]
             on_row = row >= 0
             np.subtract.at(left, row[on_row], (rows.amount[shapes] * assigned.count)[on_row])
+        if self.ledgers:
+            self._book(self.problem.known_as(shapes), assigned)
         per_class = np.zeros(self.problem.classes, dtype=np.int64)
         np.add.at(per_class, assigned.cls, assigned.count)
         for bucket in range(WAIT_BUCKETS):
             used = np.minimum(self.remaining[:, bucket], per_class)
             self.remaining[:, bucket] -= used
             per_class -= used
+
+    def _book(self, shapes: Int64, assigned: Assignments) -> None:
+        """Book assignments on the ledgers, which must have room for them; ``shapes`` as ledgers know them."""
+        entries = zip(shapes.tolist(), assigned.machine.tolist(), assigned.count.tolist(), strict=True)
+        for shape, machine, count in entries:
+            for ledger in self.ledgers:
+                taken = ledger.take(shape, machine, count)
+                assert taken == count, "a ledger takes fewer tasks than it said it had room for"
