@@ -44,6 +44,47 @@ class Arguments:
             raise self._error(name, value, "a list of at least one non-empty text")
         return tuple(value)
 
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Return true or false."""
+        value = self._value(name, default)
+        if not isinstance(value, bool):
+            raise self._error(name, value, "true or false")
+        return value
+
+    def choice(self, name: str, allowed: Sequence[str]) -> str:
+        """Return one of ``allowed``, of which the first is the default."""
+        value = self._value(name, allowed[0])
+        if value not in allowed:
+            raise self._error(name, value, f"one of {', '.join(allowed)}")
+        return str(value)
+
+    def choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
+        """Return a list of some of ``allowed``, none by default."""
+        value = self._value(name, [])
+        if not isinstance(value, (list, tuple)) or not all(entry in allowed for entry in value):
+            raise self._error(name, value, f"a list of some of {', '.join(allowed)}")
+        return tuple(value)
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """Return a map with text keys, empty by default."""
+        value = self._value(name, {})
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+            raise self._error(name, value, "a map")
+        return value
+
+    def entries(self, name: str) -> tuple[Mapping[str, Any], ...]:
+        """Return a list of maps with text keys, empty by default."""
+        value = self._value(name, [])
+        if not isinstance(value, (list, tuple)) or not all(
+            isinstance(entry, Mapping) and all(isinstance(key, str) for key in entry) for entry in value
+        ):
+            raise self._error(name, value, "a list of maps")
+        return tuple(value)
+
+    def anything(self, name: str) -> Any:
+        """Return whatever was given, None by default: for arguments of an upstream that have no effect here."""
+        return self._value(name, None)
+
     def finish(self) -> None:
         """Refuse arguments that were given but never read."""
         unknown = sorted(set(self._given) - set(self._known))
