@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
 from poseidon.simulated.kubeconfig import write_kubeconfig
 from poseidon.simulated.kubelet import KubeletSimulation, run_kubelets
+from poseidon.simulated.metrics_server import MetricsServer
 from poseidon.simulated.options import ClusterOptions
+from poseidon.simulated.reporting import Reporter, run_reporters
 from poseidon.simulated.seeding import create_nodes
 from poseidon.simulated.server import SimulatedCluster
+from poseidon.simulated.true_use import TrueUse
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -38,6 +42,18 @@ if TYPE_CHECKING:
 @click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start to run, and finish.")
 @click.option(
     "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
+)
+@click.option("--koordlets/--no-koordlets", default=False, help="Whether nodes report as NodeMetric objects.")
+@click.option("--metrics-server/--no-metrics-server", default=False, help="Whether metrics.k8s.io is served.")
+@click.option(
+    "--report-interval",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1.0),
+    help="Seconds between measurements of a node.",
+)
+@click.option(
+    "--report-lag", default=0.0, type=click.FloatRange(0.0), help="Seconds from measuring to reporting."
 )
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate: serve HTTPS.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of --tls-cert.")
@@ -71,6 +87,10 @@ async def _serve(
     nodes: int,
     kubelets: bool,
     start_delay: float,
+    koordlets: bool,
+    metrics_server: bool,
+    report_interval: float,
+    report_lag: float,
     kubeconfig: Path | None,
 ) -> None:
     stopping = asyncio.Event()
@@ -80,13 +100,22 @@ async def _serve(
     cluster = SimulatedCluster(options)
     await create_nodes(cluster.operations, nodes)
     await cluster.start(host, port, tls=tls)
-    background: asyncio.Task[None] | None = None
+    background: list[asyncio.Task[None]] = []
+    store = cluster.operations.store
     if kubelets:
-        store = cluster.operations.store
         simulation = KubeletSimulation(store, start_delay=start_delay)
-        background = asyncio.create_task(run_kubelets(simulation, store))
-        # Kubelets end only by a defect; a cluster that silently stopped to run pods would be worse than none.
-        background.add_done_callback(lambda _: stopping.set())
+        background.append(asyncio.create_task(run_kubelets(simulation, store)))
+    reporters = _reporters(
+        cluster,
+        ReportOptions(report_interval, report_lag),
+        koordlets=koordlets,
+        metrics_server=metrics_server,
+    )
+    if reporters:
+        background.append(asyncio.create_task(run_reporters(reporters, store.time)))
+    for task in background:
+        # They end only by a defect; a cluster that silently stopped to run pods would be worse than none.
+        task.add_done_callback(lambda _: stopping.set())
     try:
         if kubeconfig is not None:
             write_kubeconfig(kubeconfig, cluster.url, options.token)
@@ -94,10 +123,25 @@ async def _serve(
         await stopping.wait()
     finally:
         await cluster.stop()
-        if background is not None:
-            background.cancel()
+        for task in background:
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await background
+                await task
+
+
+def _reporters(
+    cluster: SimulatedCluster, options: ReportOptions, *, koordlets: bool, metrics_server: bool
+) -> list[Reporter]:
+    """Return what reports use; each follows the store by itself."""
+    reporters: list[Reporter] = []
+    operations = cluster.operations
+    if koordlets:
+        reporters.append(KoordletSimulation(operations, TrueUse(operations.store), options))
+    if metrics_server:
+        server = MetricsServer(TrueUse(operations.store), options)
+        cluster.serve_metrics(server)
+        reporters.append(server)
+    return reporters
 
 
 def _tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:

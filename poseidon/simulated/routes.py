@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
-from poseidon.simulated import discovery, errors, requests
+from poseidon.simulated import discovery, errors, metrics_server, requests
 from poseidon.simulated.binding import bind, decode_binding
 from poseidon.simulated.listing import list_page, render
 from poseidon.simulated.operations import Operations, Preconditions
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from poseidon.simulated.history import Record
+    from poseidon.simulated.metrics_server import MetricsServer
     from poseidon.simulated.options import ClusterOptions
     from poseidon.simulated.requests import Target
     from poseidon.simulated.resources import ResourceRegistry, ResourceType
@@ -30,11 +31,15 @@ _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
 
 
 class Router:
-    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` for what they refuse."""
+    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` for what they refuse.
+
+    ``metrics_server`` answers for its group, which is not served while there is none.
+    """
 
     def __init__(self, operations: Operations, options: ClusterOptions) -> None:
         self._operations = operations
         self._options = options
+        self.metrics_server: MetricsServer | None = None
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer any request outside the simulation's own paths."""
@@ -42,6 +47,8 @@ class Router:
         target = requests.parse_path(path)
         if target is None:
             return self._document(request, path)
+        if target.group == metrics_server.GROUP and self.metrics_server is not None:
+            return _json(self.metrics_server.answer(request.method, target))
         if target.plural == "bindings" and not target.group and target.version == "v1":
             return await self._bind(request, target)
         resource = self._operations.registry.find(target.group, target.version, target.plural)
@@ -221,6 +228,8 @@ class Router:
                 document = discovery.api_resource_list(registry, group, version)
             case ["openapi", "v3", *rest]:
                 document = _openapi(registry, rest)
+        if self.metrics_server is not None:
+            document = self.metrics_server.document(parts, document) or document
         return document
 
 

@@ -22,6 +22,8 @@ from poseidon.simulated.store import Store
 if TYPE_CHECKING:
     import ssl
 
+    from poseidon.simulated.metrics_server import MetricsServer
+
 Observer = Callable[[str, str, int], None]
 
 _MAX_BODY = 3 * 1024 * 1024
@@ -45,6 +47,10 @@ class SimulatedCluster:
         self._router = Router(self.operations, self.options)
         self._runner: web.ServerRunner | None = None
         self._url = ""
+
+    def serve_metrics(self, metrics_server: MetricsServer | None) -> None:
+        """Serve ``metrics.k8s.io`` from now on, or no longer."""
+        self._router.metrics_server = metrics_server
 
     @property
     def url(self) -> str:
