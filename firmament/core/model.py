@@ -137,7 +137,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as last described. ``allocatable`` maps resource name to amount; an absent resource counts as 0."""
+    """A machine as last described. ``allocatable`` maps resource name to amount; an absent resource counts as 0.
+
+    ``total``: what the hardware has, the system's part included; a resource that is not there: as allocatable.
+    """
 
     name: str
     allocatable: Mapping[str, int]
@@ -147,6 +150,7 @@ class Machine:
     not_ready: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict)
     images: tuple[Image, ...] = ()
+    total: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,7 @@ class Container:
     name: str
     kind: str = "app"
     requests: tuple[tuple[str, int], ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +171,7 @@ class TaskClass:
     machine; ``invalid`` says why such tasks can never be placed. ``volumes``: of each volume the terms of which one
     must match the machine. ``images``: one entry per container. ``terminating`` tasks no longer count for topology
     spread. ``containers``, ``qos`` ("": not known) and ``overhead`` are given where some model looks at containers.
+    ``limits``, ``service_class`` ("": none) and ``daemon`` are given where some model estimates use.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -190,6 +196,9 @@ class TaskClass:
     containers: tuple[Container, ...] = ()
     qos: str = ""
     overhead: tuple[tuple[str, int], ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+    service_class: str = ""
+    daemon: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +275,11 @@ class TaskRemoved:
 
 @dataclass(frozen=True, slots=True)
 class TasksBound:
-    """Tasks that run on a machine, whoever placed them. Overrides any earlier state of those uids."""
+    """Tasks that run on a machine, whoever placed them. Overrides any earlier state of those uids.
+
+    ``assigned`` and ``initialized`` (seconds since the epoch, 0: not known) are parallel to ``uids`` or empty: when
+    each got its machine, and when it was initialized.
+    """
 
     machine: str
     task_class: int
@@ -274,20 +287,62 @@ class TasksBound:
     names: tuple[str, ...] = ()
     priority: int = 0
     job: str = ""
+    assigned: tuple[float, ...] = ()
+    initialized: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class MachineSampled:
-    """Measured use of a machine at ``time`` (seconds since the epoch); unknown machines are ignored."""
+class WindowUse:
+    """Use over ``seconds`` up to a sample's time; ``type`` is avg, p50, p90, p95, p99 or std."""
 
-    machine: str
-    time: float
+    type: str
+    seconds: float
     usage: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
+class TaskUses:
+    """Use of several tasks: ``amounts[i * len(resources) + k]`` is that of resource k by task i.
+
+    ``prod``: whether the source takes each for koord-prod; parallel to ``uids``, or empty: it does not say.
+    """
+
+    uids: tuple[str, ...]
+    resources: tuple[str, ...]
+    amounts: tuple[float, ...]
+    prod: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSampled:
+    """One report of the use of a machine and its tasks at ``time`` (seconds since the epoch, 0: not known).
+
+    It replaces the report before it, unless that is later; unknown machines and tasks are ignored. ``no_usage``: there
+    is a source, but no figure of the machine's use. ``interval``: seconds between reports, 0: not known. ``windows``
+    as the source aggregates, if it does (``own_windows``). ``system``: the part of ``usage`` that is no task's.
+    """
+
+    machine: str
+    time: float
+    usage: Mapping[str, float]
+    interval: float = 0.0
+    no_usage: bool = False
+    windows: tuple[WindowUse, ...] = ()
+    own_windows: bool = False
+    system: Mapping[str, float] = field(default_factory=dict)
+    tasks: TaskUses | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSampleRemoved:
+    """Nothing reports the use of a machine any more."""
+
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskSampled:
-    """Measured use of a task at ``time`` (seconds since the epoch); unknown tasks are ignored."""
+    """Measured use of one task, beside the last report of its machine; unknown tasks are ignored."""
 
     uid: str
     time: float
@@ -321,6 +376,7 @@ Event: TypeAlias = (
     | TaskRemoved
     | TasksBound
     | MachineSampled
+    | MachineSampleRemoved
     | TaskSampled
     | RecordUpserted
     | RecordRemoved

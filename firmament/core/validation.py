@@ -66,8 +66,8 @@ def validate(events: Sequence[Event], known: KnownClasses) -> None:
                     f"tasks: task class {event.task_class} is not defined; define a class before its tasks",
                 )
                 _tasks(event)
-            case MachineSampled(machine=owner, time=time, usage=usage):
-                _sample(f"sample of machine {owner}", time, usage)
+            case MachineSampled():
+                _machine_sample(event)
             case TaskSampled(uid=owner, time=time, usage=usage):
                 _sample(f"sample of task {owner}", time, usage)
             case RecordUpserted(kind=kind, name=name):
@@ -86,6 +86,7 @@ def _require(condition: bool, message: str) -> None:
 def _machine(machine: Machine) -> None:
     _require(machine.name != "", "machine: name is empty")
     _amounts(f"machine {machine.name}: allocatable", machine.allocatable.items())
+    _amounts(f"machine {machine.name}: total", machine.total.items())
     for taint in machine.taints:
         _require(taint.key != "", f"machine {machine.name}: a taint has no key")
         _require(
@@ -208,6 +209,31 @@ def _tasks(event: TasksSubmitted | TasksBound) -> None:
         _require(all(map(math.isfinite, event.created)), "tasks: a creation time is not a finite number")
     else:
         _require(event.machine != "", "bound tasks: machine is empty")
+        for name, times in (("assigned", event.assigned), ("initialized", event.initialized)):
+            _require(
+                len(times) in {0, len(event.uids)}, f"bound tasks: {name} must be as many as uids, or none"
+            )
+            _require(all(map(math.isfinite, times)), f"bound tasks: {name}: a time is not a finite number")
+
+
+def _machine_sample(event: MachineSampled) -> None:
+    owner = f"sample of machine {event.machine}"
+    _sample(owner, event.time, event.usage)
+    _sample(f"{owner}: system", event.time, event.system)
+    _require(math.isfinite(event.interval) and event.interval >= 0, f"{owner}: interval is no duration")
+    for window in event.windows:
+        _sample(f"{owner}: {window.type}", window.seconds, window.usage)
+    tasks = event.tasks
+    if tasks is not None:
+        cells = len(tasks.uids) * len(tasks.resources)
+        _require(len(tasks.amounts) == cells, f"{owner}: tasks: {len(tasks.amounts)} amounts, not {cells}")
+        _require(
+            len(tasks.prod) in {0, len(tasks.uids)}, f"{owner}: tasks: prod must be as many as uids, or none"
+        )
+        _require(
+            all(0 <= amount <= MAX_QUANTITY for amount in tasks.amounts),  # also false for NaN
+            f"{owner}: tasks: an amount is not a number between 0 and {MAX_QUANTITY}",
+        )
 
 
 def _sample(owner: str, time: float, usage: Mapping[str, float]) -> None:

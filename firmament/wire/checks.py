@@ -40,18 +40,18 @@ def quantities(subject: str, field: str, items: Iterable[pb.Quantity]) -> dict[s
     return amounts
 
 
-def usage(subject: str, items: Iterable[pb.Usage]) -> dict[str, float]:
+def usage(subject: str, field: str, items: Iterable[pb.Usage]) -> dict[str, float]:
     """Return measured amounts by resource: finite, 0 to 2^53 each, every resource named at most once."""
     amounts: dict[str, float] = {}
     for item in items:
         resource, amount = item.resource, item.amount
         if not resource:
-            raise refuse(subject, "usage.resource", "is empty; name the resource")
+            raise refuse(subject, f"{field}.resource", "is empty; name the resource")
         if resource in amounts:
-            raise refuse(subject, f"usage[{resource}]", "is given twice; send one amount per resource")
+            raise refuse(subject, f"{field}[{resource}]", "is given twice; send one amount per resource")
         if not 0 <= amount <= MAX_QUANTITY:  # also false for NaN
             raise refuse(
-                subject, f"usage[{resource}]", f"{amount} is not an amount; send 0 to {MAX_QUANTITY}"
+                subject, f"{field}[{resource}]", f"{amount} is not an amount; send 0 to {MAX_QUANTITY}"
             )
         amounts[resource] = amount
     return amounts

@@ -60,6 +60,9 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
         containers=tuple(_container(subject, i, each) for i, each in enumerate(message.containers)),
         qos=_qos(subject, message.qos),
         overhead=tuple(sorted(quantities(subject, "overhead", message.overhead).items())),
+        limits=tuple(sorted(quantities(subject, "limits", message.limits).items())),
+        service_class=message.service_class,
+        daemon=message.daemon,
     )
 
 
@@ -86,7 +89,8 @@ def _container(subject: str, index: int, message: pb.Container) -> Container:
     if kind is None:
         raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
     requests = quantities(subject, f"{field}.requests", message.requests)
-    return Container(message.name, kind, tuple(sorted(requests.items())))
+    limits = quantities(subject, f"{field}.limits", message.limits)
+    return Container(message.name, kind, tuple(sorted(requests.items())), tuple(sorted(limits.items())))
 
 
 def _qos(subject: str, qos: str) -> str:

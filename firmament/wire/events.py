@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from firmament.core.model import (
+    MAX_QUANTITY,
     BindingReport,
     ClassDefined,
     Event,
@@ -18,6 +19,7 @@ from firmament.core.model import (
     Machine,
     MachineRemoved,
     MachineSampled,
+    MachineSampleRemoved,
     MachineUpserted,
     RecordRemoved,
     RecordUpserted,
@@ -26,6 +28,8 @@ from firmament.core.model import (
     TaskSampled,
     TasksBound,
     TasksSubmitted,
+    TaskUses,
+    WindowUse,
 )
 from firmament.wire.checks import moment, parallel, quantities, refuse, required, unique_uids, usage
 from firmament.wire.classes import check_effect, class_from_proto
@@ -79,6 +83,7 @@ def _machine(message: pb.Machine) -> Event:
             not_ready=message.not_ready,
             annotations=dict(message.annotations),
             images=tuple(_image(subject, i, image) for i, image in enumerate(message.images)),
+            total=quantities(subject, "total", message.total),
         )
     )
 
@@ -114,11 +119,7 @@ def _task_class(message: pb.TaskClass) -> Event:
 
 def _tasks(message: pb.TaskBatch) -> Event:
     uids, names = _members("TaskBatch", message)
-    subject = f"TaskBatch of {uids[0]}"
-    created = tuple(message.created)
-    parallel(subject, "created", created, len(uids))
-    for index, value in enumerate(created):
-        moment(subject, f"created[{index}]", value)
+    created = _moments(f"TaskBatch of {uids[0]}", "created", message.created, len(uids))
     return TasksSubmitted(
         task_class=message.task_class,
         uids=uids,
@@ -135,14 +136,26 @@ def _tasks_updated(message: pb.TasksUpdated) -> tuple[Event, ...]:
 
 def _bound(message: pb.BoundTasks) -> Event:
     uids, names = _members("BoundTasks", message)
+    subject = f"BoundTasks of {uids[0]}"
     return TasksBound(
-        machine=required(f"BoundTasks of {uids[0]}", "machine", message.machine),
+        machine=required(subject, "machine", message.machine),
         task_class=message.task_class,
         uids=uids,
         names=names,
         priority=message.priority,
         job=message.job,
+        assigned=_moments(subject, "assigned", message.assigned, len(uids)),
+        initialized=_moments(subject, "initialized", message.initialized, len(uids)),
     )
+
+
+def _moments(subject: str, field: str, values: Iterable[float], count: int) -> tuple[float, ...]:
+    """Return checked times, parallel to uids or empty."""
+    times = tuple(values)
+    parallel(subject, field, times, count)
+    for index, value in enumerate(times):
+        moment(subject, f"{field}[{index}]", value)
+    return times
 
 
 def _members(kind: str, message: pb.TaskBatch | pb.BoundTasks) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -162,13 +175,51 @@ def _task_removed(uid: str) -> Event:
 def _machine_sample(message: pb.MachineSample) -> Event:
     subject = f"MachineSample {required('MachineSample', 'machine', message.machine)}"
     return MachineSampled(
-        message.machine, moment(subject, "time", message.time), usage(subject, message.usage)
+        machine=message.machine,
+        time=moment(subject, "time", message.time),
+        usage=usage(subject, "usage", message.usage),
+        interval=moment(subject, "report_interval", message.report_interval),
+        no_usage=message.no_usage,
+        windows=tuple(_window(subject, i, each) for i, each in enumerate(message.windows)),
+        own_windows=message.own_windows,
+        system=usage(subject, "system", message.system),
+        tasks=_task_uses(subject, message.tasks) if message.HasField("tasks") else None,
     )
+
+
+def _window(subject: str, index: int, message: pb.WindowUsage) -> WindowUse:
+    field = f"windows[{index}]"
+    return WindowUse(
+        type=required(subject, f"{field}.type", message.type),
+        seconds=moment(subject, f"{field}.seconds", message.seconds),
+        usage=usage(subject, f"{field}.usage", message.usage),
+    )
+
+
+def _task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
+    uids, resources, amounts = tuple(message.tasks), tuple(message.resources), tuple(message.amounts)
+    if len(amounts) != len(uids) * len(resources):
+        expected = f"{len(uids)} tasks x {len(resources)} resources"
+        raise refuse(subject, "tasks.amounts", f"has {len(amounts)} entries; send one for each of {expected}")
+    if "" in resources or len(set(resources)) != len(resources):
+        raise refuse(subject, "tasks.resources", "has an empty name or one twice; name each resource once")
+    if len(set(uids)) != len(uids):
+        raise refuse(subject, "tasks.tasks", "has a uid twice; send each task once")
+    parallel(subject, "tasks.prod", message.prod, len(uids))
+    if not all(0 <= amount <= MAX_QUANTITY for amount in amounts):  # also false for NaN
+        raise refuse(subject, "tasks.amounts", f"has an entry that is no amount; send 0 to {MAX_QUANTITY}")
+    return TaskUses(uids, resources, amounts, tuple(message.prod))
+
+
+def _machine_sample_removed(name: str) -> Event:
+    return MachineSampleRemoved(required("MachineSampleRemoved", "machine", name))
 
 
 def _task_sample(message: pb.TaskSample) -> Event:
     subject = f"TaskSample {required('TaskSample', 'task', message.task)}"
-    return TaskSampled(message.task, moment(subject, "time", message.time), usage(subject, message.usage))
+    return TaskSampled(
+        message.task, moment(subject, "time", message.time), usage(subject, "usage", message.usage)
+    )
 
 
 def _record(message: pb.Record) -> Event:
@@ -194,6 +245,7 @@ _DECODERS: Mapping[str, Callable[[Any], Event | tuple[Event, ...]]] = MappingPro
         "task_removed": _task_removed,
         "bound": _bound,
         "machine_sample": _machine_sample,
+        "machine_sample_removed": _machine_sample_removed,
         "task_sample": _task_sample,
         "record": _record,
         "record_removed": _record_removed,
