@@ -10,7 +10,7 @@ Everything here depends on numpy alone, so that a model can be written and teste
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -191,8 +191,10 @@ class Ledger(Protocol):
         """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
         ...
 
-    def take(self, shape: int, machine: int, count: int) -> int:
-        """Book up to ``count`` tasks of a shape on a machine, one after another; returns how many it took."""
+    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry and one task after
+        another; returns how many of each entry it took: int64[A]. Machines may repeat.
+        """
         ...
 
     def copy(self) -> Ledger:
@@ -205,7 +207,8 @@ class Assessment:
     """A model's answer for a batch of shapes.
 
     ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
-    ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. ``sparse``: exceptions to ``raw``.
+    ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. Where that differs: ``causes``,
+    int16[S, M], index into ``reasons`` where not feasible (elsewhere of no meaning). ``sparse``: exceptions to ``raw``.
     ``joint``: joint rows. ``ledger``: what joint rows cannot say.
     ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
     None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
@@ -223,6 +226,20 @@ class Assessment:
     score: Float64 | None = None
     growth: Float64 | None = None
     notes: Sequence[str] = ()
+    causes: NDArray[np.int16] | None = None
+    reasons: Sequence[str] = ()
+
+    def refusals(self, shape: int) -> Iterator[tuple[str, Bool]]:
+        """Yield each reason for which machines are refused to a shape, with those machines: bool[M]."""
+        if self.feasible is None:
+            return
+        refused = ~self.feasible[shape]
+        if self.causes is None:
+            yield self.reason, refused
+            return
+        causes = self.causes[shape]
+        for index in np.unique(causes[refused]).tolist():
+            yield self.reasons[index], refused & (causes == index)
 
 
 class CostModel(Protocol):

@@ -122,11 +122,9 @@ def judge(
     assessments = tuple(weighted.model.assess(columns, batch) for weighted in models)
     static = [static_rows.of(shape) for shape in shapes]
     for assessment in assessments:
-        if assessment.feasible is not None:
-            static = [
-                row.with_refusals(~assessment.feasible[index], assessment.reason)
-                for index, row in enumerate(static)
-            ]
+        for index in range(len(static)):
+            for reason, refused in assessment.refusals(index):
+                static[index] = static[index].with_refusals(refused, reason)
     preferred = tuple(
         preferences(cluster.machines, content, row.feasible)
         for content, row in zip(contents, static, strict=True)

@@ -125,9 +125,9 @@ class _ModelRefusals:
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
         """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
         return [
-            (assessment.reason, self._now(~assessment.feasible[shape]))
+            (reason, self._now(refused))
             for assessment in self.picture.judgement.assessments
-            if assessment.feasible is not None
+            for reason, refused in assessment.refusals(shape)
         ]
 
     def joint(self, shape: int) -> list[tuple[str, Bool]]:
@@ -154,6 +154,5 @@ def _booked(picture: Picture, placed: Assignments) -> tuple[Ledger, ...]:
     ledgers = tuple(ledger.copy() for ledger in picture.problem.ledgers)
     shapes = picture.problem.shape[placed.cls]
     for ledger in ledgers:
-        for entry in zip(shapes.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True):
-            ledger.take(*entry)
+        ledger.take(shapes, placed.machine, placed.count)
     return ledgers

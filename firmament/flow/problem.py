@@ -191,19 +191,11 @@ class Residual:
             row = rows.row_of[assigned.machine]
             on_row = row >= 0
             np.subtract.at(left, row[on_row], (rows.amount[shapes] * assigned.count)[on_row])
-        if self.ledgers:
-            self._book(self.problem.known_as(shapes), assigned)
+        for ledger in self.ledgers:
+            ledger.take(self.problem.known_as(shapes), assigned.machine, assigned.count)
         per_class = np.zeros(self.problem.classes, dtype=np.int64)
         np.add.at(per_class, assigned.cls, assigned.count)
         for bucket in range(WAIT_BUCKETS):
             used = np.minimum(self.remaining[:, bucket], per_class)
             self.remaining[:, bucket] -= used
             per_class -= used
-
-    def _book(self, shapes: Int64, assigned: Assignments) -> None:
-        """Book assignments on the ledgers, which must have room for them; ``shapes`` as ledgers know them."""
-        entries = zip(shapes.tolist(), assigned.machine.tolist(), assigned.count.tolist(), strict=True)
-        for shape, machine, count in entries:
-            for ledger in self.ledgers:
-                taken = ledger.take(shape, machine, count)
-                assert taken == count, "a ledger takes fewer tasks than it said it had room for"
