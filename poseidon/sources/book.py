@@ -1,0 +1,89 @@
+"""The latest sample of every node, and which of them the current stream's solver has not been told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+MISSED_REPORTS = 3
+"""A source that has missed so many reports of a node gives way to the next one."""
+
+
+class SampleBook:
+    """Samples by node and source. Nothing of a pod is kept but what the sample of its node says.
+
+    ``sources`` are in order of precedence: a node's sample is that of the first source whose one is current, which it
+    is unless another source's is later by more than ``MISSED_REPORTS`` of its own reporting intervals. No clock is
+    needed for that, and a single source is never overruled.
+    """
+
+    def __init__(self, sources: Collection[str]) -> None:
+        self._by_source: dict[str, dict[str, pb.MachineSample]] = {source: {} for source in sources}
+        self._changed: dict[str, None] = {}
+        self._told: set[str] = set()
+
+    def __len__(self) -> int:
+        """How many nodes have a sample. May be called from another thread."""
+        return len(set().union(*(list(samples) for samples in self._by_source.values())))
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there may be something to tell."""
+        return bool(self._changed)
+
+    def put(self, source: str, sample: pb.MachineSample) -> None:
+        """Take the latest sample that a source has of a node."""
+        self._by_source[source][sample.machine] = sample
+        self._changed[sample.machine] = None
+
+    def remove(self, source: str, node: str) -> None:
+        """Forget what a source said of a node."""
+        if self._by_source[source].pop(node, None) is not None:
+            self._changed[node] = None
+
+    def nodes_of(self, source: str) -> set[str]:
+        """Return the nodes that a source has said something of."""
+        return set(self._by_source[source])
+
+    def mark(self, node: str) -> None:
+        """Tell of a node again: the solver has forgotten, or has not known, the machine."""
+        self._changed[node] = None
+        self._told.discard(node)
+
+    def forget_told(self) -> None:
+        """Begin a stream: its solver knows no sample."""
+        self._told.clear()
+        self._changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
+
+    def sample(self, node: str) -> pb.MachineSample | None:
+        """Return what counts of a node, None if nothing is known."""
+        chosen: pb.MachineSample | None = None
+        for samples in self._by_source.values():
+            found = samples.get(node)
+            if found is not None and (chosen is None or _overruled(chosen, found)):
+                chosen = found
+        return chosen
+
+    def take(self, machines: Collection[str]) -> list[pb.Event]:
+        """Return what the solver has to be told of ``machines``, those that it knows; once."""
+        events: list[pb.Event] = []
+        for node in self._changed:
+            found = self.sample(node)
+            if found is not None and node in machines:
+                events.append(pb.Event(machine_sample=found))
+                self._told.add(node)
+            elif node in self._told:
+                self._told.discard(node)
+                if node in machines:
+                    events.append(pb.Event(machine_sample_removed=node))
+        self._changed.clear()
+        return events
+
+
+def _overruled(former: pb.MachineSample, later: pb.MachineSample) -> bool:
+    """Whether ``former``, of the preferred source, is so old beside ``later`` that its source has evidently stopped."""
+    return later.time - former.time > MISSED_REPORTS * max(former.report_interval, later.report_interval)
