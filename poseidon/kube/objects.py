@@ -111,12 +111,20 @@ class NodeSpec(KubeStruct, frozen=True):
     taints: tuple[Taint, ...] = ()
 
 
+class ContainerImage(KubeStruct, frozen=True):
+    """An image that is on a node, with all names that it is known under there."""
+
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
 class NodeStatus(KubeStruct, frozen=True):
     """What the kubelet reports of a node. ``allocatable`` is None when it has not been reported at all."""
 
     capacity: Resources = {}
     allocatable: Resources | None = None
     conditions: tuple[Condition, ...] = ()
+    images: tuple[ContainerImage, ...] = ()
 
 
 class Node(KubeStruct, frozen=True):
@@ -137,12 +145,38 @@ class ResourceRequirements(KubeStruct, frozen=True):
     limits: Resources = {}
 
 
+class ContainerPort(KubeStruct, frozen=True):
+    """A port of a container; ``host_port`` 0 means that it takes none of the node's. "" stands for TCP."""
+
+    container_port: int = 0
+    host_port: int = 0
+    protocol: str = ""
+    host_ip: str = field(default="", name="hostIP")
+
+
 class Container(KubeStruct, frozen=True):
     """A container as a scheduler sees it. An init container with ``restart_policy`` "Always" is a sidecar."""
 
     name: str = ""
+    image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+
+
+class LabelSelectorRequirement(KubeStruct, frozen=True):
+    """One condition on a label of an object."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(KubeStruct, frozen=True):
+    """A conjunction of conditions; an empty one matches every object, an absent one (None) none."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
 class NodeSelectorRequirement(KubeStruct, frozen=True):
@@ -182,10 +216,63 @@ class NodeAffinity(KubeStruct, frozen=True):
     )
 
 
+class PodAffinityTerm(KubeStruct, frozen=True):
+    """Pods by labels and namespaces, and the node label whose values are the domains.
+
+    Without ``namespaces`` and ``namespace_selector`` (None) the namespace of the pod itself is meant.
+    """
+
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    topology_key: str = ""
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(KubeStruct, frozen=True):
+    """A term and what it is worth (1..100)."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(KubeStruct, frozen=True):
+    """Rules about other pods that hold at scheduling time: core/v1 PodAffinity and PodAntiAffinity."""
+
+    required: tuple[PodAffinityTerm, ...] = field(
+        default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: tuple[WeightedPodAffinityTerm, ...] = field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
 class Affinity(KubeStruct, frozen=True):
-    """A pod's affinity rules, as far as they are supported."""
+    """A pod's affinity rules."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(KubeStruct, frozen=True):
+    """How evenly pods are to be spread over the values of a node label. Policies left out are ""."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str = ""
+    node_taints_policy: str = ""
+    match_label_keys: tuple[str, ...] = ()
+
+
+class PodResourceClaim(KubeStruct, frozen=True):
+    """A device claim of a pod (dynamic resource allocation), by its name within the pod."""
+
+    name: str = ""
 
 
 class Toleration(KubeStruct, frozen=True):
@@ -203,6 +290,24 @@ class SchedulingGate(KubeStruct, frozen=True):
     name: str = ""
 
 
+class ClaimSource(KubeStruct, frozen=True):
+    """A volume that a PersistentVolumeClaim provides."""
+
+    claim_name: str = ""
+
+
+class EphemeralSource(KubeStruct, frozen=True):
+    """A volume whose claim is made for the pod and goes with it; it is named POD-VOLUME."""
+
+
+class PodVolume(KubeStruct, frozen=True):
+    """A volume of a pod, as far as a scheduler looks at it."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
+
+
 class PodSpec(KubeStruct, frozen=True):
     """What a pod asks of a scheduler. ``priority`` is None until admission has resolved the class's name."""
 
@@ -218,8 +323,11 @@ class PodSpec(KubeStruct, frozen=True):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     host_network: bool = False
+    volumes: tuple[PodVolume, ...] = ()
 
 
 class Terminated(KubeStruct, frozen=True):

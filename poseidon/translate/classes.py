@@ -10,10 +10,12 @@ from poseidon.translate.affinity import preferred_terms, required_terms, tolerat
 from poseidon.translate.defects import Defect
 from poseidon.translate.resources import effective_requests
 from poseidon.translate.visibility import Visibility
+from poseidon.translate.volumes import NO_NEEDS, with_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.kube.objects import Pod, PodSpec
+    from poseidon.translate.volumes import VolumeNeeds
 
 _SPEC_CACHE_LIMIT = 50_000
 
@@ -69,6 +71,7 @@ class ClassTable:
         self._encode = msgspec.json.Encoder().encode
         self._by_spec: dict[bytes, int] = {}
         self._by_content: dict[bytes, int] = {}
+        self._by_needs: dict[tuple[int, VolumeNeeds], int] = {}
         self._messages: list[pb.TaskClass] = []
         self._defects: list[tuple[Defect, ...]] = []
 
@@ -81,7 +84,27 @@ class ClassTable:
         known = self._by_spec.get(key)
         if known is not None:
             return known
-        message, defects = class_content(pod, self._visibility, machine=machine)
+        number = self._number(*class_content(pod, self._visibility, machine=machine))
+        if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
+            self._by_spec.clear()
+        self._by_spec[key] = number
+        return number
+
+    def with_volumes(self, number: int, needs: VolumeNeeds) -> int:
+        """Return the number of the class that is like class ``number`` and needs volumes besides."""
+        if needs == NO_NEEDS:
+            return number
+        known = self._by_needs.get((number, needs))
+        if known is None:
+            message = with_needs(self._messages[number - 1], needs)
+            known = self._number(message, self._defects[number - 1])
+            if len(self._by_needs) >= _SPEC_CACHE_LIMIT:
+                self._by_needs.clear()
+            self._by_needs[number, needs] = known
+        return known
+
+    def _number(self, message: pb.TaskClass, defects: tuple[Defect, ...]) -> int:
+        """Return the number of a class without one, by content."""
         content = message.SerializeToString(deterministic=True)
         number = self._by_content.get(content)
         if number is None:
@@ -90,9 +113,6 @@ class ClassTable:
             self._messages.append(message)
             self._defects.append(defects)
             self._by_content[content] = number
-        if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
-            self._by_spec.clear()
-        self._by_spec[key] = number
         return number
 
     def message(self, number: int) -> pb.TaskClass:
