@@ -56,14 +56,19 @@ class ContainerRow:
     name: str
     kind: str = "app"
     requests: tuple[tuple[str, int], ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeRow:
     """What a model may see of one shape besides its requests.
 
+    ``labels`` only holds those that some configured model names in its attribute ``label_keys``, ``namespace`` is
+    empty unless one has ``uses_namespaces = True``: tasks that differ in nothing else share a shape.
     ``containers`` in their order, ``qos`` (Guaranteed, Burstable, BestEffort; "": not known) and ``overhead`` (of the
-    runtime) come only from drivers that are told of a model which looks at them.
+    runtime) come only from drivers that are told of a model which looks at them; so do ``limits`` (what a task may use
+    at most), ``service_class`` (koord-prod, koord-mid, koord-batch, koord-free; "": none) and ``daemon`` (it belongs
+    to a DaemonSet).
     """
 
     namespace: str = ""
@@ -72,6 +77,9 @@ class ShapeRow:
     containers: tuple[ContainerRow, ...] = ()
     qos: str = ""
     overhead: tuple[tuple[str, int], ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+    service_class: str = ""
+    daemon: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,56 @@ class Residents:
 
 
 @dataclass(frozen=True, slots=True)
+class Assigned:
+    """The tasks that are on machines already, a row each; read-only.
+
+    Task i is of kind ``kind[i]`` and on machine row ``machine[i]``: int64[A]. ``time``, ``initialized``: float64[A],
+    seconds since the epoch when it got the machine and when it was initialized, NaN if not (known). ``reported``:
+    bool[A], the machine's last report has figures of it, ``usage``: float64[A, K], 0 where there are none. ``prod``:
+    bool[A], the report takes it for koord-prod, or does not say. ``kinds``: what may be seen of each kind;
+    ``requests``: int64[len(kinds), K] per task. Tasks that an earlier round placed count; those of this round do not.
+    """
+
+    machine: Int64
+    kind: Int64
+    time: Float64
+    initialized: Float64
+    reported: Bool
+    usage: Float64
+    prod: Bool
+    kinds: Sequence[ShapeRow]
+    requests: Int64
+
+
+class Windows(Protocol):
+    """Use over periods. To be asked within ``assess`` only."""
+
+    def usage(self, kind: str, seconds: float) -> Float64:
+        """Return float64[M, K], use over the ``seconds`` up to the last report, NaN rows where there is none.
+
+        ``kind``: avg, p50, p90, p95, p99 or std. ``seconds`` 0 stands for the longest period there is.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is reported of the use of machines and tasks, beside ``MachineColumns.usage``; read-only.
+
+    ``reported``: bool[M], there is a source of reports (whether or not it has figures: then ``usage`` is not NaN).
+    ``interval``: float64[M], seconds between its reports, 0 if not known. ``system``: float64[M, K], the part of the
+    use that is no task's, 0 if not known. ``total``: int64[M, K], what the hardware has, the system's part included.
+    """
+
+    reported: Bool
+    interval: Float64
+    system: Float64
+    total: Int64
+    windows: Windows
+    assigned: Assigned
+
+
+@dataclass(frozen=True, slots=True)
 class MachineColumns:
     """The machines of a round, one row each; read-only.
 
@@ -103,7 +161,8 @@ class MachineColumns:
     is left of the capacity and never negative here. ``running``: int64[M], tasks on the machine. ``usage``:
     float64[M, K], the last measured use, NaN where there is none; ``usage_time``: float64[M], seconds since the
     epoch, NaN where there is none. ``records``: typed records by kind and name, as the models ask for them.
-    ``residents``: the tasks on the machines, None unless some configured model has ``uses_residents``.
+    ``residents``: the tasks on the machines, None unless some configured model has ``uses_residents``. ``load``: use
+    in detail, None unless some configured model has ``uses_load``.
     """
 
     names: Sequence[str]
@@ -118,6 +177,7 @@ class MachineColumns:
     records: Mapping[str, Mapping[str, bytes]]
     now: float
     residents: Residents | None = None
+    load: Load | None = None
 
     @property
     def count(self) -> int:
@@ -247,7 +307,8 @@ class CostModel(Protocol):
 
     A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between
     rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``. A model that looks at
-    the tasks on the machines has a further attribute ``uses_residents = True``: they are counted only on request.
+    the tasks on the machines has a further attribute ``uses_residents = True``: they are counted only on request. One
+    that looks at use in detail, or at single tasks on the machines, has ``uses_load = True``.
     """
 
     name: str
@@ -265,6 +326,21 @@ class CostModel(Protocol):
         ...
 
 
+def label_keys(model: CostModel) -> frozenset[str]:
+    """Labels of tasks that a model looks at: its attribute ``label_keys``, none if it has none."""
+    return frozenset(getattr(model, "label_keys", ()))
+
+
+def uses_namespaces(model: CostModel) -> bool:
+    """Whether a model looks at the namespace of tasks."""
+    return bool(getattr(model, "uses_namespaces", False))
+
+
 def uses_residents(model: CostModel) -> bool:
     """Whether a model asks for ``MachineColumns.residents``."""
     return bool(getattr(model, "uses_residents", False))
+
+
+def uses_load(model: CostModel) -> bool:
+    """Whether a model asks for ``MachineColumns.load``."""
+    return bool(getattr(model, "uses_load", False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,7 @@ from firmament.core.model import (
     JobRemoved,
     MachineRemoved,
     MachineSampled,
+    MachineSampleRemoved,
     MachineUpserted,
     RecordRemoved,
     RecordUpserted,
@@ -26,8 +28,12 @@ from firmament.core.model import (
     TasksSubmitted,
 )
 from firmament.core.resources import ResourceIndex
+from firmament.core.samples import TaskSamples
 from firmament.core.tasks import State, TaskTable
 from firmament.core.validation import validate
+
+SAMPLES_MARK_EVERY = 1.0
+"""Seconds between looks at whether reports of use opened machines to parked tasks."""
 
 
 class Cluster:
@@ -37,19 +43,26 @@ class Cluster:
     task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
     ``dirty`` holds the names of machines on which something may fit that did not before; ``everything_dirty`` says so
     of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about.
+    Reports of use come all the time: they mark their machines at most once in ``SAMPLES_MARK_EVERY`` seconds.
+    ``uses_load``: some model looks at the use of tasks, and at use over periods; else those figures are not kept.
     """
 
-    def __init__(self, record_kinds: frozenset[str] = frozenset()) -> None:
+    def __init__(self, record_kinds: frozenset[str] = frozenset(), *, uses_load: bool = False) -> None:
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
         self.classes = ClassTable()
         self.tasks = TaskTable()
+        self.task_samples = TaskSamples(self.resources)
         self.jobs: dict[str, Job] = {}
         self.records: dict[str, dict[str, bytes]] = {}
         self.dirty: set[str] = set()
         self.everything_dirty = False
         self.version = 0
         self._record_kinds = record_kinds
+        self._uses_load = uses_load
+        self._sampled: set[str] = set()
+        self._samples_marked = -math.inf
+        self._undated: list[Int64] = []
         self._orphans: dict[str, set[int]] = {}
         self._shape_request: dict[int, Int64] = {}
 
@@ -60,7 +73,8 @@ class Cluster:
         validate(events, self.classes)
         for event in events:
             self._apply(event, now)
-        self.version += 1
+        if not all(isinstance(event, (MachineSampled, TaskSampled)) for event in events):
+            self.version += 1  # no rule looks at use, so decisions in the making stand
 
     def _apply(self, event: Event, now: float) -> None:  # noqa: C901, PLR0912 - one case per kind of event
         match event:
@@ -87,18 +101,64 @@ class Cluster:
                 if task is not None:
                     self.vacate(task)
                     self.tasks.remove(task)
-            case MachineSampled(machine=name, time=time, usage=usage):
+                    self.task_samples.reset(task)
+            case MachineSampled():
+                self._machine_sampled(event)
+            case MachineSampleRemoved(name):
                 at = self.machines.row_of.get(name)
-                if at is not None and self.machines.sample(at, time, usage):
-                    self.dirty.add(name)
+                if at is not None:
+                    self.machines.samples.reset(at)
+                    self._sampled.add(name)
             case TaskSampled():
-                pass  # no model of this version looks at single tasks
+                self._task_sampled(event)
             case RecordUpserted(kind, name, payload):
                 self.records.setdefault(kind, {})[name] = payload
                 self.everything_dirty |= kind in self._record_kinds
             case RecordRemoved(kind, name):
                 self.records.get(kind, {}).pop(name, None)
                 self.everything_dirty |= kind in self._record_kinds
+
+    # --- reports of use ------------------------------------------------------------------------------------------
+
+    def _machine_sampled(self, event: MachineSampled) -> None:
+        at = self.machines.row_of.get(event.machine)
+        if at is None:
+            return
+        stamp = self.machines.samples.record(at, event, history=self._uses_load)
+        if not stamp:
+            return
+        self._sampled.add(event.machine)
+        uses = event.tasks
+        if uses is None or not self._uses_load:
+            return
+        row_of = self.tasks.row_of
+        rows = np.array([row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
+        known = np.flatnonzero(rows >= 0)
+        self.task_samples.record_all(rows[known], known, uses, stamp)
+
+    def _task_sampled(self, event: TaskSampled) -> None:
+        task = self.tasks.row_of.get(event.uid)
+        if task is None or not self._uses_load:
+            return
+        machine = int(self.tasks.machine[task])
+        if machine >= 0:
+            stamp = int(self.machines.samples.stamp(machine + 1)[machine])
+            self.task_samples.record(task, event.usage, stamp)
+
+    def mark_sampled(self, now: float) -> float | None:
+        """Mark the machines that were reported about, if it is time.
+
+        Returns the seconds until it will be, None if no machine waits to be marked.
+        """
+        if not self._sampled:
+            return None
+        wait = self._samples_marked + SAMPLES_MARK_EVERY - now
+        if 0 < wait <= SAMPLES_MARK_EVERY:  # a clock that was set back delays nothing
+            return wait
+        self.dirty.update(name for name in self._sampled if name in self.machines.row_of)
+        self._sampled.clear()
+        self._samples_marked = now
+        return None
 
     # --- marks ---------------------------------------------------------------------------------------------------
 
@@ -132,11 +192,18 @@ class Cluster:
         tasks.parked[rows] = False
         tasks.passed_over[rows] = 0
         tasks.machine[rows] = machines
+        self._undated.append(rows)
         for task in rows.tolist():
             tasks.message[task] = ""
         classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
         self.machines.book_all(machines, self.request_rows(shapes)[of_class])
+
+    def date_assumptions(self, now: float) -> None:
+        """Note that the tasks assumed since this was last called got their machines ``now``."""
+        for rows in self._undated:
+            self.tasks.assigned[rows] = now
+        self._undated.clear()
 
     def request_rows(self, shapes: Sequence[int]) -> Int64:
         """Requests of several shapes' tasks, ``pods`` included: int64[len(shapes), K]."""
@@ -203,10 +270,13 @@ class Cluster:
             elif self.where(task) == event.machine and tasks.cls[task] == cls:
                 tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
                 tasks.name[task], tasks.job[task] = name, event.job
+                self._date(task, event, index)
                 continue
             else:
                 self.vacate(task)
             tasks.cls[task], tasks.priority[task] = cls, event.priority
+            tasks.assigned[task] = now
+            self._date(task, event, index)
             tasks.state[task] = State.BOUND
             tasks.parked[task] = tasks.refused[task] = False
             tasks.message[task] = ""
@@ -215,6 +285,13 @@ class Cluster:
             else:
                 tasks.orphan_of[task] = event.machine
                 self._orphans.setdefault(event.machine, set()).add(task)
+
+    def _date(self, task: int, event: TasksBound, index: int) -> None:
+        """Take over what an event knows of a task's times."""
+        if event.assigned and event.assigned[index]:
+            self.tasks.assigned[task] = event.assigned[index]
+        if event.initialized:
+            self.tasks.initialized[task] = event.initialized[index]
 
     # --- machines ------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from cost_models.interface import (
     Int64,
     JointRows,
     Ledger,
+    Load,
     MachineColumns,
     Residents,
     ShapeBatch,
@@ -67,11 +68,12 @@ class Judgement:
         return tuple(note for assessment in self.assessments for note in assessment.notes)
 
 
-def machine_columns(cluster: Cluster, now: float, residents: Residents | None = None) -> MachineColumns:
-    """A copy of the machines' columns as models see them, with the tasks on them if models ask for those."""
+def machine_columns(
+    cluster: Cluster, now: float, residents: Residents | None = None, load: Load | None = None
+) -> MachineColumns:
+    """A copy of the machines' columns as models see them, with the tasks on them and their use if models ask."""
     machines = cluster.machines
     capacity = machines.capacity.copy()
-    time = machines.usage_time.copy()
     return MachineColumns(
         names=machines.names,
         resources=tuple(cluster.resources.names),
@@ -80,11 +82,12 @@ def machine_columns(cluster: Cluster, now: float, residents: Residents | None = 
         running=machines.running.copy(),
         labels=tuple(machines.labels.rows),
         annotations=machines.annotations(),
-        usage=np.where(np.isnan(time)[:, None], np.nan, machines.usage),
-        usage_time=time,
+        usage=machines.usage,
+        usage_time=machines.usage_time.copy(),
         records=cluster.records,
         now=now,
         residents=residents,
+        load=load,
     )
 
 
@@ -98,9 +101,14 @@ def _shape_row(content: TaskClass) -> ShapeRow:
         namespace=content.namespace,
         labels=dict(content.labels),
         annotations=dict(content.annotations),
-        containers=tuple(ContainerRow(each.name, each.kind, each.requests) for each in content.containers),
+        containers=tuple(
+            ContainerRow(each.name, each.kind, each.requests, each.limits) for each in content.containers
+        ),
         qos=content.qos,
         overhead=content.overhead,
+        limits=content.limits,
+        service_class=content.service_class,
+        daemon=content.daemon,
     )
 
 

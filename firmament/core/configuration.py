@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cost_models.interface import CostModel, uses_residents
+from cost_models.interface import CostModel, label_keys, uses_load, uses_namespaces, uses_residents
 from cost_models.registry import load_model
 from firmament.rounds.passes import PassOptions
 
@@ -56,6 +56,21 @@ class CoreConfiguration:
     def uses_residents(self) -> bool:
         """Whether some model looks at the tasks on the machines."""
         return any(uses_residents(weighted.model) for weighted in self.models)
+
+    @property
+    def uses_load(self) -> bool:
+        """Whether some model looks at the use of machines and tasks in detail."""
+        return any(uses_load(weighted.model) for weighted in self.models)
+
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """Labels of tasks that some model looks at."""
+        return frozenset(key for weighted in self.models for key in label_keys(weighted.model))
+
+    @property
+    def uses_namespaces(self) -> bool:
+        """Whether some model looks at the namespaces of tasks."""
+        return any(uses_namespaces(weighted.model) for weighted in self.models)
 
     @property
     def record_kinds(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ from firmament.core.composition import Judgement, joint_room_lacking, judge, mac
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking
 from firmament.core.listing import state_name
+from firmament.core.loads import load
 from firmament.core.pinning import with_pins
 from firmament.core.preferences import MODEL_NAME
 from firmament.core.residents import residents
@@ -29,7 +30,8 @@ def explain(
         cluster.machines.book(own, request, -1)
     try:
         others = residents(cluster, without=task) if configuration.uses_residents else None
-        columns = machine_columns(cluster, now, others)
+        in_detail = load(cluster, without=task) if configuration.uses_load else None
+        columns = machine_columns(cluster, now, others, in_detail)
         free = cluster.machines.capacity - cluster.machines.used
         judgement = judge(
             cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models

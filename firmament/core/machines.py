@@ -11,6 +11,7 @@ from firmament.core.labels import LabelColumn, LabelIndex
 from firmament.core.matching import Selectors
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex, widened
+from firmament.core.samples import MachineSamples
 from firmament.core.taints import TaintIndex
 
 
@@ -34,8 +35,8 @@ class MachineTable:
         self._used = np.zeros((64, len(resources)), dtype=np.int64)
         self._running = np.zeros((64, 1), dtype=np.int64)
         self._flags = np.zeros((64, 2), dtype=np.int64)
-        self._usage = np.zeros((64, len(resources)), dtype=np.float64)
-        self._usage_time = np.full((64, 1), np.nan)
+        self._total = np.zeros((64, len(resources)), dtype=np.int64)
+        self.samples = MachineSamples(resources)
 
     def __len__(self) -> int:
         return len(self.specs)
@@ -75,15 +76,21 @@ class MachineTable:
         return self._flags[: len(self.specs), 1] != 0
 
     @property
-    def usage(self) -> Float64:
-        """float64[M, K]: last measured use; meaningful only where ``usage_time`` is not NaN."""
+    def total(self) -> Int64:
+        """int64[M, K]: what the hardware has, the system's part included."""
         self._fit_columns()
-        return self._usage[: len(self.specs)]
+        return self._total[: len(self.specs)]
+
+    @property
+    def usage(self) -> Float64:
+        """float64[M, K]: last measured use, a new array; NaN rows where the last report has none."""
+        rows = len(self.specs)
+        return np.where(self.samples.measured(rows)[:, None], self.samples.usage(rows), np.nan)
 
     @property
     def usage_time(self) -> Float64:
-        """float64[M]: when ``usage`` was measured, NaN for never."""
-        return self._usage_time[: len(self.specs), 0]
+        """float64[M]: when the last report was made, NaN for never."""
+        return self.samples.time(len(self.specs))
 
     def selectors(self) -> Selectors:
         """Matcher over the current rows."""
@@ -105,7 +112,7 @@ class MachineTable:
             self._grow(row + 1)
             self._used[row] = 0
             self._running[row] = 0
-            self._usage_time[row] = np.nan
+            self.samples.reset(row)
             changed = True
         else:
             changed = not _looks_alike(self.specs[row], machine)
@@ -114,6 +121,10 @@ class MachineTable:
         self._fit_columns()
         self._capacity[row] = 0
         self._capacity[row, : len(vector)] = vector
+        total = self.resources.vector({**machine.allocatable, **machine.total})
+        self._fit_columns()
+        self._total[row] = 0
+        self._total[row, : len(total)] = total
         self._flags[row] = (machine.unschedulable, machine.not_ready)
         if changed:
             self.labels.set(row, machine.labels)
@@ -131,9 +142,11 @@ class MachineTable:
         moved = self.specs.pop()
         self.static_version += 1
         if row == last:
+            self.samples.reset(row)
             return -1
-        for array in (self._capacity, self._used, self._running, self._flags, self._usage, self._usage_time):
+        for array in (self._capacity, self._total, self._used, self._running, self._flags):
             array[row] = array[last]
+        self.samples.move(last, row)
         self.specs[row] = moved
         self.row_of[moved.name] = row
         self._names.set(row, moved.name)
@@ -151,27 +164,16 @@ class MachineTable:
         np.add.at(self._used, rows, requests)
         np.add.at(self._running[:, 0], rows, 1)
 
-    def sample(self, row: int, time: float, usage: Mapping[str, float]) -> bool:
-        """Record measured use unless a later one is known; returns whether it was recorded."""
-        if time < self._usage_time[row, 0]:
-            return False
-        columns = [self.resources.column(name) for name in usage]
-        self._fit_columns()
-        self._usage[row] = 0.0
-        self._usage[row, columns] = list(usage.values())
-        self._usage_time[row] = time
-        return True
-
     def _grow(self, rows: int) -> None:
         if rows > self._capacity.shape[0]:
-            for name in ("_capacity", "_used", "_running", "_flags", "_usage", "_usage_time"):
+            for name in ("_capacity", "_total", "_used", "_running", "_flags"):
                 array = getattr(self, name)
                 setattr(self, name, widened(array, rows, array.shape[1]))
 
     def _fit_columns(self) -> None:
         columns = len(self.resources)
         if self._capacity.shape[1] < columns:
-            for name in ("_capacity", "_used", "_usage"):
+            for name in ("_capacity", "_total", "_used"):
                 array = getattr(self, name)
                 setattr(self, name, widened(array, array.shape[0], columns))
 

@@ -11,6 +11,7 @@ from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import StaticRows
+from firmament.core.loads import load
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
@@ -56,7 +57,12 @@ def take_picture(
         counts[index] = np.bincount(bucket, minlength=WAIT_BUCKETS)
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
 
-    columns = machine_columns(cluster, now, residents(cluster) if configuration.uses_residents else None)
+    columns = machine_columns(
+        cluster,
+        now,
+        residents(cluster) if configuration.uses_residents else None,
+        load(cluster) if configuration.uses_load else None,
+    )
     judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), configuration.models)
     feasible = judgement.feasible()
     for index, kept_off in enumerate(closed):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Int64
 from firmament.core.model import PODS
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 FIRST_RESOURCES = (PODS, "cpu", "memory", "ephemeral-storage")
 """Columns that always exist, in the order in which a lack of them is named as the root cause."""
@@ -41,7 +45,7 @@ class ResourceIndex:
         return vector
 
 
-def widened(array: Int64, rows: int, columns: int) -> Int64:
+def widened(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
     """``array`` (2-d) with at least ``rows`` x ``columns``, new cells 0; itself if it is large enough."""
     if array.shape[0] >= rows and array.shape[1] >= columns:
         return array

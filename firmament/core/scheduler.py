@@ -68,7 +68,7 @@ class Scheduler:
         self._solver = solver
         self._clock = clock
         self._timer = timer
-        self._cluster = Cluster(configuration.record_kinds)
+        self._cluster = Cluster(configuration.record_kinds, uses_load=configuration.uses_load)
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
         self._notes = Notes()
@@ -111,14 +111,15 @@ class Scheduler:
 
     def next_round_in(self) -> float | None:
         """Seconds until a round could achieve something: 0 for now, None for not before another event."""
-        self._wake()
+        held = self._wake()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
             self._cluster.clear_marks()
         tasks = self._cluster.tasks
         pending = tasks.in_state(State.PENDING)
-        pending = pending[~tasks.parked[pending]]
-        if len(pending) == 0:
-            return None
+        parked = tasks.parked[pending]
+        if parked.all():
+            return held if len(parked) else None
+        pending = pending[~parked]
         return max(0.0, float(tasks.not_before[pending].min()) - self._clock())
 
     def open_round(self) -> OpenRound:
@@ -157,6 +158,7 @@ class Scheduler:
         if opened.picture is None:
             return RoundResult(round=opened.number, stats=stats)
         deltas = assume_placements(self._cluster, self._static_rows, opened.picture, placement.assignments)
+        self._cluster.date_assumptions(self._clock())
         pending, unscheduled = pending_reasons(
             self._cluster, self._static_rows, self._reservations, opened.picture, placement.assignments
         )
@@ -179,10 +181,15 @@ class Scheduler:
         opened = self.open_round()
         return self.close_round(opened, opened.solve())
 
-    def _wake(self) -> None:
-        """Bring reservations up to date and unpark what a marked machine could take."""
+    def _wake(self) -> float | None:
+        """Bring reservations up to date and unpark what a marked machine could take.
+
+        Returns the seconds after which machines will be marked that were reported about, None if none will.
+        """
+        held = self._cluster.mark_sampled(self._clock())
         self._reservations.refresh(self._cluster, self._static_rows)
         wake(self._cluster, self._static_rows, self._reservations)
+        return held
 
     def _park(self, pending: Int64, opened: OpenRound, placement: Placement) -> None:
         """Park what the round could not place; tasks it had placed, but could not keep, try again at once."""

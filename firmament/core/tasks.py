@@ -27,7 +27,8 @@ class TaskTable:
     (clock before which it is not tried), ``failures`` (bindings in a row that failed), ``parked`` (found unschedulable;
     waits for an event that could help), ``passed_over`` (rounds in which others were placed while it was parked),
     ``refused`` (its binding was refused for good: parked until an event about the task itself), ``revised`` (came or
-    changed since the last round was opened, so what that round found does not hold for it).
+    changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
+    ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown).
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,8 @@ class TaskTable:
         self.passed_over: Int64 = np.zeros(size, dtype=np.int64)
         self.refused: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.revised: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.assigned: Float64 = np.zeros(size)
+        self.initialized: Float64 = np.zeros(size)
 
     COLUMNS = (
         "cls",
@@ -68,6 +71,8 @@ class TaskTable:
         "passed_over",
         "refused",
         "revised",
+        "assigned",
+        "initialized",
     )
 
     def __len__(self) -> int:
@@ -104,6 +109,7 @@ class TaskTable:
         self.passed_over[row] = 0
         self.refused[row] = False
         self.revised[row] = True
+        self.assigned[row] = self.initialized[row] = 0.0
         self._next_sequence += 1
         return row
 

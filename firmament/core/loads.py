@@ -1,0 +1,67 @@
+"""Use in detail, for models that look at it: per machine, per task, and over periods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Assigned, Float64, Load
+from firmament.core.cluster import Cluster
+from firmament.core.composition import shape_rows
+from firmament.core.samples import MachineSamples
+
+
+@dataclass(frozen=True, slots=True)
+class SampledWindows:
+    """Use over periods as ``MachineSamples`` has it at the time of asking."""
+
+    samples: MachineSamples
+    machines: int
+
+    def usage(self, kind: str, seconds: float) -> Float64:
+        """float64[M, K]; NaN rows where there is none."""
+        return self.samples.window(kind, seconds, self.machines)
+
+
+def load(cluster: Cluster, *, without: int = -1) -> Load:
+    """What is reported of machines and of the tasks on them, except the task in row ``without``."""
+    machines = cluster.machines
+    samples, rows = machines.samples, len(machines)
+    return Load(
+        reported=samples.stamp(rows) > 0,
+        interval=samples.interval(rows).copy(),
+        system=samples.system(rows),
+        total=machines.total.copy(),
+        windows=SampledWindows(samples, rows),
+        assigned=_assigned(cluster, without),
+    )
+
+
+def _assigned(cluster: Cluster, without: int) -> Assigned:
+    """Bound and assumed tasks whose machine is known."""
+    tasks, samples = cluster.tasks, cluster.task_samples
+    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    on = on[on != without]
+    machine = tasks.machine[on]
+    shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
+    shape = shape_of_class[tasks.cls[on]]
+    present = np.bincount(shape, minlength=len(cluster.classes.shapes)) > 0
+    shapes = np.flatnonzero(present).tolist()
+    stamp = samples.stamp(on)
+    reported = (stamp > 0) & (stamp == cluster.machines.samples.stamp(len(cluster.machines))[machine])
+    return Assigned(
+        machine=machine,
+        kind=(np.cumsum(present) - 1)[shape],
+        time=_known(tasks.assigned[on]),
+        initialized=_known(tasks.initialized[on]),
+        reported=reported,
+        usage=np.where(reported[:, None], samples.usage(on), 0.0),
+        prod=samples.prod(on),
+        kinds=shape_rows(cluster, shapes),
+        requests=cluster.request_rows(shapes),
+    )
+
+
+def _known(times: Float64) -> Float64:
+    return np.where(times > 0, times, np.nan)
