@@ -27,6 +27,10 @@ class Machines:
     def __contains__(self, name: str) -> bool:
         return name in self._machines
 
+    def get(self, name: str) -> pb.Machine | None:
+        """Return a machine as it is now, or None. A machine that has changed is another object."""
+        return self._machines.get(name)
+
     def put(self, uid: str, machine: pb.Machine) -> bool:
         """Take a node as it is now. Returns whether its name was not known before."""
         name = machine.name

@@ -11,6 +11,7 @@ from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from poseidon.bridge.fitness import Fitness
     from poseidon.bridge.machines import Machines
     from poseidon.bridge.records import PodRecord
     from poseidon.bridge.tasks import Tasks
@@ -21,9 +22,10 @@ _log = logging.getLogger(__name__)
 class Placements:
     """Decides what to post for a round, and what to report back."""
 
-    def __init__(self, tasks: Tasks, machines: Machines) -> None:
+    def __init__(self, tasks: Tasks, machines: Machines, fitness: Fitness) -> None:
         self._tasks = tasks
         self._machines = machines
+        self._fitness = fitness
         self._dependencies = Dependencies()
         self._reports: list[pb.BindingReport] = []
         self._actions: list[Action] = []
@@ -84,8 +86,7 @@ class Placements:
         elif machine not in self._machines:
             self._report(uid, machine, f"node {machine} is gone", retry=True)
             # Whatever the solver made of the task when the machine went: it is pending.
-            record.told = None
-            self._tasks.mark(uid)
+            self._tasks.doubt(record)
         else:
             self._tasks.move(record, binding=machine)
             unmet = [leader for leader in delta.depends_on if self._is_unsettled(leader)]
@@ -104,12 +105,23 @@ class Placements:
     def _placed_twice(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
         if machine != record.binding or record.confirmed:
-            record.told = None
-            self._tasks.mark(record.task.uid)
+            self._tasks.doubt(record)
 
     def _is_unsettled(self, uid: str) -> bool:
         record = self._tasks.get(uid)
         return record is not None and not record.node and not record.confirmed
+
+    def refusal(self, uid: str, node: str) -> str:
+        """Return why a binding that is under way must not be posted now, or "".
+
+        It is counted on its node already. A refused one gives its place back as soon as its outcome is taken,
+        so that of several that no longer fit together only as many are refused as have to be.
+        """
+        record = self._tasks.get(uid)
+        if record is None or record.binding != node:
+            # Whatever is wrong with it is not the node's doing; the API server knows.
+            return ""
+        return self._fitness.refusal(record.task.task_class, node)
 
     # --- outcomes ------------------------------------------------------------------------------------------
 
@@ -128,7 +140,8 @@ class Placements:
             _log.debug(
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
-            self._fail(record, outcome.reason, retry=outcome.result is BindResult.FAILED)
+            again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
+            self._fail(record, outcome.reason, retry=again)
 
     def ended(self, uid: str) -> None:
         """A pod is gone: it holds back nobody."""

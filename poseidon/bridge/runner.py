@@ -21,6 +21,8 @@ from poseidon.kube.following import ReflectorOptions
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.reflector import Reflector
 from poseidon.kube.write_behind import WriteBehindOptions
+from poseidon.sources.options import UtilisationOptions
+from poseidon.sources.utilisation import Utilisation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class BridgeOptions:
     binder: BinderOptions = field(default_factory=BinderOptions)
     session: SessionOptions = field(default_factory=SessionOptions)
     writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
+    utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
 
 
 class Bridge:
@@ -93,6 +96,7 @@ class Bridge:
             metrics=self._kube_metrics,
             random=random,
             clock=clock,
+            refusal=lambda request: self.state.refusal(request.uid, request.node),
             options=options.binder,
         )
         self._events = EventWriter(
@@ -124,6 +128,19 @@ class Bridge:
             PRIORITY_CLASSES, self.state.priority_classes_changed, options.optional_reflector
         )
         self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
+        self._utilisation = Utilisation(
+            transport,
+            options.utilisation,
+            self.state.samples,
+            self.state,
+            self._on_changed,
+            registry=registry,
+            kube_metrics=self._kube_metrics,
+            random=random,
+            clock=clock,
+            wall=wall,
+            reflector=options.optional_reflector,
+        )
 
     def _new_session(self) -> Session:
         """Make the session with the solver."""
@@ -203,6 +220,7 @@ class Bridge:
             asyncio.create_task(self._nodes.run(), name="nodes"),
             asyncio.create_task(self._priority_classes.run(), name="priorityclasses"),
             asyncio.create_task(self._follow_pods(), name="pods"),
+            asyncio.create_task(self._follow_use(), name="utilisation"),
             asyncio.create_task(self._binder.run(), name="binder"),
             asyncio.create_task(self._events.run(), name="events"),
             asyncio.create_task(self._conditions.run(), name="conditions"),
@@ -226,6 +244,12 @@ class Bridge:
         await self._priority_classes.wait_synced()
         await self._pods.run()
 
+    async def _follow_use(self) -> None:
+        # What a source says of a pod is understood once the pod is known.
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        await self._utilisation.run()
+
     async def _drain(self, session: asyncio.Task[None]) -> None:
         """Finish bindings that are in flight, report them, write what waits; each within its time."""
         self._draining = True
@@ -242,7 +266,7 @@ class Bridge:
 
     def _on_changed(self) -> None:
         """Carry out what follows from a change of the state."""
-        if not self._synced and self._nodes.has_synced and self._pods.has_synced:
+        if not self._synced and self._is_known():
             self._synced = True
             _log.info(
                 "cluster is known nodes=%d pods=%d pending=%d seconds=%.1f",
@@ -255,6 +279,10 @@ class Bridge:
         self._dispatcher.dispatch(self.state.take_actions())
         if self._synced:
             self._session.wake()
+
+    def _is_known(self) -> bool:
+        """Whether the solver would see the cluster as it is; a first round without samples could go badly wrong."""
+        return self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
 
     def _on_outcome(self, outcome: BindOutcome) -> None:
         if outcome.result is BindResult.BOUND:

@@ -7,15 +7,19 @@ can describe itself to a solver at any time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from poseidon.bridge.fitness import Fitness
 from poseidon.bridge.jobs import Jobs
 from poseidon.bridge.machines import Machines
+from poseidon.bridge.occupancy import Occupancy
 from poseidon.bridge.placements import Placements
 from poseidon.bridge.records import PodRecord
 from poseidon.bridge.tasks import Tasks
+from poseidon.sources.book import SampleBook
+from poseidon.sources.utilisation import SOURCES
 from poseidon.translate import node as node_translation
 from poseidon.translate import pod as pod_translation
 from poseidon.translate.classes import ClassTable
@@ -52,9 +56,13 @@ class BridgeState:
         self._priority_names: dict[str, str] = {}
         self._machines = Machines()
         self._jobs = Jobs()
-        self._tasks = Tasks(self._machines)
-        self._placements = Placements(self._tasks, self._machines)
+        self._occupancy = Occupancy()
+        self._fitness = Fitness(self._machines, self._occupancy, self._classes)
+        self._tasks = Tasks(self._machines, self._occupancy, self._fitness)
+        self._placements = Placements(self._tasks, self._machines, self._fitness)
         self._told_classes: set[int] = set()
+        self.samples = SampleBook(SOURCES)
+        """The latest samples of use, which sources write."""
 
     @property
     def node_count(self) -> int:
@@ -66,9 +74,29 @@ class BridgeState:
         """How many pods the solver should know of."""
         return len(self._tasks)
 
+    def used(self, node: str) -> Mapping[str, int]:
+        """Return what the pods on a node, and those being bound to it, request together, by resource."""
+        return self._occupancy.used(node)
+
     def pending_count(self) -> int:
         """How many pods wait for a node. Looks at every record; may be called from another thread."""
         return sum(1 for record in list(self._tasks) if record.schedulable and not record.place)
+
+    # --- what sources of use ask ---------------------------------------------------------------------------
+
+    def knows_node(self, name: str) -> bool:
+        """Whether there is a node of this name."""
+        return name in self._machines
+
+    def node_of(self, namespace: str, name: str) -> str:
+        """Return where a pod runs or is being bound to, "" for nowhere and for a pod that is not known."""
+        record = self._tasks.named(f"{namespace}/{name}")
+        return record.place if record is not None else ""
+
+    def uid_of(self, namespace: str, name: str, node: str) -> str:
+        """Return the uid of the pod of this name if it is on ``node``, else ""."""
+        record = self._tasks.named(f"{namespace}/{name}")
+        return record.task.uid if record is not None and record.place == node else ""
 
     # --- what the API server says --------------------------------------------------------------------------
 
@@ -78,13 +106,16 @@ class BridgeState:
             if change.object is None:
                 name = self._machines.remove(change.uid)
                 if name:
+                    self._fitness.forget(name)
                     self._tasks.mark_node(name)
+                    self.samples.mark(name)
                 continue
             machine, defects = node_translation.machine(change.object)
             if not machine.name:
                 continue
             if self._machines.put(change.uid, machine):
                 self._tasks.mark_node(machine.name)
+                self.samples.mark(machine.name)
                 for defect in defects:
                     _log.warning('node has a defect node=%s defect="%s"', machine.name, defect)
 
@@ -157,6 +188,10 @@ class BridgeState:
         """Take the result of a round."""
         self._placements.on_round(result)
 
+    def refusal(self, uid: str, node: str) -> str:
+        """Return why the binding of a pod to a node must not be posted now, or ""."""
+        return self._placements.refusal(uid, node)
+
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Take the outcome of a binding."""
         self._placements.binding_ended(outcome)
@@ -172,6 +207,7 @@ class BridgeState:
         self._jobs.forget_told()
         self._tasks.forget_told()
         self._history.forget_told()
+        self.samples.forget_told()
         self._told_classes.clear()
         self._placements.forget_reports()
         return self.take_events()
@@ -194,6 +230,7 @@ class BridgeState:
             if job is not None:
                 events.append(pb.Event(job=job))
         events.extend(task_events)
+        events.extend(self.samples.take(self._machines))
         events.extend(pb.Event(job_removed=job_id) for job_id in self._jobs.take_ended())
         return events
 

@@ -9,7 +9,9 @@ from poseidon.translate.events import bound, submitted
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from poseidon.bridge.fitness import Fitness
     from poseidon.bridge.machines import Machines
+    from poseidon.bridge.occupancy import Occupancy
     from poseidon.bridge.records import PodRecord, Standing
     from poseidon.translate.pod import Task
 
@@ -18,15 +20,20 @@ class Tasks:
     """Pod records by uid, with the changes that the current stream has not been told yet.
 
     What has to be told is found by comparison: of how a task should stand with what was told last. Any order
-    and any repetition of the events that led there gives the same messages.
+    and any repetition of the events that led there gives the same messages. What each task takes where it
+    runs, or is being bound to, is kept in ``occupancy``.
     """
 
-    def __init__(self, machines: Machines) -> None:
+    def __init__(self, machines: Machines, occupancy: Occupancy, fitness: Fitness) -> None:
         self._machines = machines
+        self._occupancy = occupancy
+        self._fitness = fitness
         self._records: dict[str, PodRecord] = {}
+        self._uids: dict[str, str] = {}
         self._on_node: dict[str, set[str]] = {}
         self._changed: dict[str, None] = {}
         self._removed: dict[str, None] = {}
+        self._doubted: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -38,12 +45,18 @@ class Tasks:
         """Return the record of a pod, or None."""
         return self._records.get(uid)
 
+    def named(self, name: str) -> PodRecord | None:
+        """Return the record of the pod that is called ``namespace/name`` now, or None."""
+        return self._records.get(self._uids.get(name, ""))
+
     def add(self, record: PodRecord) -> None:
         """Take up a new record."""
         uid = record.task.uid
         self._records[uid] = record
+        self._uids[record.task.name] = uid
         self._changed[uid] = None
         self._occupy(uid, record.place)
+        self._charge(record)
 
     def move(self, record: PodRecord, *, node: str | None = None, binding: str | None = None) -> None:
         """Change where a task runs or is being bound to."""
@@ -54,11 +67,19 @@ class Tasks:
         if record.place != before:
             self._leave(uid, before)
             self._occupy(uid, record.place)
+        self._charge(record)
         self._changed[uid] = None
 
     def mark(self, uid: str) -> None:
-        """Compare this task anew when changes are taken."""
+        """Look at this task anew: what it takes at once, what the solver was told when changes are taken."""
+        self._charge(self._records[uid])
         self._changed[uid] = None
+
+    def doubt(self, record: PodRecord) -> None:
+        """What the solver makes of this task is unclear: say how it stands, also if that is nowhere."""
+        record.told = None
+        self._doubted.add(record.task.uid)
+        self.mark(record.task.uid)
 
     def mark_node(self, node: str) -> None:
         """Compare all tasks of a node anew: it appeared or vanished."""
@@ -79,15 +100,19 @@ class Tasks:
         record = self._records.pop(uid, None)
         if record is None:
             return None
+        if self._uids.get(record.task.name) == uid:
+            del self._uids[record.task.name]
         self._leave(uid, record.place)
+        self._occupancy.drop(uid)
         self._changed.pop(uid, None)
-        if record.told is not None:
+        if record.told is not None or uid in self._doubted:
             self._removed[uid] = None
         return record
 
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no task."""
         self._removed.clear()
+        self._doubted.clear()
         for record in self._records.values():
             record.told = None
         self._changed = dict.fromkeys(self._records)
@@ -100,7 +125,7 @@ class Tasks:
         for uid in self._changed:
             record = self._records[uid]
             standing = self._standing(record)
-            if standing == record.told or self._report_will_do(record):
+            if self._report_will_do(record) or (standing == record.told and uid not in self._doubted):
                 continue
             if standing is None or (record.told is not None and record.told.machine and not standing.machine):
                 # A solver keeps the machine of a bound task that is submitted again: it has to be removed
@@ -113,6 +138,7 @@ class Tasks:
             record.told = standing
         self._changed.clear()
         self._removed.clear()
+        self._doubted.clear()
         events = [pb.Event(task_removed=uid) for uid in removed]
         events.extend(bound(placed))
         events.extend(submitted(waiting))
@@ -128,6 +154,10 @@ class Tasks:
     def _report_will_do(record: PodRecord) -> bool:
         """Whether the solver assumes the task where it is being bound, so that the report will settle it."""
         return record.in_flight and record.awaits_report and record.node in ("", record.binding)
+
+    def _charge(self, record: PodRecord) -> None:
+        task = record.task
+        self._occupancy.put(task.uid, record.place, self._fitness.requests(task.task_class))
 
     def _occupy(self, uid: str, node: str) -> None:
         if node:

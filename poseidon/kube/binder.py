@@ -13,6 +13,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
+from http import HTTPStatus
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +50,8 @@ class BindResult(Enum):
     """The pod does not exist any more, is being deleted, or a namesake has taken its place."""
     FAILED = "failed"
     """Not bound, but it may succeed another time."""
+    WITHHELD = "withheld"
+    """Not posted: the node would not take the pod any more."""
 
 
 class BindOutcome(NamedTuple):
@@ -74,6 +77,7 @@ class Binder:
 
     ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: a binding
     that had been carried out although its answer was lost counts as bound when it is posted again.
+    ``refusal`` is asked right before a binding is posted, and returns why it must not be, or "".
     """
 
     def __init__(
@@ -84,11 +88,13 @@ class Binder:
         metrics: KubeMetrics,
         random: Random,
         clock: Callable[[], float],
+        refusal: Callable[[BindRequest], str] = lambda _: "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: BinderOptions | None = None,
     ) -> None:
         self._transport = transport
         self._on_outcome = on_outcome
+        self._refusal = refusal
         self._metrics = metrics
         self._random = random
         self._clock = clock
@@ -145,14 +151,21 @@ class Binder:
         path = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}/binding"
         body = binding_body(request)
         backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
+        perhaps_done = False
         for attempt in range(1, self._options.attempts + 1):
+            # No await between asking and giving the place back: others are asked with it free.
+            refused = "" if perhaps_done else self._refusal(request)
+            if refused:
+                return BindOutcome(request, BindResult.WITHHELD, refused)
             try:
                 await self._transport.post(path, body)
             except ApiError as error:
+                perhaps_done = perhaps_done or error.status != HTTPStatus.TOO_MANY_REQUESTS
                 if not error.transient or attempt == self._options.attempts:
                     return judge(request, error)
                 delay = max(backoff.next(), error.retry_after or 0.0)
             except KubeError as error:
+                perhaps_done = True
                 if attempt == self._options.attempts:
                     return BindOutcome(request, BindResult.FAILED, str(error))
                 delay = backoff.next()

@@ -214,6 +214,18 @@ class Cluster(RuleBasedStateMachine):
         self.state.binding_ended(self._bind(bind, fails=fails, lost=lost))
         self._take_actions()
 
+    @precondition(lambda self: self.binds)
+    @rule()
+    def withhold_binding(self):
+        """The binder asks whether the node still takes the pod, and posts nothing if not."""
+        bind = self.binds[0]
+        why = self.state.refusal(bind.pod.uid, bind.node)
+        if why:
+            self.binds.pop(0)
+            request = BindRequest(bind.pod.uid, bind.pod.namespace, bind.pod.name, bind.node)
+            self.state.binding_ended(BindOutcome(request, BindResult.WITHHELD, why))
+            self._take_actions()
+
     def _bind(self, bind, *, fails, lost):
         """What the API server does with a binding; ``lost``: it is done, but its answer does not arrive."""
         pod = self.pods.get(bind.pod.uid)
@@ -306,6 +318,10 @@ class Cluster(RuleBasedStateMachine):
             assert task.priority == pod.priority
             assert task.job == (f"uid-{pod.owner}" if pod.owner and pod.scheduler == "poseidon" else "")
         assert all(task.state != ASSUMED for task in self.view.tasks.values())
+        for name in NODES:
+            there = [pod for pod in self.pods.values() if pod.node == name and pod.phase != "Succeeded"]
+            milli = sum(int(pod.cpu.removesuffix("m")) for pod in there)
+            assert self.state.used(name) == ({"cpu": milli, "pods": len(there)} if there else {})
         jobs_in_use = {task.job for task in self.view.tasks.values() if task.job}
         assert jobs_in_use <= set(self.view.jobs)
 

@@ -23,7 +23,7 @@ REQUEST = BindRequest("uid-1", "default", "web-1", "n1")
 
 
 @asynccontextmanager
-async def binding(url, options=None, slept=None):
+async def binding(url, options=None, slept=None, refusal=lambda _: ""):
     outcomes: list[BindOutcome] = []
 
     async def sleep(seconds):
@@ -39,6 +39,7 @@ async def binding(url, options=None, slept=None):
             random=Random(1),
             clock=time.monotonic,
             sleep=sleep,
+            refusal=refusal,
             options=options,
         )
         running = asyncio.create_task(binder.run())
@@ -189,3 +190,43 @@ async def test_what_has_not_been_posted_can_be_left_undone():
         go.set()
         await binder.wait_idle()
         assert len(outcomes) == 2
+
+
+async def test_a_binding_that_no_longer_fits_is_not_posted():
+    async def answer(request):
+        return json({}, 201)
+
+    async with (
+        scripted(answer) as (api, url),
+        binding(url, refusal=lambda _: "full") as (one, outcomes),
+    ):
+        one.submit(REQUEST)
+        await one.wait_idle()
+    assert outcomes == [(REQUEST, BindResult.WITHHELD, "full")]
+    assert api.requests == []
+
+
+@pytest.mark.parametrize(
+    ("first", "posts", "result"),
+    [
+        # Throttled: surely not carried out, so the node is looked at again.
+        (429, 1, BindResult.WITHHELD),
+        # It may have been carried out: only posting again says.
+        (500, 2, BindResult.BOUND),
+    ],
+)
+async def test_between_tries_it_is_looked_at_again_unless_the_first_may_have_worked(first, posts, result):
+    answers = iter([status(first, "", "first"), json({}, 201)])
+    verdicts = iter(["", "full"])
+
+    async def answer(request):
+        return next(answers)
+
+    async with (
+        scripted(answer) as (api, url),
+        binding(url, refusal=lambda _: next(verdicts)) as (one, outcomes),
+    ):
+        one.submit(REQUEST)
+        await one.wait_idle()
+    assert outcomes[0].result is result
+    assert len(api.requests) == posts

@@ -1,0 +1,108 @@
+"""Whether a node still takes a pod, as both are known at this moment.
+
+The solver decides for a picture of the cluster, and some time passes until a binding is posted. Meanwhile other
+schedulers bind pods, and people cordon nodes. The API server does not look at that: a binding that no longer
+fits is carried out, and the kubelet then fails the pod. So the bridge looks again right before it posts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.bridge.machines import Machines
+    from poseidon.bridge.occupancy import Amounts, Occupancy
+    from poseidon.translate.classes import ClassTable
+
+PODS = "pods"
+"""The resource of which every pod takes one."""
+
+_SOFT_EFFECT = "PreferNoSchedule"
+_CORDONED = pb.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_NOT_READY = pb.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What a machine has to give, and what keeps pods away unless they tolerate it: (taint, in words)."""
+
+    machine: pb.Machine
+    allocatable: dict[str, int]
+    repellents: tuple[tuple[pb.Taint, str], ...]
+
+
+class Fitness:
+    """Compares classes with nodes. The rules are the solver's: capacity, cordon, readiness and hard taints.
+
+    Selectors are left to the solver: labels change too seldom to be looked at twice.
+    """
+
+    def __init__(self, machines: Machines, occupancy: Occupancy, classes: ClassTable) -> None:
+        self._machines = machines
+        self._occupancy = occupancy
+        self._classes = classes
+        self._offers: dict[str, _Offer] = {}
+        self._requests: dict[int, Amounts] = {}
+        self._interned: dict[Amounts, Amounts] = {}
+
+    def requests(self, task_class: int) -> Amounts:
+        """Return what a pod of a class takes on its node. Classes that ask for the same share one tuple."""
+        known = self._requests.get(task_class)
+        if known is None:
+            message = self._classes.message(task_class)
+            amounts = {quantity.resource: quantity.amount for quantity in message.requests} | {PODS: 1}
+            known = tuple(sorted(amounts.items()))
+            known = self._requests[task_class] = self._interned.setdefault(known, known)
+        return known
+
+    def refusal(self, task_class: int, node: str) -> str:
+        """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may."""
+        machine = self._machines.get(node)
+        if machine is None:
+            return f"node {node} is gone"
+        offer = self._offers.get(node)
+        if offer is None or offer.machine is not machine:
+            offer = self._offers[node] = _offer(machine)
+        for taint, words in offer.repellents:
+            if not any(_tolerates(each, taint) for each in self._classes.message(task_class).tolerations):
+                return f"node {node} {words} now"
+        used = self._occupancy.used(node)
+        for resource, amount in self.requests(task_class):
+            offered = offer.allocatable.get(resource, 0)
+            if used.get(resource, 0) > offered:
+                others = used[resource] - amount
+                return (
+                    f"node {node} has too little {resource} left: {amount} needed, "
+                    f"{others} of {offered} in use by now"
+                )
+        return ""
+
+    def forget(self, node: str) -> None:
+        """A node is gone."""
+        self._offers.pop(node, None)
+
+
+def _offer(machine: pb.Machine) -> _Offer:
+    repellents = [
+        (taint, f"has the untolerated taint {{{taint.key}: {taint.value}}}")
+        for taint in machine.taints
+        if taint.effect != _SOFT_EFFECT
+    ]
+    if machine.unschedulable:
+        repellents.insert(0, (_CORDONED, "is unschedulable"))
+    if machine.not_ready:
+        repellents.append((_NOT_READY, "is not ready"))
+    allocatable = {quantity.resource: quantity.amount for quantity in machine.allocatable}
+    return _Offer(machine, allocatable, tuple(repellents))
+
+
+def _tolerates(toleration: pb.Toleration, taint: pb.Taint) -> bool:
+    """Whether a toleration lets a pod onto a node with the taint (core/v1 ``ToleratesTaint``)."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    return toleration.operator == "Exists" or (bool(toleration.key) and toleration.value == taint.value)

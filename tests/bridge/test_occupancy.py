@@ -1,0 +1,46 @@
+"""The sums of what pods use, against a recount."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from poseidon.bridge.occupancy import Occupancy
+
+UIDS = st.sampled_from("abcde")
+NODES = st.sampled_from(["n1", "n2"])
+REQUESTS = st.dictionaries(st.sampled_from(["cpu", "memory", "pods"]), st.integers(1, 2**53), max_size=3)
+STEPS = st.one_of(
+    st.tuples(st.just("put"), UIDS, st.one_of(NODES, st.just("")), REQUESTS),
+    st.tuples(st.just("drop"), UIDS, st.just(""), st.just({})),
+)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(STEPS, max_size=40))
+def test_any_order_of_changes_leaves_what_a_recount_finds(steps):
+    occupancy, books = Occupancy(), {}
+    for what, uid, node, requests in steps:
+        if what == "put":
+            occupancy.put(uid, node, tuple(requests.items()))
+            books[uid] = (node, requests)
+        else:
+            occupancy.drop(uid)
+            books.pop(uid, None)
+        for name in ("n1", "n2"):
+            recount: Counter[str] = Counter()
+            for where, amounts in books.values():
+                if where == name:
+                    recount.update(amounts)
+            assert occupancy.used(name) == recount
+
+
+def test_nothing_stays_behind_when_all_pods_are_gone():
+    occupancy = Occupancy()
+    occupancy.put("a", "n1", (("cpu", 1),))
+    occupancy.put("a", "n2", (("cpu", 1),))
+    occupancy.drop("a")
+    occupancy.drop("a")
+    assert (occupancy.used("n1"), occupancy.used("n2")) == ({}, {})
