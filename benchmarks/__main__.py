@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario
 
@@ -30,6 +31,10 @@ RUNS = click.option(
 @click.group()
 def main() -> None:
     """Measure the scheduler, stage by stage. Quote medians, and compare only within one run."""
+
+
+main.add_command(run)
+main.add_command(list_workloads)
 
 
 @main.command()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -36,9 +37,11 @@ class GrpcRun:
 
 
 @contextmanager
-def solver_process() -> Iterator[str]:
+def solver_process(config: Path | None = None) -> Iterator[str]:
     """Run ``firmament serve`` on a free port; yields its address."""
     command = [sys.executable, "-m", "firmament", "serve", "--listen", "127.0.0.1:0", "--log-level", "error"]
+    if config is not None:
+        command += ["--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -72,6 +72,42 @@ def print_policies(report: dict[str, Any], console: Console) -> None:
     _print_environment(report["environment"], console)
 
 
+def print_workloads(report: dict[str, Any], console: Console) -> None:
+    """A line per workload, stage and measured part."""
+    table = Table(title="Workloads (median runs)")
+    for heading in (
+        "workload",
+        "stage",
+        "pods/s",
+        "seconds",
+        "bound",
+        "waiting",
+        "p50 / p99",
+        "certified",
+        "gap",
+    ):
+        left = heading in ("workload", "stage")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=left)
+    for result in report["results"]:
+        for part in result["measured"]:
+            rounds, latency = part["rounds"], part["latencySeconds"]
+            table.add_row(
+                result["workload"] + (f": {part['name']}" if len(result["measured"]) > 1 else ""),
+                part.get("scheduler", result["stage"]),
+                f"{part['podsPerSecond'] or 0:,.0f}",
+                f"{part['seconds']:.3f}",
+                f"{part['bound']:,}",
+                f"{part['waiting']:,}",
+                " / ".join(
+                    "-" if latency[each] is None else f"{latency[each]:.2f}" for each in ("p50", "p99")
+                ),
+                f"{rounds['certified']}/{rounds['count']}" if rounds["count"] else "-",
+                "-" if rounds["gap"] is None else f"{rounds['gap']:.3%}",
+            )
+    console.print(table)
+    _print_environment(report["environment"], console)
+
+
 def _print_environment(machine: dict[str, Any], console: Console) -> None:
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "

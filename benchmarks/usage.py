@@ -20,15 +20,29 @@ class UsageSampler:
         self._stack = stack
         self._peak: dict[str, int] = {}
         self._before: dict[int, float] = {}
+        self._series: dict[str, list[int]] = {}
 
     def begin(self) -> None:
         """Measure from here on."""
+        self._series.clear()
         self._before = {pid: seconds for _, pid, seconds, _ in self._read()}
 
     def sample(self) -> None:
         """Note how much memory is used now."""
+        used: dict[str, int] = {}
         for name, _, _, memory in self._read():
             self._peak[name] = max(self._peak.get(name, 0), memory)
+            used[name] = used.get(name, 0) + memory
+        for name, memory in used.items():
+            self._series.setdefault(name, []).append(memory)
+
+    def series(self, points: int = 100) -> dict[str, list[float]]:
+        """Return memory over time per kind of process (MiB, of all its processes together), thinned evenly."""
+        thinned = {}
+        for name, samples in self._series.items():
+            step = max(1, len(samples) // points)
+            thinned[name] = [round(sample / 2**20, 1) for sample in samples[::step]]
+        return thinned
 
     def end(self) -> dict[str, Any]:
         """Return processor seconds and peak memory (MiB) per process, the solver's workers apart."""

@@ -1,0 +1,62 @@
+"""Options that several commands share, and how results leave the harness."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+WIDTH = 150
+"""Columns of a table that goes into a file."""
+
+OUTPUT = click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+SAVE = click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the JSON to this file, for `report`.",
+)
+PARAM = click.option(
+    "--param", "params", multiple=True, metavar="NAME=NUMBER", help="Set a parameter. Repeatable."
+)
+SIZE = click.option("--size", help="A size that the workload names, such as small or 10k.")
+
+
+def progress() -> Callable[[str], None]:
+    """Say what is being done, on standard error."""
+    console = Console(stderr=True)
+    return lambda text: console.print(f"[dim]{text}", highlight=False)
+
+
+def parsed_params(params: Iterable[str]) -> dict[str, int]:
+    """``NAME=NUMBER`` pairs; raises ``click.BadParameter``."""
+    parsed = {}
+    for text in params:
+        name, _, value = text.partition("=")
+        try:
+            parsed[name.strip()] = int(value.replace("_", ""))
+        except ValueError:
+            raise click.BadParameter(
+                f"{text!r} is not NAME=NUMBER, with a whole number", param_hint="--param"
+            ) from None
+    return parsed
+
+
+def emit(
+    report: dict[str, Any], output: str, save: Path | None, show: Callable[[dict[str, Any], Console], None]
+) -> None:
+    """Print a report as a table or as JSON, and save it if asked to."""
+    if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
+        save.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if output == "json":
+        json.dump(report, sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        show(report, Console(width=None if sys.stdout.isatty() else WIDTH))

@@ -1,0 +1,1 @@
+"""Workloads as data: op lists in YAML over templates that are Kubernetes manifests."""

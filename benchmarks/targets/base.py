@@ -1,0 +1,137 @@
+"""What a workload's runner asks of a target, and the figures that come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from benchmarks.declarative.templates import Manifest
+from poseidon.demo.tracker import PodName, percentile
+
+PERCENTS = (50, 90, 99)
+
+
+class TargetError(RuntimeError):
+    """A workload cannot go on: says what the target cannot do, or for what it waited in vain."""
+
+
+class RoundFigures(Protocol):
+    """The figures of a round, as the core and the protocol both name them."""
+
+    tasks: int
+    classes: int
+    arcs: int
+    waves: int
+    passes: int
+    solves: int
+    certified: bool
+    gap: float
+    placed: int
+    pending: int
+    snapshot_seconds: float
+    network_seconds: float
+    solve_seconds: float
+    admit_seconds: float
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was measured between ``begin`` and ``end`` of a target.
+
+    ``seconds`` is what rates refer to: of rounds alone where the core runs by itself, else of the wall clock from the
+    first object sent to the last pod settled. ``parts``: seconds by stage. ``latencies``: seconds per bound pod from
+    creation to placement, sorted. ``curve``: (second, pods bound so far).
+    """
+
+    seconds: float = 0.0
+    bound: int = 0
+    waiting: int = 0
+    rounds: list[RoundFigures] = field(default_factory=list)
+    parts: dict[str, float] = field(default_factory=dict)
+    latencies: list[float] = field(default_factory=list)
+    curve: list[tuple[float, int]] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, part: str, seconds: float) -> None:
+        """Add to the seconds of a stage."""
+        self.parts[part] = self.parts.get(part, 0.0) + seconds
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what reports are made of."""
+        return {
+            "seconds": self.seconds,
+            "bound": self.bound,
+            "waiting": self.waiting,
+            "podsPerSecond": self.bound / self.seconds if self.seconds and self.bound else None,
+            "parts": self.parts,
+            "latencySeconds": {f"p{percent}": percentile(self.latencies, percent) for percent in PERCENTS},
+            "latencyCurve": thinned(self.latencies),
+            "curve": thinned_curve(self.curve),
+            "rounds": round_summary(self.rounds),
+            **self.extra,
+        }
+
+
+def round_summary(rounds: Sequence[RoundFigures]) -> dict[str, Any]:
+    """Sums and extremes over rounds; those in which nothing was tried do not count."""
+    tried = [each for each in rounds if each.tasks]
+    main = max(tried, key=lambda each: each.placed, default=None)
+    return {
+        "count": len(tried),
+        "certified": sum(each.certified for each in tried),
+        "gap": max((each.gap for each in tried), default=None),
+        "solves": sum(each.solves for each in tried),
+        "passes": sum(each.passes for each in tried),
+        "waves": max((each.waves for each in tried), default=0),
+        "classes": main.classes if main else 0,
+        "arcs": main.arcs if main else 0,
+        "seconds": {
+            stage: sum(getattr(each, f"{stage}_seconds") for each in tried)
+            for stage in ("snapshot", "network", "solve", "admit")
+        },
+    }
+
+
+def thinned(ordered: Sequence[float], points: int = 101) -> list[float]:
+    """At most ``points`` of sorted values, evenly spaced in rank, the first and the last among them."""
+    if len(ordered) <= points:
+        return list(ordered)
+    return [ordered[round(number * (len(ordered) - 1) / (points - 1))] for number in range(points)]
+
+
+def thinned_curve(curve: Sequence[tuple[float, int]], points: int = 200) -> list[tuple[float, int]]:
+    """At most ``points`` of a curve, the last among them."""
+    if len(curve) <= points:
+        return list(curve)
+    return [curve[round(number * (len(curve) - 1) / (points - 1))] for number in range(points)]
+
+
+class Target(Protocol):
+    """Something that schedules pods. The methods are called one after another."""
+
+    stage: str
+
+    async def create(self, objects: Sequence[Manifest]) -> None:
+        """Create objects; raises ``TargetError`` if one is refused."""
+        ...
+
+    async def delete(self, pods: Iterable[PodName]) -> None:
+        """Delete pods."""
+        ...
+
+    async def advance(self, seconds: float) -> None:
+        """Let at least so much time pass, and whatever there is to do be done in it."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait until every pod is bound or has been told that it fits nowhere; raises ``TargetError``."""
+        ...
+
+    def begin(self) -> None:
+        """Start to measure."""
+        ...
+
+    def end(self) -> Figures:
+        """Stop measuring."""
+        ...

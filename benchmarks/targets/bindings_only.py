@@ -1,0 +1,90 @@
+"""A client that binds every pod to some node, nodes in turn: the API server's own rate of bindings.
+
+Run as a process of its own. It says "listening on -" once it has read the nodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from random import Random
+
+import click
+from prometheus_client import CollectorRegistry
+
+from poseidon.demo.verification import NODES, PODS
+from poseidon.kube.binder import Binder, BindOutcome, BindRequest
+from poseidon.kube.following import Change
+from poseidon.kube.listing import pages
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.objects import Pod
+from poseidon.kube.reflector import Reflector
+from poseidon.kube.settings import load_settings
+from poseidon.kube.transport import Transport
+
+_PAGE = 1000
+
+
+class _BindAll:
+    """A reflector's handler that asks for a binding of every pod without a node, once."""
+
+    def __init__(self, binder: Binder, nodes: Sequence[str]) -> None:
+        self._binder = binder
+        self._nodes = cycle(nodes)
+        self._seen: set[str] = set()
+
+    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+        """Bind what is new."""
+        for change in changes:
+            pod = change.object
+            if pod is None or pod.spec.node_name or change.uid in self._seen:
+                continue
+            self._seen.add(change.uid)
+            metadata = pod.metadata
+            self._binder.submit(BindRequest(change.uid, metadata.namespace, metadata.name, next(self._nodes)))
+
+    def on_synced(self) -> None:
+        """Nothing waits for it."""
+
+
+@click.command()
+@click.option("--kubeconfig", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def main(kubeconfig: Path) -> None:
+    """Bind every pod to some node, until SIGTERM."""
+    asyncio.run(_run(kubeconfig))
+
+
+async def _run(kubeconfig: Path) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    metrics = KubeMetrics(CollectorRegistry())
+    jitter = Random(time.monotonic_ns())  # noqa: S311 - jitter, not secrets
+    settings = load_settings(kubeconfig)
+    async with Transport(settings, clock=time.monotonic, user_agent="poseidon-bench-bind") as transport:
+        nodes = [node.metadata.name async for page in pages(transport, NODES, _PAGE) for node in page.items]
+        if not nodes:
+            raise click.ClickException("the cluster has no nodes")
+        binder = Binder(transport, _ignore, metrics=metrics, random=jitter, clock=time.monotonic)
+        reflector = Reflector(
+            transport, PODS, _BindAll(binder, nodes), metrics=metrics, random=jitter, clock=time.monotonic
+        )
+        tasks = [asyncio.create_task(binder.run()), asyncio.create_task(reflector.run())]
+        sys.stdout.write("listening on -\n")
+        sys.stdout.flush()
+        await stop.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _ignore(_: BindOutcome) -> None:
+    """The watcher of the benchmark sees what was bound."""
+
+
+if __name__ == "__main__":
+    main()

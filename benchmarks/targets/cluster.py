@@ -1,0 +1,215 @@
+"""All processes over HTTP: pods are created in an API server, and count as bound when a watcher sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, suppress
+from typing import Self
+
+import msgspec
+
+from benchmarks.declarative.templates import Manifest
+from benchmarks.targets.base import Figures, TargetError
+from benchmarks.targets.schedulers import SchedulerUnderTest
+from benchmarks.targets.watching import watching
+from benchmarks.usage import UsageSampler
+from poseidon.demo.seeding import BULK_PATH, ensure_namespace
+from poseidon.demo.stack import Stack
+from poseidon.demo.tracker import PodName
+from poseidon.demo.verification import read_occupancy
+from poseidon.kube.errors import ApiError, KubeError
+from poseidon.kube.settings import load_settings
+from poseidon.kube.transport import Transport
+
+_BATCH = 250
+_POSTERS = 64
+_TICK_SECONDS = 0.05
+_PATHS = {
+    "Node": "/api/v1/nodes",
+    "Namespace": "/api/v1/namespaces",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+}
+
+
+class ClusterTarget:
+    """Processes of a stack, and a scheduler among them: ``async with``.
+
+    The scheduler starts when the first pods are to be placed, that is at the first ``settle`` or ``begin``; before, the
+    cluster is filled. Of a cluster that is given (``own`` False) the nodes are used as they are: Node manifests are
+    not created. Seconds run from the first creation to the last pod that is seen bound.
+    """
+
+    stage = "end to end"
+
+    def __init__(
+        self,
+        stack: Stack,
+        scheduler: SchedulerUnderTest,
+        *,
+        own: bool = True,
+        timeout: float = 600.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stack = stack
+        self._scheduler = scheduler
+        self._own = own
+        self._timeout = timeout
+        self._clock = clock
+        self._resources = AsyncExitStack()
+        self._usage = UsageSampler(stack)
+        self._namespaces: set[str] = set()
+        self._nodes = 0
+        self._started = False
+        self._figures: Figures | None = None
+        self._begun = 0.0
+        self._bound_before = 0
+
+    async def __aenter__(self) -> Self:
+        settings = load_settings(self._stack.kubeconfig)
+        enter = self._resources.enter_async_context
+        self._transport = await enter(Transport(settings, clock=self._clock, user_agent="poseidon-bench"))
+        self._watch = await enter(watching(self._transport, self._clock))
+        self._nodes = (await read_occupancy(self._transport)).nodes
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if not self._own:
+            for name in self._namespaces:
+                with suppress(KubeError):
+                    await self._transport.delete(f"/api/v1/namespaces/{name}")
+        await self._resources.aclose()
+
+    # --- what a runner asks ------------------------------------------------------------------------------------
+
+    async def create(self, objects: Sequence[Manifest]) -> None:
+        """Create objects, pods counting from here on."""
+        if not self._own:
+            objects = [each for each in objects if each.kind != "Node"]
+        else:
+            self._nodes += sum(each.kind == "Node" for each in objects)
+        for namespace in {each.namespace for each in objects if each.namespace} - self._namespaces:
+            await ensure_namespace(self._transport, namespace)
+            self._namespaces.add(namespace)
+        try:
+            if self._own:
+                for begin in range(0, len(objects), _BATCH):
+                    batch = objects[begin : begin + _BATCH]
+                    self._announce(batch)
+                    await self._transport.post(BULK_PATH, b"\n".join(each.raw for each in batch))
+            else:
+                rest = iter(objects)
+                await asyncio.gather(*(self._post(rest) for _ in range(_POSTERS)))
+        except ApiError as error:
+            raise TargetError(f"the API server refused an object: {error}") from None
+
+    async def delete(self, pods: Iterable[PodName]) -> None:
+        """Delete pods, which are expected to be bound."""
+        names = list(pods)
+        self._watch.forget(names)
+        rest = iter(names)
+
+        async def work() -> None:
+            for namespace, name in rest:
+                await self._transport.delete(f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+        await asyncio.gather(*(work() for _ in range(_POSTERS)))
+
+    async def advance(self, seconds: float) -> None:
+        """Wait; the processes work by themselves."""
+        await self._start()
+        await asyncio.sleep(seconds)
+        self._sample()
+
+    async def settle(self) -> None:
+        """Wait until every pod is bound or has a reason why not."""
+        await self._start()
+        watch = self._watch
+        try:
+            async with asyncio.timeout(self._timeout):
+                while watch.unsettled:
+                    await watch.changed(_TICK_SECONDS)
+                    self._scheduler.check()
+                    self._sample()
+        except TimeoutError:
+            raise TargetError(
+                f"{watch.unsettled} pods were neither bound nor refused within {self._timeout:g} s"
+            ) from None
+
+    def begin(self) -> None:
+        """Start to measure."""
+        self._figures = Figures()
+        self._bound_before = self._watch.bound
+        self._watch.latencies.clear()
+        self._usage.begin()
+        self._begun = self._clock()
+
+    def end(self) -> Figures:
+        """Stop measuring."""
+        figures, self._figures = self._figures, None
+        assert figures is not None
+        figures.bound = self._watch.bound - self._bound_before
+        figures.waiting = self._watch.waiting
+        figures.latencies = sorted(self._watch.latencies)
+        figures.seconds = max(self._watch.last_bound - self._begun, 0.0)
+        figures.extra = {
+            "scheduler": self._scheduler.name,
+            "boundTwice": self._watch.bound_twice,
+            "usage": self._usage.end(),
+            "memory": self._usage.series(),
+        }
+        return figures
+
+    async def verified(self) -> dict[str, object]:
+        """What the API server says in the end: nodes used, and nodes that hold more than they have."""
+        occupancy = await read_occupancy(self._transport)
+        return {
+            "nodesUsed": occupancy.nodes_used,
+            "overcommittedNodes": occupancy.overcommitted_nodes,
+            "boundTwice": self._watch.bound_twice,
+        }
+
+    # --- steps -------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        """Start the scheduler once the cluster has been filled."""
+        if not self._started:
+            self._started = True
+            await self._scheduler.start(self._nodes)
+
+    async def _post(self, objects: Iterable[Manifest]) -> None:
+        for each in objects:
+            self._announce([each])
+            path = _PATHS.get(each.kind)
+            if path is None:
+                raise TargetError(
+                    f"{each.kind} {each.name}: the harness creates no such objects in a given cluster"
+                )
+            await self._transport.post(path.format(each.namespace), each.raw)
+
+    def _announce(self, objects: Sequence[Manifest]) -> None:
+        """Follow the pods among the objects that are not bound already."""
+        self._watch.announce(
+            PodName(each.namespace, each.name)
+            for each in objects
+            if each.kind == "Pod" and not msgspec.json.decode(each.raw, type=_Placed).spec.node_name
+        )
+
+    def _sample(self) -> None:
+        self._usage.sample()
+        if self._figures is not None:
+            moment = self._clock() - self._begun
+            self._figures.curve.append((moment, self._watch.bound - self._bound_before))
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Placed(msgspec.Struct):
+    spec: _Spec

@@ -1,0 +1,155 @@
+"""Who binds the pods in an end-to-end run: our two processes, kube-scheduler, or a client that does nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import yaml
+
+from benchmarks.targets.base import TargetError
+from poseidon.demo.child import Child
+from poseidon.demo.solver_client import SolverClient
+from poseidon.demo.stack import Stack
+
+_GRACE_SECONDS = 10.0
+_TAIL_LINES = 8
+
+
+class SchedulerUnderTest(Protocol):
+    """Starts once the cluster has been filled, and is ended by ``stop``."""
+
+    name: str
+
+    async def start(self, nodes: int) -> None:
+        """Start, and wait until it knows ``nodes`` nodes if that can be known."""
+        ...
+
+    def check(self) -> None:
+        """Raise ``TargetError`` if it has ended."""
+        ...
+
+    async def stop(self) -> None:
+        """End it."""
+        ...
+
+
+class Ours:
+    """``poseidon run`` and ``firmament serve``; the stack ends them."""
+
+    name = "poseidon"
+
+    def __init__(self, stack: Stack, cluster_name: str) -> None:
+        self._stack = stack
+        self._cluster_name = cluster_name
+
+    async def start(self, nodes: int) -> None:
+        """Start the bridge and wait until the solver knows the nodes."""
+        await self._stack.start_bridge()
+        async with SolverClient(self._stack.solver_address, self._cluster_name) as solver:
+            await self._stack.guard(_known(solver, nodes))
+
+    def check(self) -> None:
+        """Raise ``TargetError`` if a process has ended."""
+        for child in (self._stack.bridge, self._stack.solver):
+            if child.started and not child.alive:
+                raise TargetError(f"{child.failure()}: {child.tail()}")
+
+    async def stop(self) -> None:
+        """Nothing: the stack ends its processes."""
+
+
+async def _known(solver: SolverClient, nodes: int) -> None:
+    await solver.wait_for(lambda counts: counts.machines >= nodes)
+
+
+class BindingsOnly:
+    """Posts a binding for every pod, nodes in turn, as fast as it can: what the API server allows at best."""
+
+    name = "bindings only"
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self._child = Child(
+            "the client that only binds",
+            "benchmarks.targets.bindings_only",
+            ["--kubeconfig", str(kubeconfig)],
+            folder / "bindings-only.log",
+        )
+
+    async def start(self, nodes: int) -> None:  # noqa: ARG002 - it reads the nodes itself before it announces itself
+        """Start and wait until it has read the nodes."""
+        await self._child.start()
+        await self._child.announced()
+
+    def check(self) -> None:
+        """Raise ``TargetError`` if it has ended."""
+        if not self._child.alive:
+            raise TargetError(f"{self._child.failure()}: {self._child.tail()}")
+
+    async def stop(self) -> None:
+        """End it."""
+        await self._child.stop(_GRACE_SECONDS)
+
+
+class KubeScheduler:
+    """A kube-scheduler binary, with its client's own rate limit raised and leader election off.
+
+    It takes pods of ``schedulerName: poseidon`` through a profile of that name, so that the same manifests serve.
+    """
+
+    name = "kube-scheduler"
+
+    def __init__(self, binary: Path, kubeconfig: Path, folder: Path) -> None:
+        self._binary = binary
+        self._kubeconfig = kubeconfig
+        self._folder = folder
+        self._log = folder / "kube-scheduler.log"
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self, nodes: int) -> None:  # noqa: ARG002 - its caches cannot be asked
+        """Start it; it schedules as soon as its informers have synced."""
+        config = self._folder / "kube-scheduler.yaml"
+        config.write_text(yaml.safe_dump(kube_scheduler_configuration(self._kubeconfig)))
+        # The ports are chosen by the system, so that nothing collides on a machine that runs one already.
+        arguments = ["--config", str(config), "--secure-port", "0", "--v", "1"]
+        with self._log.open("ab") as log:
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    str(self._binary), *arguments, stdout=log, stderr=log, start_new_session=True
+                )
+            except OSError as error:
+                raise TargetError(f"{self._binary}: cannot be run: {error.strerror}") from None
+
+    def check(self) -> None:
+        """Raise ``TargetError`` with the end of its log if it has ended."""
+        if self._process is not None and self._process.returncode is not None:
+            tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
+            raise TargetError(f"kube-scheduler ended with status {self._process.returncode}:\n{tail}")
+
+    async def stop(self) -> None:
+        """End it, by SIGKILL if it takes too long."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+def kube_scheduler_configuration(kubeconfig: Path) -> dict[str, object]:
+    """Return a KubeSchedulerConfiguration with the default plugins for our scheduler's name."""
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+        "profiles": [{"schedulerName": "poseidon"}],
+    }

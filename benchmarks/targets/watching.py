@@ -1,0 +1,122 @@
+"""Watches pods of a cluster from creation to binding, apart from whatever schedules them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from poseidon.demo.tracker import PodName
+from poseidon.demo.verification import PODS
+from poseidon.kube.following import Change
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.objects import Pod
+from poseidon.kube.reflector import Reflector
+from poseidon.kube.transport import Transport
+
+
+class PodWatch:
+    """A reflector's handler that notes when announced pods are bound or said to fit nowhere.
+
+    ``clock`` gives seconds. Pods are counted once, at their first binding; ``bound_twice`` counts changes of node.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._unbound: dict[PodName, float] = {}
+        self._refused: set[PodName] = set()
+        self._node_of: dict[PodName, str] = {}
+        self._changed = asyncio.Event()
+        self._synced = asyncio.Event()
+        self.bound = 0
+        self.bound_twice = 0
+        self.last_bound = 0.0
+        self.latencies: list[float] = []
+
+    @property
+    def waiting(self) -> int:
+        """Pods that have been said to fit nowhere."""
+        return len(self._refused)
+
+    @property
+    def unsettled(self) -> int:
+        """Pods that are neither bound nor said to fit nowhere."""
+        return len(self._unbound) - len(self._refused)
+
+    def announce(self, names: Iterable[PodName]) -> None:
+        """Follow pods that are being created now."""
+        now = self._clock()
+        self._unbound.update((name, now) for name in names)
+
+    def forget(self, names: Iterable[PodName]) -> None:
+        """Follow pods no more: they are being deleted."""
+        for name in names:
+            self._unbound.pop(name, None)
+            self._refused.discard(name)
+            self._node_of.pop(name, None)
+
+    def on_changes(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now."""
+        now = self._clock()
+        for change in changes:
+            pod = change.object
+            if pod is None:
+                continue
+            name, node = PodName(pod.metadata.namespace, pod.metadata.name), pod.spec.node_name
+            if node:
+                created = self._unbound.pop(name, None)
+                if created is not None:
+                    self._refused.discard(name)
+                    self._node_of[name] = node
+                    self.bound += 1
+                    self.last_bound = now
+                    self.latencies.append(now - created)
+                elif self._node_of.get(name, node) != node:
+                    self.bound_twice += 1
+                    self._node_of[name] = node
+            elif name in self._unbound:
+                condition = pod.condition("PodScheduled")
+                if condition is not None and condition.status == "False":
+                    self._refused.add(name)
+        self._changed.set()
+
+    def on_synced(self) -> None:
+        """The first list is complete."""
+        self._synced.set()
+
+    async def wait_synced(self) -> None:
+        """Wait until the first list is complete."""
+        await self._synced.wait()
+
+    async def changed(self, at_most: float) -> None:
+        """Wait until something has changed since the last call, at most so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(at_most):
+                await self._changed.wait()
+        self._changed.clear()
+
+
+@asynccontextmanager
+async def watching(transport: Transport, clock: Callable[[], float]) -> AsyncIterator[PodWatch]:
+    """Watch all pods; the watch is up to date on entry."""
+    watch = PodWatch(clock)
+    reflector = Reflector(
+        transport,
+        PODS,
+        watch,
+        metrics=KubeMetrics(CollectorRegistry()),
+        random=Random(time.monotonic_ns()),  # noqa: S311 - jitter, not secrets
+        clock=clock,
+    )
+    running = asyncio.create_task(reflector.run())
+    try:
+        await watch.wait_synced()
+        yield watch
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
