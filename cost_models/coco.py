@@ -32,7 +32,7 @@ from cost_models.arguments import Arguments
 from cost_models.forecast import Forecast
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
 from cost_models.registry import Kind
-from cost_models.task_types import TYPES, TaskType, resident_counts, types_of
+from cost_models.task_types import LABEL, TYPES, TaskType, resident_counts, types_of
 
 DIMENSIONS = ("cpu", "memory", "ephemeral-storage", "network.aware.com/bandwidth")
 OMEGA = 1000.0
@@ -59,6 +59,7 @@ class Coco:
     name = "coco"
     kind: ClassVar[Kind] = "policy"
     range = Range(best=0, worst=5 * OMEGA, bounded=False)
+    label_keys: Sequence[str] = (LABEL,)
     record_kinds: Sequence[str] = ()
     uses_residents = True
 

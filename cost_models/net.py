@@ -63,6 +63,7 @@ class Net:
 
     name = "net"
     kind: ClassVar[Kind] = "policy"
+    label_keys: Sequence[str] = (LABEL,)
     record_kinds: Sequence[str] = ()
     uses_residents = True
 

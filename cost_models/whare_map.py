@@ -36,7 +36,7 @@ import numpy as np
 from cost_models.arguments import Arguments
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
 from cost_models.registry import Kind
-from cost_models.task_types import resident_counts, types_of
+from cost_models.task_types import LABEL, resident_counts, types_of
 from cost_models.whare_samples import RECORD_KIND, CoRunners, Program, read_samples
 
 PROGRAM_ANNOTATION = "firmament.io/program"
@@ -56,6 +56,7 @@ class WhareMap:
     name = "whare_map"
     kind: ClassVar[Kind] = "policy"
     range = Range(best=BEST, worst=2 * BEST, bounded=False)
+    label_keys: Sequence[str] = (LABEL,)
     record_kinds: Sequence[str] = (RECORD_KIND,)
     uses_residents = True
 

@@ -1,33 +1,43 @@
 """Task classes and the shapes behind them.
 
 A *shape* is what dense rows over machines depend on: requests, selectors, affinity, tolerations, and what models see. A
-*class* adds what is sparse: the machines it is pinned to. Contents are interned, so equal classes have one row however
-often and under whatever number a driver defines them.
+*class* adds what is sparse: the machines it is pinned to, and its rules about other tasks. Contents are interned, so
+equal classes have one row however often and under whatever number a driver defines them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from firmament.core.matching import named_machines
+from firmament.core.matching import named_hosts, named_machines
 from firmament.core.model import PODS, InvalidEventError, TaskClass
 
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """One interned class: its content, the row of its shape and its pins (names; None: none)."""
+    """One interned class: its content, the row of its shape and its pins.
+
+    ``pins``: names of the machines it is confined to; ``hosts``: values of the label `HOSTNAME` that its machine must
+    have, because a volume is there; None: no such limit.
+    """
 
     content: TaskClass
     shape: int
     pins: tuple[str, ...] | None
+    hosts: tuple[str, ...] | None = None
 
 
 class ClassTable:
     """Interned classes and shapes; rows are never taken back."""
 
-    def __init__(self) -> None:
+    def __init__(self, model_labels: frozenset[str] = frozenset(), *, model_namespaces: bool = False) -> None:
+        """``model_labels``, ``model_namespaces``: what models look at, and therefore shapes differ by."""
+        self._model_labels = model_labels
+        self._model_namespaces = model_namespaces
         self.rows: list[ClassRow] = []
         self.shapes: list[TaskClass] = []
+        self.ruled: list[int] = []
+        """Rows of the classes with rules about other tasks, ports included; ascending."""
         self._row_of: dict[TaskClass, int] = {}
         self._shape_of: dict[TaskClass, int] = {}
         self._row_of_number: dict[int, int] = {}
@@ -37,12 +47,15 @@ class ClassTable:
         row = self._row_of.get(content)
         if row is None:
             row = self._row_of[content] = len(self.rows)
-            shape, pins = _split(content)
+            shape, pins, hosts = self._split(content)
+            if has_rules(content):
+                self.ruled.append(row)
             self.rows.append(
                 ClassRow(
                     content=content,
                     shape=self._shape_of.setdefault(shape, len(self.shapes)),
                     pins=pins,
+                    hosts=hosts,
                 )
             )
             if len(self._shape_of) > len(self.shapes):
@@ -62,19 +75,48 @@ class ClassTable:
         row = self._row_of_number.get(number)
         return None if row is None else self.rows[row].content
 
+    def _split(self, content: TaskClass) -> tuple[TaskClass, tuple[str, ...] | None, tuple[str, ...] | None]:
+        """Shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class says."""
+        requests = {name: amount for name, amount in content.requests if amount > 0}
+        requests[PODS] = 1
+        named = named_machines(content.required)
+        pins = named
+        if content.machine:
+            pins = (content.machine,) if named is None or content.machine in named else ()
+        hosts: set[str] | None = None
+        volumes = []
+        for terms in content.volumes:
+            values = named_hosts(terms)
+            if values is None:
+                volumes.append(terms)
+            else:
+                hosts = set(values) if hosts is None else hosts & set(values)
+        shape = replace(
+            content,
+            requests=tuple(sorted(requests.items())),
+            required=content.required if named is None else (),
+            machine="",
+            labels=tuple(pair for pair in content.labels if pair[0] in self._model_labels),
+            namespace=content.namespace if self._model_namespaces else "",
+            affinity=(),
+            anti_affinity=(),
+            preferred_affinity=(),
+            preferred_anti_affinity=(),
+            spread=(),
+            ports=(),
+            volumes=tuple(volumes),
+            terminating=False,
+        )
+        return shape, pins, None if hosts is None else tuple(sorted(hosts))
 
-def _split(content: TaskClass) -> tuple[TaskClass, tuple[str, ...] | None]:
-    """Shape and pins of a class. Every task takes one unit of ``pods``, whatever the class says."""
-    requests = {name: amount for name, amount in content.requests if amount > 0}
-    requests[PODS] = 1
-    named = named_machines(content.required)
-    pins = named
-    if content.machine:
-        pins = (content.machine,) if named is None or content.machine in named else ()
-    shape = replace(
-        content,
-        requests=tuple(sorted(requests.items())),
-        required=content.required if named is None else (),
-        machine="",
+
+def has_rules(content: TaskClass) -> bool:
+    """Whether a class has something to say about where other tasks are."""
+    return bool(
+        content.affinity
+        or content.anti_affinity
+        or content.preferred_affinity
+        or content.preferred_anti_affinity
+        or content.spread
+        or content.ports
     )
-    return shape, pins

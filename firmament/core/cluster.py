@@ -11,6 +11,7 @@ from cost_models.interface import Int64
 from firmament.core.classes import ClassTable
 from firmament.core.machines import MachineTable
 from firmament.core.model import (
+    NAMESPACE_RECORD,
     ClassDefined,
     Event,
     Job,
@@ -29,6 +30,7 @@ from firmament.core.model import (
 )
 from firmament.core.resources import ResourceIndex
 from firmament.core.samples import TaskSamples
+from firmament.core.selecting import ClassSelector
 from firmament.core.tasks import State, TaskTable
 from firmament.core.validation import validate
 
@@ -47,10 +49,18 @@ class Cluster:
     ``uses_load``: some model looks at the use of tasks, and at use over periods; else those figures are not kept.
     """
 
-    def __init__(self, record_kinds: frozenset[str] = frozenset(), *, uses_load: bool = False) -> None:
+    def __init__(
+        self,
+        record_kinds: frozenset[str] = frozenset(),
+        *,
+        uses_load: bool = False,
+        model_labels: frozenset[str] = frozenset(),
+        model_namespaces: bool = False,
+    ) -> None:
+        """``model_labels``, ``model_namespaces``: what models see of tasks beside requests and annotations."""
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
-        self.classes = ClassTable()
+        self.classes = ClassTable(model_labels, model_namespaces=model_namespaces)
         self.tasks = TaskTable()
         self.task_samples = TaskSamples(self.resources)
         self.jobs: dict[str, Job] = {}
@@ -63,6 +73,8 @@ class Cluster:
         self._sampled: set[str] = set()
         self._samples_marked = -math.inf
         self._undated: list[Int64] = []
+        self._selector = ClassSelector(self.classes.rows)
+        self._namespaces_changed = False
         self._orphans: dict[str, set[int]] = {}
         self._shape_request: dict[int, Int64] = {}
 
@@ -113,10 +125,10 @@ class Cluster:
                 self._task_sampled(event)
             case RecordUpserted(kind, name, payload):
                 self.records.setdefault(kind, {})[name] = payload
-                self.everything_dirty |= kind in self._record_kinds
+                self._record_changed(kind)
             case RecordRemoved(kind, name):
                 self.records.get(kind, {}).pop(name, None)
-                self.everything_dirty |= kind in self._record_kinds
+                self._record_changed(kind)
 
     # --- reports of use ------------------------------------------------------------------------------------------
 
@@ -159,6 +171,19 @@ class Cluster:
         self._sampled.clear()
         self._samples_marked = now
         return None
+
+    def _record_changed(self, kind: str) -> None:
+        if kind == NAMESPACE_RECORD:
+            self._namespaces_changed = True
+            self.everything_dirty |= bool(self.classes.ruled)
+        self.everything_dirty |= kind in self._record_kinds
+
+    def selector(self) -> ClassSelector:
+        """Matcher of selectors against the classes, by the namespaces as they are now."""
+        if self._namespaces_changed:
+            self._selector.set_namespaces(self.records.get(NAMESPACE_RECORD, {}))
+            self._namespaces_changed = False
+        return self._selector
 
     # --- marks ---------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,8 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
         row = row.with_refusals(~selectors.pairs(shape.node_selector), reasons.WRONG_LABELS)
     if shape.required:
         row = row.with_refusals(~selectors.terms(shape.required), reasons.WRONG_LABELS)
+    for terms in shape.volumes:
+        row = row.with_refusals(~selectors.terms(terms), reasons.WRONG_VOLUMES)
     return row
 
 

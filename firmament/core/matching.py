@@ -15,6 +15,7 @@ from firmament.core.labels import LabelColumn, LabelIndex, parse_integer
 from firmament.core.model import NodeSelectorTerm, Requirement
 
 NAME_FIELD = "metadata.name"
+HOSTNAME = "kubernetes.io/hostname"
 
 
 class Selectors:
@@ -84,3 +85,17 @@ def named_machines(terms: Sequence[NodeSelectorTerm]) -> tuple[str, ...] | None:
             return None
         names.extend(only.values)
     return tuple(sorted(set(names))) if terms else None
+
+
+def named_hosts(terms: Sequence[NodeSelectorTerm]) -> tuple[str, ...] | None:
+    """The values of the label `HOSTNAME` that ``terms`` single out, or None if they say anything else.
+
+    This is the shape of a local volume's node affinity; such a pin is kept out of the task's shape, too.
+    """
+    values: list[str] = []
+    for term in terms:
+        only = term.labels[0] if len(term.labels) == 1 and not term.fields else None
+        if only is None or only.key != HOSTNAME or only.operator != "In":
+            return None
+        values.extend(only.values)
+    return tuple(sorted(set(values))) if terms else None

@@ -12,6 +12,7 @@ from firmament.core.composition import Judgement, cost_rows, crowding_units, jud
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import StaticRows
 from firmament.core.loads import load
+from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
@@ -124,10 +125,9 @@ def _shapes(
 
 def _pins(cluster: Cluster, groups: list[tuple[int, int]]) -> dict[int, Int64]:
     """Allowed machine rows of the groups whose class is pinned."""
-    known = cluster.machines.row_of
     pins: dict[int, Int64] = {}
     for index, (cls, _) in enumerate(groups):
-        named = cluster.classes.rows[cls].pins
-        if named is not None:
-            pins[index] = np.array(sorted(known[name] for name in named if name in known), dtype=np.int64)
+        rows = pinned_rows(cluster, cls)
+        if rows is not None:
+            pins[index] = rows
     return pins

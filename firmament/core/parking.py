@@ -11,6 +11,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
+from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
 from firmament.core.tasks import State
 
@@ -54,9 +55,10 @@ def _could_take(
     request = cluster.request_of(cls)
     wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
     fits = static_rows.of(row.shape).feasible[rows] & (free[:, wanted] >= request[wanted]).all(axis=1)
-    if row.pins is not None and fits.any():
-        pinned = [cluster.machines.row_of.get(name, -1) for name in row.pins]
-        fits &= np.isin(rows, pinned)
+    if fits.any():
+        pinned = pinned_rows(cluster, cls)
+        if pinned is not None:
+            fits &= np.isin(rows, pinned)
     if not fits.any():
         return False
     highest = int(cluster.tasks.priority[members].max())

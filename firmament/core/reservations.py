@@ -16,6 +16,7 @@ import numpy as np
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import RoundOptions
 from firmament.core.feasibility import StaticRows
+from firmament.core.pinning import pinned_rows
 from firmament.core.tasks import State
 
 MACHINES_PER_RESERVATION = 200
@@ -107,8 +108,9 @@ class Reservations:
         machines = cluster.machines
         capacity = machines.capacity[:, : len(request)]
         usable = static_rows.of(row.shape).feasible & (capacity >= request).all(axis=1)
-        if row.pins is not None:
-            usable &= np.isin(np.arange(len(machines)), [machines.row_of.get(name, -1) for name in row.pins])
+        pinned = pinned_rows(cluster, cls)
+        if pinned is not None:
+            usable &= np.isin(np.arange(len(machines)), pinned)
         for held in self._held:
             if held.machine in machines.row_of:
                 usable[machines.row_of[held.machine]] = False

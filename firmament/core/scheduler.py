@@ -68,7 +68,12 @@ class Scheduler:
         self._solver = solver
         self._clock = clock
         self._timer = timer
-        self._cluster = Cluster(configuration.record_kinds, uses_load=configuration.uses_load)
+        self._cluster = Cluster(
+            configuration.record_kinds,
+            uses_load=configuration.uses_load,
+            model_labels=configuration.label_keys,
+            model_namespaces=configuration.uses_namespaces,
+        )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
         self._notes = Notes()

@@ -103,6 +103,10 @@ def build_network(residual: Residual, columns: Columns, penalties: Penalties, st
     shapes = problem.shape[columns.cls]
     waiting = residual.remaining.sum(axis=1)
     capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
+    if problem.most:
+        most = np.full(problem.classes, np.iinfo(np.int64).max)
+        most[list(problem.most)] = list(problem.most.values())
+        np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
     cost = problem.cost[shapes, columns.machine].astype(np.int64)
 
     step_machine, step_count, step_capacity, step_cost = _crowding_steps(residual, machines, classes, steps)

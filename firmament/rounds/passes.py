@@ -13,7 +13,7 @@ import numpy as np
 
 from firmament.flow.alike import AlikeMachines, merge_alike
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
-from firmament.flow.network import Network, dearest_path, unscheduled_penalties
+from firmament.flow.network import Network, Penalties, dearest_path, unscheduled_penalties
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
 from firmament.rounds.greedy import place_greedily
@@ -60,30 +60,16 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
     parts: list[Assignments] = []
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     for number in range(options.max_passes):
-        watch = Stopwatch(log.timer)
-        shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
-        fits = {shape: residual.fits(shape) for shape in shapes}
-        generation = options.generation if number == 0 else _later(options.generation)
-        alike = merge_alike(residual, fits)
         try:
-            outcome = optimal_flow(
-                alike.residual if alike else residual,
-                alike.fits if alike else fits,
-                solver,
-                generation,
-                penalties=penalties,
-                time_limit=options.solve_time_limit,
-            )
+            proposed = propose(residual, solver, options, log, penalties=penalties, later=number > 0)
         except SolverTimeoutError:
             log.time_limited = True
             break
-        if outcome is None:
-            log.network_seconds += watch.seconds()
+        if proposed is None:
             return Assignments.joined(parts)
-        flow_seconds = watch.seconds()
-        proposed = outcome.assignments()
-        admitted = admit(residual, alike.dealt_out(proposed) if alike else proposed)
-        _note(log, outcome, alike, flow_seconds, watch.seconds() - flow_seconds)
+        watch = Stopwatch(log.timer)
+        admitted = admit(residual, proposed)
+        log.admit_seconds += watch.seconds()
         parts.append(admitted)
         if not residual.remaining.any():
             return Assignments.joined(parts)
@@ -95,18 +81,47 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
     return Assignments.joined(parts)
 
 
+def propose(
+    residual: Residual,
+    solver: Solver,
+    options: PassOptions,
+    log: PassLog,
+    *,
+    penalties: Penalties | None = None,
+    later: bool = False,
+) -> Assignments | None:
+    """Solve the network of what ``residual`` holds; None if nothing fits anywhere.
+
+    ``later``: only a small rest is to be placed. Raises what the solver raises, ``SolverTimeoutError`` included.
+    """
+    watch = Stopwatch(log.timer)
+    shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
+    fits = {shape: residual.fits(shape) for shape in shapes}
+    alike = merge_alike(residual, fits)
+    outcome = optimal_flow(
+        alike.residual if alike else residual,
+        alike.fits if alike else fits,
+        solver,
+        _later(options.generation) if later else options.generation,
+        penalties=penalties,
+        time_limit=options.solve_time_limit,
+    )
+    if outcome is None:
+        log.network_seconds += watch.seconds()
+        return None
+    proposed = outcome.assignments()
+    if alike:
+        proposed = alike.dealt_out(proposed)
+    _note(log, outcome, alike, watch.seconds())
+    return proposed
+
+
 def _later(options: GenerationOptions) -> GenerationOptions:
     """Later passes place a small rest: fewer columns to begin with."""
     return replace(options, base_total=options.base_total // 4)
 
 
-def _note(
-    log: PassLog,
-    outcome: FlowOutcome,
-    alike: AlikeMachines | None,
-    flow_seconds: float,
-    admit_seconds: float,
-) -> None:
+def _note(log: PassLog, outcome: FlowOutcome, alike: AlikeMachines | None, seconds: float) -> None:
     """Add a pass to the log."""
     log.passes += 1
     log.solves += outcome.solves
@@ -116,5 +131,4 @@ def _note(
     log.network = outcome.network
     log.time_limited |= outcome.time_limited
     log.solve_seconds += outcome.seconds
-    log.network_seconds += max(0.0, flow_seconds - outcome.seconds)
-    log.admit_seconds += admit_seconds
+    log.network_seconds += max(0.0, seconds - outcome.seconds)

@@ -33,6 +33,8 @@ class Stated:
     name: str = "stated"
     range: Range = POINTS
     record_kinds: Sequence[str] = ()
+    label_keys: Sequence[str] = ("app", "taskType")
+    uses_namespaces: bool = True
     seen: list[tuple[MachineColumns, ShapeBatch]] = field(default_factory=list)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:

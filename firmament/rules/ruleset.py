@@ -1,0 +1,134 @@
+"""The rules of a round as arrays over machines and domains.
+
+Every rule between tasks is a condition on *counters*: how many tasks of some kind are in each domain of a topology. A
+domain is the set of machines with one value of a label; for ports of the machine every machine is a domain of its own.
+Placing a task changes the counters that count its class, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cost_models.interface import Bool, Int64
+
+PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+SKEWED = "node(s) didn't match pod topology spread constraints"
+NO_DOMAIN = "node(s) didn't match pod topology spread constraints (missing required label)"
+NOT_NEAR = "node(s) didn't match pod affinity rules"
+TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
+KEPT_OFF = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Tasks of one kind per domain.
+
+    ``domain``: int64[M], -1 for machines whose tasks are not counted; ``start``: int64[D], tasks that are there when
+    the round begins; ``settled``: int64[D], those of them whose binding is done. ``coarse``: some domain holds several
+    machines.
+    """
+
+    domain: Int64
+    start: Int64
+    settled: Int64
+    coarse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A task may only enter domains in which ``counter`` counts nobody; ``reason``: why others are refused."""
+
+    counter: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attraction:
+    """A task may only enter domains in which every one of ``counters`` counts somebody.
+
+    While none of them counts anybody anywhere, a task that they would count itself (``own``) may enter any domain: the
+    first of a group that wants to stay together.
+    """
+
+    counters: tuple[int, ...]
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """A domain may exceed the emptiest one by at most ``max_skew`` tasks, the new one included.
+
+    ``key_domain``: int64[M], the machine's domain by its label alone (-1: it lacks the label), in the numbering of
+    ``counter``; ``counted``: bool[D], domains that take part in the minimum, which is 0 if they are fewer than
+    ``min_domains``. ``own``: 1 if the counter counts the task itself, else 0.
+    """
+
+    counter: int
+    key_domain: Int64
+    counted: Bool
+    max_skew: int
+    min_domains: int
+    own: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inclination:
+    """Each task that ``counter`` counts in a domain makes it better by ``weight`` (worse if negative)."""
+
+    counter: int
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class SoftSpreading:
+    """A preference for even domains: a domain costs its count x ``factor`` + ``max_skew`` - 1.
+
+    ``key_domain`` as in `Spreading`; ``factor`` is log(domains + 2) (kube-scheduler's topologyNormalizingWeight).
+    """
+
+    counter: int
+    key_domain: Int64
+    factor: float
+    max_skew: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRules:
+    """What binds the tasks of one class, and ``adds``: the counters that count them."""
+
+    adds: tuple[int, ...] = ()
+    exclusions: tuple[Exclusion, ...] = ()
+    attraction: Attraction | None = None
+    spreadings: tuple[Spreading, ...] = ()
+    inclinations: tuple[Inclination, ...] = ()
+    soft_spreadings: tuple[SoftSpreading, ...] = ()
+
+    @property
+    def binding(self) -> bool:
+        """Whether some machine may be refused to the class because of where other tasks are."""
+        return bool(self.exclusions or self.attraction or self.spreadings)
+
+    @property
+    def soft(self) -> bool:
+        """Whether where other tasks are has a say in what a machine costs."""
+        return bool(self.inclinations or self.soft_spreadings)
+
+    def excludes_itself(self) -> bool:
+        """Whether two tasks of the class can never share a domain of some exclusion."""
+        return any(exclusion.counter in self.adds for exclusion in self.exclusions)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """All rules of a round. ``of``: problem class -> its rules; classes not in it know no rules and matter to none."""
+
+    counters: Sequence[Counter]
+    of: Mapping[int, ClassRules] = field(default_factory=dict)
+
+    def rules(self, cls: int) -> ClassRules:
+        """The rules of a class, empty ones if it has none."""
+        return self.of.get(cls, _NONE)
+
+
+_NONE = ClassRules()
