@@ -80,7 +80,7 @@ class Runner:
             case CreateNodes() as step:
                 await self._create_nodes(step)
             case CreateObjects() as step:
-                await self._create("objects", self._number(step.count), step.template, step.namespace)
+                await self._create(step.group, self._number(step.count), step.template, step.namespace)
             case CreatePods() as step:
                 await self._create_pods(step)
             case DeletePods() as step:

@@ -29,6 +29,7 @@ class CreateObjects(_Strict):
 
     count: Amount = 1
     template: str | Names
+    group: str = "objects"
     namespace: str = "bench"
 
 
