@@ -6,16 +6,16 @@ default filled in. Keys are camelCase, unknown keys are errors, and all faults o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError
 
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import available, load_model
+from firmament.sections import Duration, PositiveDuration, Section, parse_duration
+from firmament.utilisation import UtilisationSection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +30,6 @@ BASE_POLICIES: tuple[str, ...] = (
 )  # fmt: skip
 OVERLAYS: tuple[str, ...] = ("network_overhead", "numa_fit", "load_threshold", "topology")
 
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|us|s|m|h))+")
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|s|m|h)")
-_UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
 
 class ConfigurationError(ValueError):
     """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
@@ -41,17 +37,6 @@ class ConfigurationError(ValueError):
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
         super().__init__("\n".join(self.lines))
-
-
-def parse_duration(value: object) -> float:
-    """Return seconds from a number of seconds or a string such as ``20ms``, ``1.5s`` or ``1m30s``."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, str) and _DURATION.fullmatch(value):
-        return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(value))
-    raise ValueError(
-        f"{value!r} is not a duration; write seconds (0.5) or a number with a unit (20ms, 1m30s)"
-    )
 
 
 def parse_time_limit(value: object) -> float | None:
@@ -71,25 +56,11 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Duration: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration), Field(ge=0, le=3600, allow_inf_nan=False)
-]
-PositiveDuration: TypeAlias = Annotated[
-    float, BeforeValidator(parse_duration), Field(gt=0, le=3600, allow_inf_nan=False)
-]
 Weight: TypeAlias = Annotated[StrictInt, Field(ge=1, le=1000)]
 SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
-class _Section(BaseModel):
-    """Common rules: camelCase in YAML, snake_case in Python, unknown keys refused, immutable."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
-    )
-
-
-class ModelSection(_Section):
+class ModelSection(Section):
     """A cost model by name, its weight (1..1000) and its arguments as the model names them."""
 
     name: StrictStr
@@ -97,7 +68,7 @@ class ModelSection(_Section):
     args: dict[StrictStr, Any] = Field(default_factory=dict)
 
 
-class RoundSection(_Section):
+class RoundSection(Section):
     """How rounds are run. Durations are seconds or text such as ``20ms``.
 
     ``batching_window`` (20 ms): how long a round waits for more events once there is work.
@@ -132,7 +103,7 @@ class RoundSection(_Section):
         )
 
 
-class SchedulerConfiguration(_Section):
+class SchedulerConfiguration(Section):
     """The whole configuration. ``scheduler_names`` may hold ``*``, which stands for every name."""
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
@@ -143,6 +114,7 @@ class SchedulerConfiguration(_Section):
     policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))
     cost_models: tuple[ModelSection, ...] = ()
     round: RoundSection = Field(default_factory=RoundSection)
+    utilisation: UtilisationSection = Field(default_factory=UtilisationSection)
 
     def schedules(self, scheduler_name: str) -> bool:
         """Say whether pods of this scheduler name are ours."""
@@ -247,7 +219,8 @@ def _schema_fault(detail: Mapping[str, Any]) -> str:
     if detail["type"] == "literal_error":
         return f"{path}: must be {detail['ctx']['expected']}, not {given!r}"
     message = str(detail["msg"]).removeprefix("Value error, ").replace("Input should", "must")
-    return f"{path}: {message}" if str(given) in message else f"{path}: {message}, not {given!r}"
+    shown = str(given) in message or isinstance(given, Mapping)
+    return f"{path}: {message}" if shown else f"{path}: {message}, not {given!r}"
 
 
 def _model_faults(document: Mapping[str, Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from poseidon.sources.options import UtilisationOptions
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -62,6 +63,47 @@ def base_policy(configuration: Configuration) -> str:
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.policy.name
+
+
+def utilisation_options(configuration: Configuration) -> UtilisationOptions:
+    """Return which sources of measured use are on, and how they are asked."""
+    from firmament.configuration import SchedulerConfiguration
+    from poseidon.sources.options import (
+        MetricsServerOptions,
+        PrometheusOptions,
+        PrometheusQuery,
+        UtilisationOptions,
+    )
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    section = configuration.utilisation
+    server, prometheus = section.metrics_server, section.prometheus
+    return UtilisationOptions(
+        node_metric=section.node_metric == "auto",
+        metrics_server=None if server.mode == "off" else MetricsServerOptions(server.interval, server.pods),
+        prometheus=None
+        if prometheus is None
+        else PrometheusOptions(
+            url=prometheus.url,
+            queries=tuple(
+                PrometheusQuery(
+                    query=each.query,
+                    resource=each.resource,
+                    pods=each.of == "pods",
+                    statistic=each.statistic or "",
+                    window=each.window or 0.0,
+                )
+                for each in prometheus.queries
+            ),
+            interval=prometheus.interval,
+            timeout=prometheus.timeout,
+            token_file=prometheus.token_file,
+            ca_file=prometheus.ca_file,
+            node_label=prometheus.node_label,
+            namespace_label=prometheus.namespace_label,
+            pod_label=prometheus.pod_label,
+        ),
+    )
 
 
 class EmbeddedScheduler:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from poseidon.bridge.fitness import Fitness
 from poseidon.bridge.jobs import Jobs
 from poseidon.bridge.machines import Machines
+from poseidon.bridge.namespaces import Namespaces
 from poseidon.bridge.occupancy import Occupancy
 from poseidon.bridge.placements import Placements
 from poseidon.bridge.records import PodRecord
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.actions import Action
     from poseidon.kube.binder import BindOutcome
     from poseidon.kube.following import Change
-    from poseidon.kube.objects import Node, Pod, PriorityClass
+    from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class BridgeState:
         self._history = RuntimeHistory()
         self._priorities = PriorityResolver()
         self._priority_names: dict[str, str] = {}
+        self._namespaces = Namespaces()
         self._machines = Machines()
         self._jobs = Jobs()
         self._occupancy = Occupancy()
@@ -129,6 +131,14 @@ class BridgeState:
                 name = self._priority_names.pop(change.uid, "")
                 if name not in self._priority_names.values():
                     self._priorities.remove(name)
+
+    def namespaces_changed(self, changes: Sequence[Change[Namespace]]) -> None:
+        """Take namespaces as they are now."""
+        for change in changes:
+            if change.object is not None:
+                self._namespaces.put(change.uid, change.object)
+            else:
+                self._namespaces.remove(change.uid)
 
     def pods_changed(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
@@ -207,6 +217,7 @@ class BridgeState:
         self._jobs.forget_told()
         self._tasks.forget_told()
         self._history.forget_told()
+        self._namespaces.forget_told()
         self.samples.forget_told()
         self._told_classes.clear()
         self._placements.forget_reports()
@@ -214,12 +225,15 @@ class BridgeState:
 
     def take_events(self) -> list[pb.Event]:
         """Return what the solver has to be told, once, in an order in which it can be applied."""
+        if self._classes.refresh():
+            self._tasks.mark_moved()
         events = []
         for name in self._machines.take_removed():
             self._tasks.forget_node(name)
             events.append(pb.Event(machine_removed=name))
         events.extend(pb.Event(machine=machine) for machine in self._machines.take_changed())
         events.extend(self._history.take())
+        events.extend(self._namespaces.take())
         task_events, tasks = self._tasks.take()
         for number in dict.fromkeys(task.task_class for task in tasks):
             if number not in self._told_classes:
@@ -230,7 +244,7 @@ class BridgeState:
             if job is not None:
                 events.append(pb.Event(job=job))
         events.extend(task_events)
-        events.extend(self.samples.take(self._machines))
+        events.extend(self.samples.take(self.knows_node))
         events.extend(pb.Event(job_removed=job_id) for job_id in self._jobs.take_ended())
         return events
 

@@ -85,14 +85,18 @@ def run(
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.bridge.logs import configure
     from poseidon.bridge.runner import BridgeOptions
-    from poseidon.embedding import base_policy, load_configuration
+    from poseidon.embedding import base_policy, load_configuration, utilisation_options
     from poseidon.kube.errors import SettingsError
     from poseidon.kube.settings import load_settings
+    from poseidon.sources.prometheus import connection
 
     configure(log_level)
     try:
         configuration = load_configuration(config)
         settings = load_settings(kubeconfig, context)
+        utilisation = utilisation_options(configuration)
+        if utilisation.prometheus is not None:
+            connection(utilisation.prometheus)  # files that cannot be used are told before anything runs
     except (ValueError, SettingsError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
@@ -106,6 +110,7 @@ def run(
         client=f"poseidon {_version()}",
         instance=socket.gethostname(),
         dry_run=dry_run,
+        utilisation=utilisation,
     )
     _start(_Arguments(settings, options, metrics))
 

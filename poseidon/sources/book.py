@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Sequence
 
 MISSED_REPORTS = 3
 """A source that has missed so many reports of a node gives way to the next one."""
@@ -21,7 +21,7 @@ class SampleBook:
     needed for that, and a single source is never overruled.
     """
 
-    def __init__(self, sources: Collection[str]) -> None:
+    def __init__(self, sources: Sequence[str]) -> None:
         self._by_source: dict[str, dict[str, pb.MachineSample]] = {source: {} for source in sources}
         self._changed: dict[str, None] = {}
         self._told: set[str] = set()
@@ -68,17 +68,17 @@ class SampleBook:
                 chosen = found
         return chosen
 
-    def take(self, machines: Collection[str]) -> list[pb.Event]:
-        """Return what the solver has to be told of ``machines``, those that it knows; once."""
+    def take(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
+        """Return what the solver has to be told of the machines that it knows, as ``is_known`` says; once."""
         events: list[pb.Event] = []
         for node in self._changed:
             found = self.sample(node)
-            if found is not None and node in machines:
+            if found is not None and is_known(node):
                 events.append(pb.Event(machine_sample=found))
                 self._told.add(node)
             elif node in self._told:
                 self._told.discard(node)
-                if node in machines:
+                if is_known(node):
                     events.append(pb.Event(machine_sample_removed=node))
         self._changed.clear()
         return events

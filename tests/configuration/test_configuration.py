@@ -13,9 +13,9 @@ from firmament.configuration import (
     build_core,
     effective_yaml,
     load,
-    parse_duration,
 )
 from firmament.core.configuration import RoundOptions
+from firmament.sections import parse_duration
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 

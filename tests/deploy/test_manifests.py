@@ -12,6 +12,7 @@ import yaml
 
 from poseidon.bridge import feeds
 from poseidon.kube.listing import Resource
+from poseidon.sources import koordinator, metrics_server
 from tests.deploy.manifests import DEPLOY, arguments_of, container_of, everything, load, of_kind, pod_of
 
 NAMES = ("firmament", "poseidon")
@@ -165,9 +166,16 @@ def test_the_solver_has_no_credentials():
 
 def followed() -> set[tuple[str, str]]:
     """Group and plural of the collections that the bridge lists and watches."""
-    paths = [value.path for value in vars(feeds).values() if isinstance(value, Resource)]
+    values = [value for module in (feeds, koordinator) for value in vars(module).values()]
+    paths = [value.path for value in values if isinstance(value, Resource)]
     parts = [path.strip("/").split("/") for path in paths]
     return {("" if root == "api" else rest[0], rest[-1]) for root, *rest in parts}
+
+
+def polled() -> set[tuple[str, str]]:
+    """Group and plural of the collections that the bridge only lists."""
+    parts = [path.strip("/").split("/") for path in (metrics_server.NODES_PATH, metrics_server.PODS_PATH)]
+    return {(group, plural) for _, group, _, plural in parts}
 
 
 def test_the_bridge_may_do_what_it_does_and_nothing_else():
@@ -180,6 +188,7 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         for verb in rule["verbs"]
     }
     read = {(*collection, verb) for collection in followed() for verb in ("list", "watch")}
+    read |= {(*collection, "list") for collection in polled()}
     assert len(read) >= 6
     assert granted == read | {
         ("", "pods/binding", "create"),

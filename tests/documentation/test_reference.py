@@ -16,6 +16,7 @@ from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.plan import NO_NODES
+from poseidon.sources.metrics import SourceMetrics
 from poseidon.translate.pod import GATED_REASON
 from tests.documentation.markdown import blocks, codes, rows, section, text
 
@@ -38,6 +39,7 @@ def test_the_list_of_metrics_is_complete():
     bridge = CollectorRegistry()
     BridgeMetrics(bridge)
     KubeMetrics(bridge)
+    SourceMetrics(bridge)
     documented = {codes(row[0])[0]: set(codes(row[1])) for row in rows(section(OPERATIONS, "Metrics"))}
     assert documented == exported(Metrics().registry) | exported(bridge)
 
