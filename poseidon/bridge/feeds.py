@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from poseidon.kube.listing import Resource
-from poseidon.kube.objects import KubeStruct, Node, Pod, PriorityClass
+from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
 
 if TYPE_CHECKING:
     from poseidon.kube.following import Change
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=KubeStruct)
 
 NODES = Resource("nodes", "/api/v1/nodes", Node)
+NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
 PODS = Resource("pods", "/api/v1/pods", Pod)
 PRIORITY_CLASSES = Resource("priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass)
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
-from poseidon.bridge.feeds import NODES, PODS, PRIORITY_CLASSES, Feed, T
+from poseidon.bridge.feeds import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Feed, T
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.session import Session, SessionOptions
 from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
@@ -127,6 +127,9 @@ class Bridge:
         self._priority_classes = self._follow(
             PRIORITY_CLASSES, self.state.priority_classes_changed, options.optional_reflector
         )
+        self._namespaces = self._follow(
+            NAMESPACES, self.state.namespaces_changed, options.optional_reflector
+        )
         self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
         self._utilisation = Utilisation(
             transport,
@@ -219,6 +222,7 @@ class Bridge:
             session,
             asyncio.create_task(self._nodes.run(), name="nodes"),
             asyncio.create_task(self._priority_classes.run(), name="priorityclasses"),
+            asyncio.create_task(self._namespaces.run(), name="namespaces"),
             asyncio.create_task(self._follow_pods(), name="pods"),
             asyncio.create_task(self._follow_use(), name="utilisation"),
             asyncio.create_task(self._binder.run(), name="binder"),
@@ -242,6 +246,8 @@ class Bridge:
     async def _follow_pods(self) -> None:
         # A pod's priority may depend on them, and is settled when the pod is first seen.
         await self._priority_classes.wait_synced()
+        # Rules between pods may refer to namespaces by label: no round before these are known.
+        await self._namespaces.wait_synced()
         await self._pods.run()
 
     async def _follow_use(self) -> None:

@@ -81,6 +81,12 @@ class Tasks:
         self._doubted.add(record.task.uid)
         self.mark(record.task.uid)
 
+    def mark_moved(self) -> None:
+        """Compare all tasks anew whose class is no longer the one that the solver was told."""
+        for uid, record in self._records.items():
+            if record.told is not None and record.told.task_class != record.task.task_class:
+                self._changed[uid] = None
+
     def mark_node(self, node: str) -> None:
         """Compare all tasks of a node anew: it appeared or vanished."""
         self._changed.update(dict.fromkeys(self._on_node.get(node, ())))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from poseidon.translate.canonical import canonical, one_of
 from poseidon.translate.defects import Defect
+from poseidon.translate.label_syntax import key_fault, label_defects
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
         NodeAffinity,
         NodeSelectorRequirement,
         NodeSelectorTerm,
+        PodSpec,
         Toleration,
     )
 
@@ -29,6 +32,12 @@ _REQUIRED = f"{_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.nodeSel
 _PREFERRED = f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution"
 
 
+def node_selector(spec: PodSpec, defects: list[Defect]) -> dict[str, str]:
+    """Return the labels that a node must have."""
+    defects.extend(label_defects(spec.node_selector, "spec.nodeSelector"))
+    return spec.node_selector
+
+
 def required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.NodeSelectorTerm]:
     """Return the terms of which one must match. A rule without terms would match nothing and is a defect."""
     if affinity.required is None:
@@ -37,7 +46,7 @@ def required_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.Nod
     if not terms:
         defects.append(Defect(_REQUIRED, "empty, so no node could match; give at least one term"))
     found = [_term(term, f"{_REQUIRED}[{index}]", defects) for index, term in enumerate(terms)]
-    return sorted(found, key=_canonical)
+    return sorted(found, key=canonical)
 
 
 def preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.PreferredTerm]:
@@ -52,7 +61,7 @@ def preferred_terms(affinity: NodeAffinity, defects: list[Defect]) -> list[pb.Pr
         term = _term(preferred.preference, f"{path}.preference", defects)
         if term.labels or term.fields:
             found.append(pb.PreferredTerm(weight=preferred.weight, term=term))
-    return sorted(found, key=_canonical)
+    return sorted(found, key=canonical)
 
 
 def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.Toleration]:
@@ -70,7 +79,7 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
                 Defect(f"{path}.operator", "must be Exists when the key is empty, which means every taint")
             )
         if toleration.effect and toleration.effect not in EFFECTS:
-            problem = f"unknown effect {toleration.effect!r}; use {_one_of(EFFECTS)}"
+            problem = f"unknown effect {toleration.effect!r}; use {one_of(EFFECTS)}"
             defects.append(Defect(f"{path}.effect", problem))
         content = (toleration.key, operator, toleration.value, toleration.effect)
         found[content] = pb.Toleration(
@@ -88,17 +97,18 @@ def _term(term: NodeSelectorTerm, path: str, defects: list[Defect]) -> pb.NodeSe
         _field_requirement(requirement, f"{path}.matchFields[{index}]", defects)
         for index, requirement in enumerate(term.match_fields)
     ]
-    return pb.NodeSelectorTerm(labels=sorted(labels, key=_canonical), fields=sorted(fields, key=_canonical))
+    return pb.NodeSelectorTerm(labels=sorted(labels, key=canonical), fields=sorted(fields, key=canonical))
 
 
 def _label_requirement(given: NodeSelectorRequirement, path: str, defects: list[Defect]) -> pb.Requirement:
     problem = ""
     values = len(given.values)
-    if not given.key:
-        defects.append(Defect(f"{path}.key", "missing; name the label"))
+    fault = key_fault(given.key)
+    if fault:
+        defects.append(Defect(f"{path}.key", fault))
     if given.operator not in OPERATORS:
         defects.append(
-            Defect(f"{path}.operator", f"unknown operator {given.operator!r}; use {_one_of(OPERATORS)}")
+            Defect(f"{path}.operator", f"unknown operator {given.operator!r}; use {one_of(OPERATORS)}")
         )
     elif given.operator in ("In", "NotIn") and not values:
         problem = f"{given.operator} needs at least one value"
@@ -115,7 +125,7 @@ def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[
     if given.key != NAME_FIELD:
         defects.append(Defect(f"{path}.key", f"unknown field {given.key!r}; only {NAME_FIELD} is supported"))
     if given.operator not in FIELD_OPERATORS:
-        problem = f"unknown operator {given.operator!r} for a field; use {_one_of(FIELD_OPERATORS)}"
+        problem = f"unknown operator {given.operator!r} for a field; use {one_of(FIELD_OPERATORS)}"
         defects.append(Defect(f"{path}.operator", problem))
     elif len(given.values) != 1:
         problem = f"{given.operator} on a field needs exactly one value, got {len(given.values)}"
@@ -125,12 +135,3 @@ def _field_requirement(given: NodeSelectorRequirement, path: str, defects: list[
 
 def _requirement(given: NodeSelectorRequirement) -> pb.Requirement:
     return pb.Requirement(key=given.key, operator=given.operator, values=sorted(set(given.values)))
-
-
-def _canonical(message: pb.Requirement | pb.NodeSelectorTerm | pb.PreferredTerm) -> bytes:
-    """Order messages by content: the order in which someone wrote them must not split a class."""
-    return message.SerializeToString(deterministic=True)
-
-
-def _one_of(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -2,142 +2,225 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sys import intern
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakValueDictionary
 
-import msgspec
-
-from poseidon.translate.affinity import preferred_terms, required_terms, tolerations
-from poseidon.translate.defects import Defect
-from poseidon.translate.resources import effective_requests
+from poseidon.translate.onlookers import Onlookers, Sight
+from poseidon.translate.templates import Template, TemplateTable, describe
 from poseidon.translate.visibility import Visibility
-from poseidon.translate.volumes import NO_NEEDS, with_needs
+from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds, with_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.kube.objects import Pod, PodSpec
-    from poseidon.translate.volumes import VolumeNeeds
+    from collections.abc import Iterable
+    from typing import TypeAlias
 
-_SPEC_CACHE_LIMIT = 50_000
+    from poseidon.kube.objects import Pod
+    from poseidon.translate.defects import Defect
 
 
 def class_content(
-    pod: Pod, visibility: Visibility | None = None, *, machine: str = ""
+    pod: Pod,
+    visibility: Visibility | None = None,
+    onlookers: Onlookers | None = None,
+    *,
+    machine: str = "",
 ) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
-    """Return the class of a pod, with id 0, and what is wrong with the pod's spec.
+    """Return the class of a pod, with id 0, as ``onlookers`` see it, and what is wrong with the pod's spec.
 
-    ``machine`` pins the class. A class with defects carries them as ``invalid`` and only its requests
-    besides, so that the solver always accepts it, never places it, and still counts it where it runs.
+    ``machine`` pins the class.
     """
     visible = visibility or Visibility()
-    spec = pod.spec
-    defects: list[Defect] = []
-    if not spec.containers:
-        defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
-    requests = effective_requests(spec, defects)
-    message = pb.TaskClass(
-        requests=[pb.Quantity(resource=name, amount=requests[name]) for name in sorted(requests)],
-        namespace=visible.namespace_of(pod),
-        labels=visible.labels_of(pod),
-        annotations=visible.annotations_of(pod),
-        machine=machine,
-    )
-    rules = _rules(spec, defects)
-    if defects:
-        message.invalid = "; ".join(str(defect) for defect in defects)
-    else:
-        message.MergeFrom(rules)
-    return message, tuple(defects)
+    message, defects = describe(pod, visible, machine=machine)
+    namespace, labels = _namespace(pod), pod.metadata.labels
+    sight = (onlookers or Onlookers()).sight(namespace, frozenset(labels))
+    shown = _shown(visible, sight, namespace, sorted(labels.items()), ending=_is_ending(pod))
+    _add_shown(message, shown)
+    return message, defects
 
 
-def _rules(spec: PodSpec, defects: list[Defect]) -> pb.TaskClass:
-    affinity = spec.affinity.node_affinity if spec.affinity else None
-    return pb.TaskClass(
-        node_selector=spec.node_selector,
-        required=required_terms(affinity, defects) if affinity else (),
-        preferred=preferred_terms(affinity, defects) if affinity else (),
-        tolerations=tolerations(spec.tolerations, defects),
-    )
+class Scene:
+    """Pods of one namespace with labels of the same names: the selectors of others see the same of them all."""
+
+    __slots__ = ("__weakref__", "labels", "namespace", "sight")
+
+    def __init__(self, namespace: str, labels: tuple[str, ...], sight: Sight) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.sight = sight
+
+
+class Traits:
+    """All that can come to tell a pod from others; pods that agree in it share one object.
+
+    ``task_class`` is the number of their class, which says less: only what someone looks at. It changes when more
+    is looked at. ``values`` are those of the scene's labels.
+    """
+
+    __slots__ = ("__weakref__", "ending", "needs", "scene", "task_class", "template", "values")
+
+    def __init__(
+        self, template: Template, scene: Scene, values: tuple[str, ...], *, ending: bool, needs: VolumeNeeds
+    ) -> None:
+        self.template = template
+        self.scene = scene
+        self.values = values
+        self.ending = ending
+        self.needs = needs
+        self.task_class = 0
 
 
 class ClassTable:
-    """Numbers classes by content, from 1.
+    """Numbers classes by content, from 1, and keeps the numbers right while pods with new selectors appear.
 
-    Most pods are copies of a template, so a pod whose relevant spec has been seen before costs one encoding
-    and one look-up. Classes are never forgotten; the memory of specs is bounded.
+    What has been seen of pods is kept as long as someone holds their traits. Classes are never forgotten.
     """
 
     def __init__(self, visibility: Visibility | None = None) -> None:
         self._visibility = visibility or Visibility()
-        self._encode = msgspec.json.Encoder().encode
-        self._by_spec: dict[bytes, int] = {}
-        self._by_content: dict[bytes, int] = {}
-        self._by_needs: dict[tuple[int, VolumeNeeds], int] = {}
-        self._messages: list[pb.TaskClass] = []
-        self._defects: list[tuple[Defect, ...]] = []
+        self._templates = TemplateTable(self._visibility)
+        self._onlookers = Onlookers()
+        self._observed: set[Template] = set()
+        self._scenes: WeakValueDictionary[tuple[str, tuple[str, ...]], Scene] = WeakValueDictionary()
+        self._traits: WeakValueDictionary[_TraitsKey, Traits] = WeakValueDictionary()
+        self._numbers: dict[_ClassKey, int] = {}
+        self._keys: list[_ClassKey] = []
+        self._messages: dict[int, pb.TaskClass] = {}
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self._keys)
+
+    def traits(self, pod: Pod, *, machine: str = "", needs: VolumeNeeds = NO_NEEDS) -> Traits:
+        """Return the traits of a pod, pinned to ``machine`` if given, not by ``spec.nodeName``.
+
+        ``needs`` is what its volumes ask for. The pod's own selectors count from here on; what they see of pods
+        met before comes into their classes with ``refresh``.
+        """
+        template = self._templates.intern(pod, machine=machine)
+        if template not in self._observed:
+            self._observed.add(template)
+            self._onlookers.observe(template.message)
+        labels = pod.metadata.labels
+        names = tuple(sorted(labels))
+        scene = self._scene(_namespace(pod), names)
+        values = tuple([labels[name] for name in names])
+        return self._interned(template, scene, values, ending=_is_ending(pod), needs=needs)
+
+    def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
+        """Return the traits of the same pod whose volumes ask for something else now."""
+        if traits.needs == needs:
+            return traits
+        return self._interned(traits.template, traits.scene, traits.values, ending=traits.ending, needs=needs)
 
     def intern(self, pod: Pod, *, machine: str = "") -> int:
-        """Return the number of the pod's class, pinned to ``machine`` if given, not by ``spec.nodeName``."""
-        key = self._spec_key(pod, machine)
-        known = self._by_spec.get(key)
-        if known is not None:
-            return known
-        number = self._number(*class_content(pod, self._visibility, machine=machine))
-        if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
-            self._by_spec.clear()
-        self._by_spec[key] = number
-        return number
+        """Return the number of a pod's class as far as things are known; see ``traits``."""
+        return self.traits(pod, machine=machine).task_class
 
-    def with_volumes(self, number: int, needs: VolumeNeeds) -> int:
-        """Return the number of the class that is like class ``number`` and needs volumes besides."""
-        if needs == NO_NEEDS:
-            return number
-        known = self._by_needs.get((number, needs))
-        if known is None:
-            message = with_needs(self._messages[number - 1], needs)
-            known = self._number(message, self._defects[number - 1])
-            if len(self._by_needs) >= _SPEC_CACHE_LIMIT:
-                self._by_needs.clear()
-            self._by_needs[number, needs] = known
-        return known
-
-    def _number(self, message: pb.TaskClass, defects: tuple[Defect, ...]) -> int:
-        """Return the number of a class without one, by content."""
-        content = message.SerializeToString(deterministic=True)
-        number = self._by_content.get(content)
-        if number is None:
-            number = len(self._messages) + 1
-            message.id = number
-            self._messages.append(message)
-            self._defects.append(defects)
-            self._by_content[content] = number
-        return number
+    def refresh(self) -> bool:
+        """Bring the classes of all traits up to date. Returns whether some have changed."""
+        grown = self._onlookers.take_grown()
+        changed = {scene for scene in self._scenes.values() if self._sees_more(scene, grown)}
+        if not changed:
+            return False
+        moved = False
+        for traits in list(self._traits.values()):
+            if traits.scene in changed:
+                number = self._number(traits)
+                moved = moved or number != traits.task_class
+                traits.task_class = number
+        return moved
 
     def message(self, number: int) -> pb.TaskClass:
         """Return the description of a class, to be sent once per stream before tasks refer to it."""
-        return self._messages[number - 1]
+        message = self._messages.get(number)
+        if message is None:
+            template, needs, shown = self._keys[number - 1]
+            message = with_needs(template.message, needs)
+            message.id = number
+            _add_shown(message, shown)
+            self._messages[number] = message
+        return message
 
     def defects(self, number: int) -> tuple[Defect, ...]:
         """Return what is wrong with the spec of the class's pods, empty if nothing is."""
-        return self._defects[number - 1]
+        return self._keys[number - 1][0].defects
 
-    def _spec_key(self, pod: Pod, machine: str) -> bytes:
-        spec = pod.spec
-        visible = self._visibility
-        return self._encode(
-            (
-                spec.containers,
-                spec.init_containers,
-                spec.overhead,
-                spec.resources,
-                spec.node_selector,
-                spec.affinity,
-                spec.tolerations,
-                machine,
-                visible.namespace_of(pod),
-                visible.labels_of(pod),
-                visible.annotations_of(pod),
-            )
-        )
+    def _scene(self, namespace: str, names: tuple[str, ...]) -> Scene:
+        scene = self._scenes.get((namespace, names))
+        if scene is None:
+            names = tuple([intern(name) for name in names])
+            scene = Scene(namespace, names, self._onlookers.sight(namespace, frozenset(names)))
+            self._scenes[namespace, names] = scene
+        return scene
+
+    def _sees_more(self, scene: Scene, grown: frozenset[str] | None) -> bool:
+        """Look at a scene again. Returns whether more is seen of it than before."""
+        if grown is not None and scene.namespace not in grown:
+            return False
+        sight = self._onlookers.sight(scene.namespace, frozenset(scene.labels))
+        changed = sight != scene.sight
+        scene.sight = sight
+        return changed
+
+    def _interned(
+        self, template: Template, scene: Scene, values: tuple[str, ...], *, ending: bool, needs: VolumeNeeds
+    ) -> Traits:
+        key = (template, scene, values, ending, needs)
+        traits = self._traits.get(key)
+        if traits is None:
+            # Values are often unique as a whole and shared one by one.
+            values = tuple([intern(value) for value in values])
+            traits = Traits(template, scene, values, ending=ending, needs=needs)
+            traits.task_class = self._number(traits)
+            self._traits[template, scene, values, ending, needs] = traits
+        return traits
+
+    def _number(self, traits: Traits) -> int:
+        scene = traits.scene
+        labels = zip(scene.labels, traits.values, strict=True)
+        shown = _shown(self._visibility, scene.sight, scene.namespace, labels, ending=traits.ending)
+        key = (traits.template, traits.needs, shown)
+        number = self._numbers.get(key)
+        if number is None:
+            self._keys.append(key)
+            number = self._numbers[key] = len(self._keys)
+        return number
+
+
+class _Shown(NamedTuple):
+    """What of a pod's own metadata its class bears."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    ending: bool
+
+
+def _shown(
+    visible: Visibility, sight: Sight, namespace: str, labels: Iterable[tuple[str, str]], *, ending: bool
+) -> _Shown:
+    """Choose what models or selectors look at; ``labels`` come sorted."""
+    return _Shown(
+        namespace if sight.namespace or visible.namespaces else "",
+        tuple([item for item in labels if item[0] in sight.labels or item[0] in visible.labels]),
+        ending and sight.ending,
+    )
+
+
+def _add_shown(message: pb.TaskClass, shown: _Shown) -> None:
+    message.namespace = shown.namespace
+    message.labels.update(shown.labels)
+    message.terminating = shown.ending
+
+
+def _namespace(pod: Pod) -> str:
+    return pod.metadata.namespace or "default"
+
+
+def _is_ending(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+if TYPE_CHECKING:
+    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds]
+    _ClassKey: TypeAlias = tuple[Template, VolumeNeeds, _Shown]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from poseidon.kube.quantity import MAX_AMOUNT
 from poseidon.translate.affinity import EFFECTS
 from poseidon.translate.defects import Defect
 from poseidon.translate.resources import amounts
@@ -44,6 +45,11 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
         unschedulable=node.spec.unschedulable,
         not_ready=not is_ready(node),
         annotations=prefixed(found) | {key: found[key] for key in annotations if key in found},
+        images=[
+            pb.Image(names=sorted(set(image.names)), size=min(max(image.size_bytes, 0), MAX_AMOUNT))
+            for image in node.status.images
+            if image.names
+        ],
     )
     return message, tuple(defects)
 

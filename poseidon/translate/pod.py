@@ -12,7 +12,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.kube.objects import ObjectMeta, Pod
-    from poseidon.translate.classes import ClassTable
+    from poseidon.translate.classes import ClassTable, Traits
     from poseidon.translate.priority import PriorityResolver
 
 GATED_REASON = "Scheduling is blocked due to non-empty scheduling gates"
@@ -37,10 +37,15 @@ class Task:
 
     uid: str
     name: str
-    task_class: int
+    traits: Traits
     job: str
     priority: int
     created: float
+
+    @property
+    def task_class(self) -> int:
+        """The number of its class at present, see ``ClassTable.refresh``."""
+        return self.traits.task_class
 
 
 def disposition(pod: Pod) -> Disposition:
@@ -71,7 +76,7 @@ def task(
     return Task(
         uid=metadata.uid,
         name=qualified_name(metadata),
-        task_class=classes.intern(pod, machine=machine),
+        traits=classes.traits(pod, machine=machine),
         job=job_id(metadata),
         priority=priority,
         # The protocol counts from 1970; whatever claims to be older is simply among the oldest.

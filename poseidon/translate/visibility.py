@@ -1,4 +1,4 @@
-"""Which of an object's metadata travels to the solver: what some model may look at, and nothing else."""
+"""Which of an object's metadata travels to models, whatever selectors look at (see ``onlookers``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROGRAM_POLICIES = frozenset({"sjf", "whare_map"})
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Which of a pod's metadata some selector or model looks at; the rest must not split a class.
+    """Which of a pod's metadata models look at; the rest splits a class only if some selector looks at it.
 
     ``labels`` and ``annotations`` by name, further annotations by ``prefix`` ("": none). ``programs``: a pod
     that does not name its program is given that of its owner, so that pods of different jobs differ.
@@ -35,10 +35,6 @@ class Visibility:
     namespaces: bool = False
     prefix: str = ""
     programs: bool = False
-
-    def labels_of(self, pod: Pod) -> dict[str, str]:
-        """Return the labels that count."""
-        return _chosen(pod.metadata.labels, self.labels)
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
         """Return the annotations that count, with the program among them if wanted and known."""
@@ -51,10 +47,6 @@ class Visibility:
             if name:
                 chosen[PROGRAM] = name
         return chosen
-
-    def namespace_of(self, pod: Pod) -> str:
-        """Return the namespace if it counts, else ""."""
-        return pod.metadata.namespace if self.namespaces else ""
 
 
 def visible_to(policy: str) -> Visibility:

@@ -20,7 +20,7 @@ from poseidon.kube.objects import Node, Pod, Status
 
 def test_unknown_fields_are_skipped_and_absent_ones_have_defaults():
     pod = decode_object(
-        b'{"metadata":{"name":"p","managedFields":[{}]},"spec":{"volumes":[1]},"x":null}', Pod
+        b'{"metadata":{"name":"p","managedFields":[{}]},"spec":{"hostAliases":[1]},"x":null}', Pod
     )
     assert pod.metadata.name == "p"
     assert pod.spec.containers == ()

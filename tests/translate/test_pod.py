@@ -19,7 +19,7 @@ from poseidon.translate.pod import (
 )
 from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
 from poseidon.translate.times import seconds
-from tests.translate.builders import make_pod, make_spec
+from tests.translate.builders import make_pod, make_spec, requesting
 
 
 def priority_class(name, value, *, default=False):
@@ -86,7 +86,8 @@ def test_a_task_carries_what_the_pod_says():
         Pod,
     )
     resolver = PriorityResolver([priority_class("high", 1000)])
-    assert task(pod, ClassTable(), resolver) == Task("u1", "shop/web-1", 1, "rs-1", 1000, 100.0)
+    table = ClassTable()
+    assert task(pod, table, resolver) == Task("u1", "shop/web-1", table.traits(pod), "rs-1", 1000, 100.0)
 
 
 def test_missing_times_and_classes_have_a_stand_in():
@@ -145,8 +146,12 @@ class TestPriority:
             PriorityResolver().priority(make_spec(priorityClassName="gone"))
 
 
-def a_task(uid, *, task_class=1, job="", priority=0):
-    return Task(uid, f"default/{uid}", task_class, job, priority, 1.0)
+TABLE = ClassTable()
+PLAIN, LARGE = TABLE.traits(make_pod()), TABLE.traits(make_pod(containers=[requesting({"cpu": 9})]))
+
+
+def a_task(uid, *, traits=PLAIN, job="", priority=0):
+    return Task(uid, f"default/{uid}", traits, job, priority, 1.0)
 
 
 def test_tasks_of_one_class_job_and_priority_travel_together():
@@ -155,7 +160,7 @@ def test_tasks_of_one_class_job_and_priority_travel_together():
         a_task("b", priority=1),
         a_task("c"),
         a_task("d", job="j"),
-        a_task("e", task_class=2),
+        a_task("e", traits=LARGE),
     ]
     batches = [event.tasks for event in events.submitted(given)]
     assert [list(batch.uids) for batch in batches] == [["a", "c"], ["b"], ["d"], ["e"]]

@@ -1,0 +1,172 @@
+"""What a pod's spec says by itself, before its labels and namespace come in: most pods are copies of a template."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.translate import pod_affinity
+from poseidon.translate.affinity import node_selector, preferred_terms, required_terms, tolerations
+from poseidon.translate.canonical import canonical
+from poseidon.translate.containers import host_ports, images
+from poseidon.translate.defects import Defect
+from poseidon.translate.resources import effective_requests
+from poseidon.translate.topology_spread import spread_rules
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from poseidon.kube.objects import Pod, PodSpec
+    from poseidon.translate.visibility import Visibility
+
+UNSUPPORTED_CLAIMS = (
+    "spec.resourceClaims: dynamic resource allocation is not supported; leave the pod to kube-scheduler "
+    "or request an extended resource"
+)
+"""Why a pod with device claims stays pending. Once it runs, whoever placed it, it counts like any other."""
+
+_SPEC_CACHE_LIMIT = 50_000
+
+
+def describe(
+    pod: Pod, visibility: Visibility, *, machine: str = ""
+) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
+    """Return a pod's class without number, labels and namespace, and what is wrong with the pod's spec.
+
+    ``machine`` pins the class. A class with defects carries them as ``invalid`` and, of the rules, only ports
+    besides, so that the solver always accepts it, never places it, and still counts it where it runs.
+    """
+    spec = pod.spec
+    defects: list[Defect] = []
+    if not spec.containers:
+        defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
+    requests = effective_requests(spec, defects)
+    message = pb.TaskClass(
+        requests=[pb.Quantity(resource=name, amount=requests[name]) for name in sorted(requests)],
+        annotations=visibility.annotations_of(pod),
+        machine=machine,
+        ports=host_ports(spec, defects),
+    )
+    rules = _rules(pod, defects)
+    if defects:
+        message.invalid = "; ".join(str(defect) for defect in defects)
+    else:
+        message.MergeFrom(rules)
+        if _awaits_claims(spec):
+            message.invalid = UNSUPPORTED_CLAIMS
+    return message, tuple(defects)
+
+
+class Template:
+    """A class without labels and namespace. Two are equal only if they are the same object."""
+
+    __slots__ = ("defects", "message")
+
+    def __init__(self, message: pb.TaskClass, defects: tuple[Defect, ...]) -> None:
+        self.message = message
+        self.defects = defects
+
+
+class TemplateTable:
+    """Templates by content. A pod whose relevant spec has been seen before costs one encoding and one look-up.
+
+    Templates are never forgotten; the memory of specs is bounded.
+    """
+
+    def __init__(self, visibility: Visibility) -> None:
+        self._visibility = visibility
+        self._encode = msgspec.json.Encoder().encode
+        self._by_spec: dict[bytes, Template] = {}
+        self._by_content: dict[bytes, Template] = {}
+
+    def intern(self, pod: Pod, *, machine: str = "") -> Template:
+        """Return the pod's template."""
+        key = self._spec_key(pod, machine)
+        known = self._by_spec.get(key)
+        if known is not None:
+            return known
+        message, defects = describe(pod, self._visibility, machine=machine)
+        template = self._by_content.setdefault(canonical(message), Template(message, defects))
+        if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
+            self._by_spec.clear()
+        self._by_spec[key] = template
+        return template
+
+    def _spec_key(self, pod: Pod, machine: str) -> bytes:
+        spec = pod.spec
+        return self._encode(
+            (
+                spec.containers,
+                spec.init_containers,
+                spec.overhead,
+                spec.resources,
+                spec.node_selector,
+                spec.affinity,
+                spec.tolerations,
+                spec.topology_spread_constraints,
+                spec.host_network,
+                _awaits_claims(spec),
+                machine,
+                self._visibility.annotations_of(pod),
+                _identity(pod),
+            )
+        )
+
+
+def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:
+    spec, metadata = pod.spec, pod.metadata
+    message = pb.TaskClass(
+        node_selector=node_selector(spec, defects),
+        tolerations=tolerations(spec.tolerations, defects),
+        spread=spread_rules(spec, metadata, defects),
+        images=images(spec),
+    )
+    affinity = spec.affinity
+    if affinity is None:
+        return message
+    if affinity.node_affinity is not None:
+        message.required.extend(required_terms(affinity.node_affinity, defects))
+        message.preferred.extend(preferred_terms(affinity.node_affinity, defects))
+    for rules, path, required, preferred in (
+        (affinity.pod_affinity, "podAffinity", message.affinity, message.preferred_affinity),
+        (
+            affinity.pod_anti_affinity,
+            "podAntiAffinity",
+            message.anti_affinity,
+            message.preferred_anti_affinity,
+        ),
+    ):
+        if rules is not None:
+            where = f"spec.affinity.{path}"
+            required.extend(pod_affinity.required_terms(rules, where, metadata, defects))
+            preferred.extend(pod_affinity.preferred_terms(rules, where, metadata, defects))
+    return message
+
+
+def _awaits_claims(spec: PodSpec) -> bool:
+    return bool(spec.resource_claims) and not spec.node_name
+
+
+def _identity(pod: Pod) -> tuple[str, dict[str, str]] | None:
+    """Return what of the pod's own metadata its rules between pods read; None if it has no such rules."""
+    spec, metadata = pod.spec, pod.metadata
+    affinity = spec.affinity
+    between = affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity)
+    if not between and not spec.topology_spread_constraints:
+        return None
+    keys = sorted(set(_label_keys(spec)))
+    return metadata.namespace, {key: metadata.labels[key] for key in keys if key in metadata.labels}
+
+
+def _label_keys(spec: PodSpec) -> Iterator[str]:
+    """Yield the labels of the pod itself that its selectors refer to by ``matchLabelKeys`` and its opposite."""
+    for constraint in spec.topology_spread_constraints:
+        yield from constraint.match_label_keys
+    affinity = spec.affinity
+    for rules in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
+        if rules is not None:
+            for term in (*rules.required, *(each.pod_affinity_term for each in rules.preferred)):
+                yield from term.match_label_keys
+                yield from term.mismatch_label_keys
