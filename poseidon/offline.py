@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poseidon.embedding import EmbeddedScheduler, base_policy
-from poseidon.translate import events
+from poseidon.translate import events, namespaces
 from poseidon.translate import pod as pods
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.history import RuntimeHistory
@@ -74,7 +74,7 @@ class _Feed:
         self.warnings: list[str] = []
 
     def events(self) -> Iterator[pb.Event]:
-        """Yield the whole cluster: machines, jobs, classes, what finished pods teach, then tasks."""
+        """Yield the whole cluster: machines, jobs, namespaces, classes, what finished pods teach, then tasks."""
         for node in self._manifests.nodes:
             yield pb.Event(machine=machine(node)[0])
         for each in self._manifests.pods:
@@ -82,11 +82,21 @@ class _Feed:
         for job_id, job in self._jobs.items():
             job.size = self._sizes[job_id]
             yield pb.Event(job=job)
-        for number in range(1, len(self._classes) + 1):
+        yield from self._namespace_records()
+        # Only now is it known what all selectors together look at.
+        self._classes.refresh()
+        tasks = (*(task for task, _ in self._placed), *self._waiting)
+        for number in sorted({task.task_class for task in tasks}):
             yield pb.Event(task_class=self._classes.message(number))
         yield from self._history.take()
         yield from events.bound(self._placed)
         yield from events.submitted(self._waiting)
+
+    def _namespace_records(self) -> Iterator[pb.Event]:
+        """Yield the namespaces of the input, and those of its pods that are not described: they have a name."""
+        labels = {each.metadata.name: each.metadata.labels for each in self._manifests.namespaces}
+        for name in sorted({*labels, *(pod.metadata.namespace for pod in self._manifests.pods)}):
+            yield pb.Event(record=namespaces.record(name, labels.get(name, {})))
 
     def _sort(self, pod: Pod) -> None:
         """Put a pod where it belongs: on its node, in the queue, or aside."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from poseidon.kube.decoding import MalformedObjectError, convert_object
-from poseidon.kube.objects import KubeStruct, Node, ObjectMeta, Pod, PriorityClass
+from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
 from poseidon.kube.workloads import DaemonSet, Job, ReplicaWorkload
 from poseidon.manifests.validation import Validator
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from poseidon.manifests.documents import Document
 
 _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
+    ("", "Namespace"): Namespace,
     ("", "Node"): Node,
     ("", "Pod"): Pod,
     ("apps", "ReplicaSet"): ReplicaWorkload,
@@ -27,7 +28,7 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("batch", "Job"): Job,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
 }
-_CLUSTER_SCOPED = ("Node", "PriorityClass")
+_CLUSTER_SCOPED = ("Namespace", "Node", "PriorityClass")
 
 Workload = ReplicaWorkload | DaemonSet | Job
 
@@ -41,6 +42,7 @@ class Inventory:
     """
 
     nodes: list[Node] = field(default_factory=list)
+    namespaces: list[Namespace] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
     priority_classes: list[PriorityClass] = field(default_factory=list)
@@ -88,6 +90,8 @@ def _file(inventory: Inventory, kind: str, found: Any, metadata: ObjectMeta) -> 
         inventory.pods.append(replace(found, metadata=metadata))
     elif isinstance(found, Node):
         inventory.nodes.append(replace(found, metadata=metadata))
+    elif isinstance(found, Namespace):
+        inventory.namespaces.append(found)
     elif isinstance(found, PriorityClass):
         inventory.priority_classes.append(found)
     else:

@@ -14,7 +14,7 @@ from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassEr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from poseidon.kube.objects import Node, Pod, PriorityClass
+    from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
 
 
 class ManifestError(ValueError):
@@ -35,6 +35,7 @@ class Manifests:
     """
 
     nodes: tuple[Node, ...]
+    namespaces: tuple[Namespace, ...]
     pods: tuple[Pod, ...]
     priority_classes: tuple[PriorityClass, ...]
     pinned: Mapping[str, str]
@@ -56,6 +57,7 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
     warnings.extend(_unknown_priority_classes(pods, PriorityResolver(inventory.priority_classes)))
     return Manifests(
         nodes=tuple(inventory.nodes),
+        namespaces=tuple(inventory.namespaces),
         pods=pods,
         priority_classes=tuple(inventory.priority_classes),
         pinned=expansion.pinned,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from poseidon.kube.objects import KubeStruct, Node, ObjectMeta, Pod, PriorityClass
+from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
 from poseidon.kube.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.defects import Defect
+from poseidon.translate.label_syntax import label_defects
 from poseidon.translate.node import machine
 from poseidon.translate.priority import HIGHEST, LOWEST
 from poseidon.translate.times import seconds
@@ -36,6 +37,8 @@ class Validator:
             yield from (defect for defect in machine(found)[1] if defect.field != "metadata.name")
         elif isinstance(found, Pod):
             yield from self._pod_defects(found)
+        elif isinstance(found, Namespace):
+            yield from label_defects(metadata.labels, "metadata.labels")
         elif isinstance(found, PriorityClass):
             yield from _priority_defects("value", found.value)
         else:
