@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from benchmarks.commands.compare import compare
 from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario
@@ -35,6 +36,7 @@ def main() -> None:
 
 main.add_command(run)
 main.add_command(list_workloads)
+main.add_command(compare)
 
 
 @main.command()

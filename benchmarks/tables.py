@@ -108,6 +108,43 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
     _print_environment(report["environment"], console)
 
 
+def print_comparison(report: dict[str, Any], console: Console) -> None:
+    """A line per comparator: how long it took, and what its placement costs, both beside the core's."""
+    for result in report["results"]:
+        params = ", ".join(f"{key} {value:,}" for key, value in result["params"].items())
+        table = Table(title=f"{result['workload']}: {params}")
+        for heading in (
+            "who",
+            "tasks/s",
+            "seconds",
+            "times slower",
+            "cost",
+            "unplaced",
+            "nodes used",
+            "spread",
+        ):
+            table.add_column(
+                heading, justify="left" if heading == "who" else "right", no_wrap=heading == "who"
+            )
+        for each in result["results"]:
+            if "notMeasured" in each:
+                table.add_row(each["name"], "-", "-", "-", "-", "-", "-", each["notMeasured"])
+                continue
+            quality = each["quality"]
+            table.add_row(
+                each["name"],
+                f"{each['tasksPerSecond']:,.0f}",
+                f"{each['seconds']:.3f}",
+                f"{each['timesSlower']:.1f}" if "timesSlower" in each else "",
+                f"{each['costRatio']:.4f}" if each.get("costRatio") else f"{quality['cost']:,}",
+                f"{quality['unplaced']:,}",
+                f"{quality['machines_used']:,}",
+                f"{quality['imbalance']:.2f}",
+            )
+        console.print(table)
+    _print_environment(report["environment"], console)
+
+
 def _print_environment(machine: dict[str, Any], console: Console) -> None:
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "

@@ -1,0 +1,60 @@
+"""``compare``: the core against other ways to place the same tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parsed_params, progress
+
+
+@click.command()
+@click.argument("workload", default="basic")
+@SIZE
+@click.option("--nodes", type=click.IntRange(1), help="Short for --param nodes=N.")
+@PARAM
+@click.option(
+    "--with", "names", multiple=True, metavar="NAME", help="A comparator by its name; all, if none is named."
+)
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs of the core.")
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def compare(
+    workload: str,
+    size: str | None,
+    nodes: int | None,
+    params: tuple[str, ...],
+    names: tuple[str, ...],
+    runs: int,
+    seed: int,
+    output: str,
+    save: Path | None,
+) -> None:
+    """Place one round pod by pod, and as whole flow networks; speed and cost beside the core's.
+
+    Rules between pods are not known to the comparators; use workloads without them.
+    """
+    from benchmarks import comparing
+    from benchmarks.declarative.loading import WorkloadError, load_workload
+    from benchmarks.environment import environment
+    from benchmarks.tables import print_comparison
+
+    known = list(comparing.comparators())
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise click.BadParameter(
+            f"{unknown[0]!r} is no comparator; use one of: {', '.join(known)}", param_hint="--with"
+        )
+    given = parsed_params(params) | ({"nodes": nodes} if nodes else {})
+    try:
+        loaded = load_workload(workload, size=size, params=given, seed=seed)
+    except WorkloadError as error:
+        for line in error.lines:
+            click.echo(line, err=True)
+        raise SystemExit(2) from None
+    result = asyncio.run(comparing.compare(loaded, names or known, runs=runs, progress=progress()))
+    report = {"kind": "comparison", "environment": environment(), "results": [result]}
+    emit(report, output, save, print_comparison)

@@ -1,0 +1,74 @@
+"""What every comparator is given and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.quality import placement_quality
+from cost_models.interface import Int64
+from firmament.core.configuration import WeightedModel
+from firmament.core.opening import Picture
+from firmament.flow.problem import Assignments, PlacementProblem
+
+
+class NotMeasuredError(Exception):
+    """A comparator cannot be run on this problem: the text says why, and what it would take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """One round's picture: what is to be placed, and the models with their weights."""
+
+    picture: Picture
+    models: tuple[WeightedModel, ...]
+    seed: int = 1
+
+    @property
+    def problem(self) -> PlacementProblem:
+        """The placement problem of the picture."""
+        return self.picture.problem
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A comparator's placement. ``seconds``: all it took; ``details``: figures of its own."""
+
+    placed: Assignments
+    seconds: float
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+Comparator = Callable[[Contest], Outcome]
+"""Places the tasks of a contest; raises ``NotMeasuredError``."""
+
+
+def judged(name: str, contest: Contest, outcome: Outcome) -> dict[str, Any]:
+    """Return what reports are made of: rate and quality."""
+    quality = placement_quality(contest.problem, outcome.placed)
+    return {
+        "name": name,
+        "seconds": outcome.seconds,
+        "tasksPerSecond": quality.placed / outcome.seconds if outcome.seconds else None,
+        "quality": quality.as_json(),
+        **outcome.details,
+    }
+
+
+def queue_order(problem: PlacementProblem, seed: int) -> Int64:
+    """The class of every waiting task, int64[T], as they stand in a queue: by priority, else in random order."""
+    rng = np.random.default_rng(seed)
+    classes = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
+    classes = rng.permutation(classes)
+    return classes[np.argsort(-problem.priority[classes], kind="stable")]
+
+
+def assignments(classes: Sequence[int], machines: Sequence[int], total: int) -> Assignments:
+    """Single placements as assignments, each pair once; ``total`` is M."""
+    key = np.asarray(classes, dtype=np.int64) * total + np.asarray(machines, dtype=np.int64)
+    pairs, count = np.unique(key, return_counts=True)
+    cls, machine = np.divmod(pairs, max(1, total))
+    return Assignments(cls, machine, count.astype(np.int64))

@@ -1,0 +1,150 @@
+"""Whole flow networks: nothing pruned, and one node per task instead of one per class.
+
+A flow is made a placement as in a round: joint admission, and what it refuses is placed greedily.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from functools import partial
+
+import numpy as np
+
+from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome
+from cost_models.interface import Int64
+from firmament.flow.columns import Columns
+from firmament.flow.equilibrium import machine_units
+from firmament.flow.network import Network, build_network, crowding_cost, dearest_path, unscheduled_penalties
+from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.rounds.admission import admit
+from firmament.rounds.greedy import place_greedily
+from firmament.solvers.base import FlowProblem, FlowSolution, Solver
+from firmament.solvers.networkx_solver import NetworkxSolver
+from firmament.solvers.ortools_solver import OrToolsSolver
+
+MOST_ARCS = {"ortools": 8_000_000, "networkx": 20_000, "highs": 400_000}
+"""Beyond these a comparator would take minutes or more memory than there is."""
+
+
+def full_network(problem: PlacementProblem) -> Network:
+    """The network of all classes, all machines that they fit, and all steps of crowding."""
+    residual = Residual(problem)
+    parts_cls, parts_machine = [], []
+    fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
+    for cls in residual.active().tolist():
+        machines = fits[int(problem.shape[cls])]
+        if cls in problem.pins:
+            machines = np.intersect1d(machines, problem.pins[cls])
+        parts_cls.append(np.full(len(machines), cls, dtype=np.int64))
+        parts_machine.append(machines)
+    columns = Columns.of(parts_cls, parts_machine, problem.machines)
+    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    return build_network(residual, columns, penalties, machine_units(residual, residual.active()))
+
+
+def per_class(contest: Contest, solver: Solver, limit: int) -> Outcome:
+    """The full network of classes, solved at once."""
+    problem = contest.problem
+    _bound_arcs(problem.classes * problem.machines, limit)
+    begin = time.perf_counter()
+    network = full_network(problem)
+    _bound_arcs(len(network.problem.tails), limit)
+    solution = solver.solve(network.problem)
+    flow = solution.flows[network.blocks[0]]
+    used = flow > 0
+    proposed = Assignments(network.columns.cls[used], network.columns.machine[used], flow[used])
+    return _finished(problem, proposed, begin, solution, len(network.problem.tails))
+
+
+def per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
+    """The network with a node per task, as schedulers without equivalence classes build it."""
+    problem = contest.problem
+    tasks = np.repeat(np.arange(problem.classes), problem.counts.sum(axis=1))
+    _bound_arcs(len(tasks) * problem.machines, limit)
+    begin = time.perf_counter()
+    flow_problem, task, machine = _task_network(problem, tasks)
+    solution = solver.solve(flow_problem)
+    used = solution.flows[: len(task)] > 0
+    key, count = np.unique(tasks[task[used]] * problem.machines + machine[used], return_counts=True)
+    proposed = Assignments(*np.divmod(key, problem.machines), count.astype(np.int64))
+    return _finished(problem, proposed, begin, solution, len(flow_problem.tails))
+
+
+def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem, Int64, Int64]:
+    """The network, and the task and machine of each of its first arcs."""
+    residual = Residual(problem)
+    fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
+    allowed = []
+    for cls in tasks.tolist():
+        machines = fits[int(problem.shape[cls])]
+        allowed.append(np.intersect1d(machines, problem.pins[cls]) if cls in problem.pins else machines)
+    task = np.repeat(np.arange(len(tasks)), [len(each) for each in allowed])
+    machine = np.concatenate([np.empty(0, dtype=np.int64), *allowed])
+    room = machine_units(residual, residual.active())
+    step_machine = np.repeat(np.arange(problem.machines), room)
+    nth = np.arange(len(step_machine)) - np.repeat(np.cumsum(room) - room, room)
+    # Tasks of a class are told apart here, so each has its own penalty: that of its wait.
+    bucket = np.concatenate(
+        [np.repeat(np.arange(WAIT_BUCKETS), counts) for counts in problem.counts] or [np.empty(0, np.int64)]
+    )
+    penalties = unscheduled_penalties(residual, dearest_path(residual)).cost[tasks, bucket]
+    first_machine, sink = len(tasks), len(tasks) + problem.machines
+    supplies = np.zeros(sink + 1, dtype=np.int64)
+    supplies[: len(tasks)], supplies[sink] = 1, -len(tasks)
+    ones = np.ones(len(task), dtype=np.int64)
+    own = np.arange(len(tasks))
+    flow_problem = FlowProblem(
+        tails=np.concatenate([task, own, first_machine + step_machine]).astype(np.int32),
+        heads=np.concatenate(
+            [first_machine + machine, np.full(len(tasks), sink), np.full(len(step_machine), sink)]
+        ).astype(np.int32),
+        capacities=np.concatenate([ones, np.ones(len(tasks) + len(step_machine), dtype=np.int64)]),
+        costs=np.concatenate(
+            [
+                problem.cost[problem.shape[tasks[task]], machine].astype(np.int64),
+                penalties,
+                crowding_cost(residual, step_machine, nth),
+            ]
+        ),
+        supplies=supplies,
+    )
+    return flow_problem, task, machine
+
+
+def _finished(
+    problem: PlacementProblem, proposed: Assignments, begin: float, solution: FlowSolution, arcs: int
+) -> Outcome:
+    residual = Residual(problem)
+    placed = [admit(residual, proposed)]
+    if residual.remaining.any():
+        placed.append(place_greedily(residual))
+    seconds = time.perf_counter() - begin
+    return Outcome(Assignments.joined(placed), seconds, {"arcs": arcs, "solveSeconds": solution.seconds})
+
+
+def _bound_arcs(arcs: int, limit: int) -> None:
+    if arcs > limit:
+        raise NotMeasuredError(
+            f"{arcs:,} arcs, at most {limit:,} are tried; use fewer nodes, tasks or classes"
+        )
+
+
+def network_comparators() -> dict[str, Comparator]:
+    """Comparators by name; SciPy's only where it is installed."""
+    found: dict[str, Comparator] = {
+        "full network per class, OR-Tools": partial(
+            per_class, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]
+        ),
+        "network per task, OR-Tools": partial(per_task, solver=OrToolsSolver(), limit=MOST_ARCS["ortools"]),
+        "full network per class, networkx": partial(
+            per_class, solver=NetworkxSolver(), limit=MOST_ARCS["networkx"]
+        ),
+    }
+    if importlib.util.find_spec("scipy") is not None:
+        from benchmarks.comparators.highs import HighsSolver
+
+        found["full network per class, HiGHS"] = partial(
+            per_class, solver=HighsSolver(), limit=MOST_ARCS["highs"]
+        )
+    return found

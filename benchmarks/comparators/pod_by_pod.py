@@ -1,0 +1,186 @@
+"""Pod by pod: filter all machines, score those that fit, take the cheapest, next pod.
+
+Three ways, all vectorised over machines:
+
+* *scored*: every pod asks the cost models about the state that the pod before it left behind, as kube-scheduler does;
+* *sampled*: the same, but only until kube-scheduler's number of feasible machines is found, from where the pod before
+  stopped looking;
+* *kept rows*: costs are those of the round's network (rows of all shapes, plus crowding), and are kept from pod to
+  pod: a placement changes one column. No scheduler that works pod by pod and compares all machines does less work.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.comparators.base import Contest, NotMeasuredError, Outcome, assignments, queue_order
+from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch, uses_residents
+from firmament.core.composition import raw_rows
+from firmament.flow.problem import COST_UNITS_PER_POINT
+
+FORBIDDEN = np.iinfo(np.int64).max
+
+
+def machines_to_find(machines: int) -> int:
+    """How many feasible nodes kube-scheduler looks for by default: 50 % - nodes / 125, at least 5 % and 100 nodes.
+
+    Source: ``numFeasibleNodesToFind`` in kubernetes/pkg/scheduler/schedule_one.go.
+    """
+    if machines < 100:
+        return machines
+    return max(100, machines * max(5, 50 - machines // 125) // 100)
+
+
+def scored(contest: Contest) -> Outcome:
+    """Every pod sees every machine; raises ``NotMeasuredError`` for models that look beyond machines and shapes."""
+    return _one_by_one(contest, contest.problem.machines)
+
+
+def sampled(contest: Contest) -> Outcome:
+    """Every pod sees kube-scheduler's number of feasible machines."""
+    return _one_by_one(contest, machines_to_find(contest.problem.machines))
+
+
+@dataclass(slots=True)
+class _State:
+    """Machines twice in a row, so that every window around the ring is one slice."""
+
+    columns: MachineColumns
+    free: Int64
+    running: Int64
+    feasible: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+
+    def take(self, machine: int, request: Int64) -> None:
+        """Book a task on both copies of a machine."""
+        count = len(self.running) // 2
+        for copy in (machine, machine + count):
+            self.free[copy] -= request
+            self.running[copy] += 1
+
+
+def _one_by_one(contest: Contest, wanted: int) -> Outcome:
+    problem = contest.problem
+    if any(uses_residents(weighted.model) for weighted in contest.models) or problem.joint:
+        raise NotMeasuredError("models that look at neighbours or share rows are not compared pod by pod")
+    begin = time.perf_counter()
+    state = _ring(contest)
+    batches = [_single(contest.picture.judgement.batch, shape) for shape in range(len(problem.requests))]
+    classes, machines, start, looked = [], [], 0, 0
+    for cls in queue_order(problem, contest.seed).tolist():
+        shape = int(problem.shape[cls])
+        found, examined = _cheapest(contest, state, shape, batches[shape], start, wanted)
+        start = (start + examined) % problem.machines
+        looked += examined
+        if found >= 0:
+            state.take(found, problem.requests[shape])
+            classes.append(cls)
+            machines.append(found)
+    seconds = time.perf_counter() - begin
+    placed = assignments(classes, machines, problem.machines)
+    return Outcome(placed, seconds, {"machinesPerPod": looked / max(1, int(problem.counts.sum()))})
+
+
+def _ring(contest: Contest) -> _State:
+    columns = contest.picture.judgement.machines
+    free = np.concatenate([contest.problem.free] * 2)
+    running = np.concatenate([columns.running] * 2)
+    doubled = replace(
+        columns,
+        names=[*columns.names, *columns.names],
+        capacity=np.concatenate([columns.capacity] * 2),
+        free=free,
+        running=running,
+        labels=[*columns.labels, *columns.labels],
+        annotations=[*columns.annotations, *columns.annotations],
+        usage=np.concatenate([columns.usage] * 2),
+        usage_time=np.concatenate([columns.usage_time] * 2),
+    )
+    return _State(doubled, free, running, np.concatenate([contest.problem.feasible] * 2, axis=1))
+
+
+def _single(batch: ShapeBatch, shape: int) -> ShapeBatch:
+    return ShapeBatch(batch.requests[shape : shape + 1], np.ones(1, dtype=np.int64), [batch.rows[shape]])
+
+
+def _cheapest(
+    contest: Contest, state: _State, shape: int, batch: ShapeBatch, start: int, wanted: int
+) -> tuple[int, int]:
+    """The cheapest machine with room (-1: none), and how many were examined from ``start`` on."""
+    count = contest.problem.machines
+    request = contest.problem.requests[shape]
+    span = min(count, wanted)
+    while True:
+        window = slice(start, start + span)
+        fits = state.feasible[shape, window].copy()
+        for column in np.flatnonzero(request).tolist():
+            fits &= state.free[window, column] >= request[column]
+        if span == count or int(fits.sum()) >= wanted:
+            break
+        span = min(count, span * 2)
+    if wanted < count:
+        enough = np.flatnonzero(fits)[wanted - 1 : wanted]
+        if len(enough):
+            span = int(enough[0]) + 1
+            fits = fits[:span]
+    if not fits.any():
+        return -1, span
+    cost = _score(contest, state, shape, batch, slice(start, start + span))
+    cost[~fits] = np.inf
+    return (start + int(np.argmin(cost))) % count, span
+
+
+def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, window: slice) -> Float64:
+    """Units that the models charge on the machines of a window, as they are now."""
+    columns = state.columns
+    seen = replace(
+        columns,
+        names=columns.names[window],
+        capacity=columns.capacity[window],
+        free=np.maximum(state.free[window], 0),
+        running=state.running[window],
+        labels=columns.labels[window],
+        annotations=columns.annotations[window],
+        usage=columns.usage[window],
+        usage_time=columns.usage_time[window],
+    )
+    preferred = contest.picture.judgement.preferred[shape]
+    width = len(seen.names)
+    total = np.zeros(width)
+    if preferred is not None:
+        points = np.concatenate([preferred.points] * 2)[window]
+        total += points * COST_UNITS_PER_POINT
+    for weighted in contest.models:
+        raw = raw_rows(weighted.model.assess(seen, batch), 1, width)[0]
+        total += weighted.model.range.points(raw) * (weighted.weight * COST_UNITS_PER_POINT)
+    return total
+
+
+def kept_rows(contest: Contest) -> Outcome:
+    """The round's own costs, kept up to date by one column per placement."""
+    problem = contest.problem
+    if problem.joint:
+        raise NotMeasuredError("models that share rows are not compared pod by pod")
+    begin = time.perf_counter()
+    free, requests = problem.free.copy(), problem.requests
+    cost = np.where(problem.feasible, problem.cost.astype(np.int64), FORBIDDEN)
+    for column in range(requests.shape[1]):
+        amount = requests[:, column]
+        cost[(amount[:, None] > free[None, :, column]) & (amount > 0)[:, None]] = FORBIDDEN
+    classes, machines = [], []
+    asked = requests > 0
+    for cls in queue_order(problem, contest.seed).tolist():
+        shape = int(problem.shape[cls])
+        row = cost[shape]
+        machine = int(row.argmin())
+        if row[machine] == FORBIDDEN:
+            continue
+        free[machine] -= requests[shape]
+        here = cost[:, machine]
+        lacking = (asked & (requests > free[machine])).any(axis=1) | (here == FORBIDDEN)
+        cost[:, machine] = np.where(lacking, FORBIDDEN, here + problem.crowd[machine])
+        classes.append(cls)
+        machines.append(machine)
+    return Outcome(assignments(classes, machines, problem.machines), time.perf_counter() - begin)

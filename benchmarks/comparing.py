@@ -1,0 +1,110 @@
+"""One round of a workload, placed by the core and by every comparator, on the same picture."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome, judged
+from benchmarks.comparators.networks import network_comparators
+from benchmarks.comparators.pod_by_pod import kept_rows, sampled, scored
+from benchmarks.declarative.loading import Workload
+from benchmarks.declarative.runner import Runner
+from benchmarks.quality import placement_quality
+from benchmarks.targets.algorithm import AlgorithmTarget
+from firmament.configuration import build_core, load
+from firmament.core.opening import Picture
+from firmament.core.rounds import OpenRound, Placement, decide
+from firmament.solvers.ortools_solver import OrToolsSolver
+
+OURS = "this scheduler"
+
+
+def comparators() -> dict[str, Comparator]:
+    """Every comparator by name."""
+    return {
+        "pod by pod": scored,
+        "pod by pod, sampled": sampled,
+        "pod by pod, kept rows": kept_rows,
+        **network_comparators(),
+    }
+
+
+class _Largest:
+    """Keeps the picture of the round that placed most, and how long the whole round took."""
+
+    def __init__(self) -> None:
+        self.picture: Picture | None = None
+        self.placement: Placement | None = None
+        self.seconds = 0.0
+
+    def __call__(self, opened: OpenRound, placement: Placement, seconds: float) -> None:
+        """Take one round."""
+        count = int(placement.assignments.count.sum())
+        if opened.picture is not None and (
+            self.placement is None or count > int(self.placement.assignments.count.sum())
+        ):
+            self.picture, self.placement, self.seconds = opened.picture, placement, seconds
+
+
+async def compare(
+    workload: Workload, names: Sequence[str], *, runs: int, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Measure the core's largest round of ``workload`` (median of ``runs``) and the comparators, once each.
+
+    The core's seconds are those of the whole round, the picture of the cluster included. Comparators are given that
+    picture and start from there, which is in their favour.
+    """
+    configuration = build_core(load(None))
+    rounds = []
+    for _ in range(runs + 1):
+        largest = _Largest()
+        target = AlgorithmTarget(configuration, observer=largest)
+        await Runner(workload, target, progress=progress).run()
+        rounds.append(largest)
+    best = sorted(rounds[1:], key=lambda each: each.seconds)[(runs - 1) // 2]
+    if best.picture is None or best.placement is None:
+        raise ValueError(f"workload {workload.name} places nothing in a measured round")
+    contest = Contest(best.picture, configuration.models, workload.seed)
+    ours = judged(OURS, contest, Outcome(best.placement.assignments, best.seconds))
+    stats = best.placement.stats
+    ours |= {
+        "certified": stats.certified,
+        "gap": stats.gap,
+        "arcs": stats.arcs,
+        "solveSeconds": stats.solve_seconds,
+        "bareSolveRatio": best.seconds / stats.solve_seconds if stats.solve_seconds else None,
+    }
+    results = [ours]
+    for name in names:
+        progress(f"{workload.name}: {name}")
+        try:
+            results.append(judged(name, contest, comparators()[name](contest)))
+        except NotMeasuredError as reason:
+            results.append({"name": name, "notMeasured": str(reason)})
+    _relate(results)
+    return {"workload": workload.name, "params": dict(workload.params), "results": results}
+
+
+def _relate(results: list[dict[str, Any]]) -> None:
+    """How many times faster the core is than each, and how much each placement costs beside the core's."""
+    ours = results[0]
+    for each in results[1:]:
+        if "seconds" in each:
+            each["timesSlower"] = each["seconds"] / ours["seconds"]
+            cost = ours["quality"]["cost"]
+            each["costRatio"] = each["quality"]["cost"] / cost if cost else None
+
+
+def bare_decision(picture: Picture, runs: int = 3) -> float:
+    """Median seconds of deciding a picture again, without opening and closing the round."""
+    configuration = build_core(load(None))
+    seconds = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        placement = decide(picture.problem, OrToolsSolver(), configuration.options.passes, time.perf_counter)
+        seconds.append(time.perf_counter() - begin)
+        placement_quality(picture.problem, placement.assignments)
+    return statistics.median(seconds)
