@@ -51,7 +51,7 @@ pictures: $(INSTALLED) ## Draw the networks in docs/pictures again
 # Versions that are locked already stay; to move one: make lock ARGS="--upgrade-package NAME", all: ARGS=--upgrade
 lock: $(RESOLVER)/.installed ## Bring both lock files in line with pyproject.toml
 	@echo "==> resolving"
-	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) --extra dev $(ARGS) -o requirements.lock pyproject.toml -
+	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) --extra bench --extra dev $(ARGS) -o requirements.lock pyproject.toml -
 	@echo '$(BUILD_REQUIREMENT)' | $(RESOLVE) -c requirements.lock -o deploy/docker/requirements.lock pyproject.toml -
 
 # The package is built with a locked version too, so that nothing is fetched beside the lock.
