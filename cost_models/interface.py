@@ -153,6 +153,36 @@ class Load:
     assigned: Assigned
 
 
+class Kinds(Protocol):
+    """What may be seen of kinds of tasks. To be asked within ``assess`` only."""
+
+    def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
+        """Return the description of each of ``kinds``."""
+        ...
+
+    def requests(self, kinds: Int64) -> Int64:
+        """Return int64[len(kinds), K], what a task of each kind requests."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """The tasks on machines that a record of the model's kinds is about, in the order in which they came; read-only.
+
+    A record is about the machine whose name it bears. Task i is of kind ``kind[i]`` and on machine row ``machine[i]``;
+    its id is ``uids[task[i]]``: int64[A] each. ``after``: bool[A], it came after the last of those records. ``time``:
+    float64[A], seconds since the epoch when it got the machine, NaN if not known. Tasks of this round are not there.
+    """
+
+    machine: Int64
+    kind: Int64
+    task: Int64
+    after: Bool
+    time: Float64
+    uids: Sequence[str]
+    kinds: Kinds
+
+
 @dataclass(frozen=True, slots=True)
 class MachineColumns:
     """The machines of a round, one row each; read-only.
@@ -162,7 +192,8 @@ class MachineColumns:
     float64[M, K], the last measured use, NaN where there is none; ``usage_time``: float64[M], seconds since the
     epoch, NaN where there is none. ``records``: typed records by kind and name, as the models ask for them.
     ``residents``: the tasks on the machines, None unless some configured model has ``uses_residents``. ``load``: use
-    in detail, None unless some configured model has ``uses_load``.
+    in detail, None unless some configured model has ``uses_load``. ``arrivals``: tasks on machines with records, None
+    unless some configured model has ``uses_arrivals``.
     """
 
     names: Sequence[str]
@@ -178,6 +209,7 @@ class MachineColumns:
     now: float
     residents: Residents | None = None
     load: Load | None = None
+    arrivals: Arrivals | None = None
 
     @property
     def count(self) -> int:
@@ -334,6 +366,11 @@ def label_keys(model: CostModel) -> frozenset[str]:
 def uses_namespaces(model: CostModel) -> bool:
     """Whether a model looks at the namespace of tasks."""
     return bool(getattr(model, "uses_namespaces", False))
+
+
+def uses_arrivals(model: CostModel) -> bool:
+    """Whether a model asks for ``MachineColumns.arrivals``."""
+    return bool(getattr(model, "uses_arrivals", False))
 
 
 def uses_residents(model: CostModel) -> bool:

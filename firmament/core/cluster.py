@@ -46,6 +46,7 @@ class Cluster:
     ``dirty`` holds the names of machines on which something may fit that did not before; ``everything_dirty`` says so
     of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about.
     Reports of use come all the time: they mark their machines at most once in ``SAMPLES_MARK_EVERY`` seconds.
+    ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts.
     ``uses_load``: some model looks at the use of tasks, and at use over periods; else those figures are not kept.
     """
 
@@ -65,10 +66,12 @@ class Cluster:
         self.task_samples = TaskSamples(self.resources)
         self.jobs: dict[str, Job] = {}
         self.records: dict[str, dict[str, bytes]] = {}
+        self.record_came: dict[str, dict[str, int]] = {}
         self.dirty: set[str] = set()
         self.everything_dirty = False
         self.version = 0
         self._record_kinds = record_kinds
+        self._last_came = 0
         self._uses_load = uses_load
         self._sampled: set[str] = set()
         self._samples_marked = -math.inf
@@ -125,9 +128,12 @@ class Cluster:
                 self._task_sampled(event)
             case RecordUpserted(kind, name, payload):
                 self.records.setdefault(kind, {})[name] = payload
+                self._last_came += 1
+                self.record_came.setdefault(kind, {})[name] = self._last_came
                 self._record_changed(kind)
             case RecordRemoved(kind, name):
                 self.records.get(kind, {}).pop(name, None)
+                self.record_came.get(kind, {}).pop(name, None)
                 self._record_changed(kind)
 
     # --- reports of use ------------------------------------------------------------------------------------------
@@ -211,8 +217,13 @@ class Cluster:
         return vector
 
     def assume_all(self, rows: Int64, machines: Int64) -> None:
-        """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported."""
+        """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
+
+        They come to their machines in this order.
+        """
         tasks = self.tasks
+        tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
+        self._last_came += len(rows)
         tasks.state[rows] = State.ASSUMED
         tasks.parked[rows] = False
         tasks.passed_over[rows] = 0
@@ -301,6 +312,8 @@ class Cluster:
                 self.vacate(task)
             tasks.cls[task], tasks.priority[task] = cls, event.priority
             tasks.assigned[task] = now
+            self._last_came += 1
+            tasks.came[task] = self._last_came
             self._date(task, event, index)
             tasks.state[task] = State.BOUND
             tasks.parked[task] = tasks.refused[task] = False

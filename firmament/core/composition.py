@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import (
+    Arrivals,
     Assessment,
     Bool,
     ContainerRow,
@@ -69,7 +70,11 @@ class Judgement:
 
 
 def machine_columns(
-    cluster: Cluster, now: float, residents: Residents | None = None, load: Load | None = None
+    cluster: Cluster,
+    now: float,
+    residents: Residents | None = None,
+    load: Load | None = None,
+    arrivals: Arrivals | None = None,
 ) -> MachineColumns:
     """A copy of the machines' columns as models see them, with the tasks on them and their use if models ask."""
     machines = cluster.machines
@@ -88,6 +93,7 @@ def machine_columns(
         now=now,
         residents=residents,
         load=load,
+        arrivals=arrivals,
     )
 
 

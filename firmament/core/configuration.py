@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cost_models.interface import CostModel, label_keys, uses_load, uses_namespaces, uses_residents
+from cost_models.interface import (
+    CostModel,
+    label_keys,
+    uses_arrivals,
+    uses_load,
+    uses_namespaces,
+    uses_residents,
+)
 from cost_models.registry import load_model
 from firmament.rounds.passes import PassOptions
 
@@ -56,6 +63,16 @@ class CoreConfiguration:
     def uses_residents(self) -> bool:
         """Whether some model looks at the tasks on the machines."""
         return any(uses_residents(weighted.model) for weighted in self.models)
+
+    @property
+    def arrival_kinds(self) -> frozenset[str]:
+        """Kinds of records about machines whose models look at what came to a machine since."""
+        return frozenset(
+            kind
+            for weighted in self.models
+            if uses_arrivals(weighted.model)
+            for kind in weighted.model.record_kinds
+        )
 
     @property
     def uses_load(self) -> bool:

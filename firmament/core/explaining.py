@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core import reasons
+from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, joint_room_lacking, judge, machine_columns, raw_rows
 from firmament.core.configuration import CoreConfiguration
@@ -31,7 +32,8 @@ def explain(
     try:
         others = residents(cluster, without=task) if configuration.uses_residents else None
         in_detail = load(cluster, without=task) if configuration.uses_load else None
-        columns = machine_columns(cluster, now, others, in_detail)
+        since = arrivals(cluster, configuration.arrival_kinds, without=task)
+        columns = machine_columns(cluster, now, others, in_detail, since)
         free = cluster.machines.capacity - cluster.machines.used
         judgement = judge(
             cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration
@@ -63,6 +64,7 @@ def take_picture(
         now,
         residents(cluster) if configuration.uses_residents else None,
         load(cluster) if configuration.uses_load else None,
+        arrivals(cluster, configuration.arrival_kinds),
     )
     judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), configuration.models)
     feasible = judgement.feasible()

@@ -28,7 +28,8 @@ class TaskTable:
     waits for an event that could help), ``passed_over`` (rounds in which others were placed while it was parked),
     ``refused`` (its binding was refused for good: parked until an event about the task itself), ``revised`` (came or
     changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
-    ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown).
+    ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
+    ``came`` (its place among all that came to machines, and among records; 0 for none).
     """
 
     def __init__(self) -> None:
@@ -56,6 +57,7 @@ class TaskTable:
         self.revised: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.assigned: Float64 = np.zeros(size)
         self.initialized: Float64 = np.zeros(size)
+        self.came: Int64 = np.zeros(size, dtype=np.int64)
 
     COLUMNS = (
         "cls",
@@ -73,6 +75,7 @@ class TaskTable:
         "revised",
         "assigned",
         "initialized",
+        "came",
     )
 
     def __len__(self) -> int:
@@ -110,6 +113,7 @@ class TaskTable:
         self.refused[row] = False
         self.revised[row] = True
         self.assigned[row] = self.initialized[row] = 0.0
+        self.came[row] = 0
         self._next_sequence += 1
         return row
 
