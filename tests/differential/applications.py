@@ -34,7 +34,7 @@ Trait = Callable[[random.Random, Application], PodSpec]
 
 def application(draw: random.Random, name: str, names: list[str], nodes: list[str]) -> PodSpec:
     """The template of an application called ``name`` among ``names``; what it requests is left open."""
-    namespace = draw.choice(["default", "default", "shop", "data"])
+    namespace = draw.choice(["default"] * 6 + ["shop", "data"])
     labels = {"app": name, "tier": draw.choice(TIERS)}
     if draw.random() < 0.3:
         labels["version"] = draw.choice(["1", "2"])
@@ -50,8 +50,9 @@ def application(draw: random.Random, name: str, names: list[str], nodes: list[st
 
 
 def keep_away(draw: random.Random, name: str) -> PodSpec:
-    """A pod that keeps a tier out of its domain."""
-    term = PodTerm(draw.choice([HOST, RACK]), _by("tier", draw.choice(TIERS)), ("default", "shop"))
+    """A pod that keeps an application, or a whole tier, out of its domain."""
+    selector = _by("app", "app-0") if draw.random() < 0.6 else _by("tier", draw.choice(TIERS))
+    term = PodTerm(draw.choice([HOST, HOST, RACK]), selector, ("default", "shop"))
     return PodSpec(name, "default", {"app": name}, {"cpu": 100}, anti_affinity=(term,))
 
 
@@ -67,14 +68,14 @@ def _own(made: Application, draw: random.Random) -> tuple[Requirement, ...]:
     selector = _by("app", made.spec.labels["app"])
     if "version" in made.spec.labels and draw.random() < 0.5:
         selector += _by("version", made.spec.labels["version"])
-    elif draw.random() < 0.1:
+    elif draw.random() < 0.06:
         selector = (Requirement("app", "Exists"), Requirement("tier", "NotIn", ("none", "front")))
     return selector
 
 
 def _other(made: Application, draw: random.Random) -> tuple[Requirement, ...]:
     """Selects another application, or a tier."""
-    if made.others and draw.random() < 0.7:
+    if made.others and draw.random() < 0.85:
         return _by("app", draw.choice(made.others))
     return draw.choice(
         [
@@ -91,8 +92,8 @@ def _reach(made: Application, draw: random.Random) -> tuple[tuple[str, ...], tup
         [
             ((made.spec.namespace,), None),
             ((made.spec.namespace,), None),
-            ((made.spec.namespace,), None),
             (("default", "shop"), None),
+            (("default", "shop", "data"), None),
             ((), _by("team", "blue")),
             (("default",), (Requirement("team", "Exists"),)),
             ((), ()),
@@ -118,19 +119,24 @@ def _apart_by_domain(draw: random.Random, made: Application) -> PodSpec:
 
 
 def _away_from_another(draw: random.Random, made: Application) -> PodSpec:
-    term = _term(made, draw, draw.choice([HOST, HOST, RACK, ZONE]), _other(made, draw))
+    term = _term(made, draw, draw.choice([HOST, HOST, HOST, HOST, RACK, ZONE]), _other(made, draw))
     return replace(made.spec, anti_affinity=(*made.spec.anti_affinity, term))
 
 
 def _near_another(draw: random.Random, made: Application) -> PodSpec:
     term = _term(made, draw, draw.choice([HOST, RACK, ZONE, ZONE]), _other(made, draw))
-    return replace(made.spec, affinity=(*made.spec.affinity, term))
+    return _drawn_to(draw, made.spec, term)
+
+
+def _drawn_to(draw: random.Random, spec: PodSpec, term: PodTerm) -> PodSpec:
+    """One term of affinity; two only sometimes, since one pod has to match both."""
+    return replace(spec, affinity=(*spec.affinity, term) if draw.random() < 0.2 else (term,))
 
 
 def _together(draw: random.Random, made: Application) -> PodSpec:
     """A group with affinity to itself, which someone has to begin."""
-    term = PodTerm(draw.choice([HOST, RACK, ZONE, ZONE]), _own(made, draw), (made.spec.namespace,))
-    return replace(made.spec, affinity=(*made.spec.affinity, term))
+    term = PodTerm(draw.choice([HOST, RACK, RACK, ZONE, ZONE]), _own(made, draw), (made.spec.namespace,))
+    return _drawn_to(draw, made.spec, term)
 
 
 def _spread(draw: random.Random, made: Application) -> PodSpec:

@@ -57,10 +57,7 @@ class Layout:
         self.bit = {node.name: index for index, node in enumerate(self.nodes)}
         self.resources = sorted({"pods"}.union(*(spec.requests for spec in specs)) if specs else {"pods"})
         self.open = [self.mask(partial(self._admits, spec)) for spec in specs]
-        self.keyed = [
-            self.mask(lambda node, spec=spec: all(term.key in node.labels for term in spec.affinity))
-            for spec in specs
-        ]
+        self.keyed = [self.mask(partial(_has, keys=[term.key for term in spec.affinity])) for spec in specs]
         self.begins = [bool(spec.affinity) and selects_all(cluster, spec.affinity, spec) for spec in specs]
         self.rules = [
             [self._rule(spec, rule) for rule in spec.spreads if rule.do_not_schedule] for spec in specs
@@ -81,7 +78,7 @@ class Layout:
         if (key, node) not in self._domains:
             value = self.nodes[node].labels.get(key)
             self._domains[key, node] = (
-                0 if value is None else self.mask(lambda other: other.labels.get(key) == value)
+                0 if value is None else self.mask(partial(_carries, key=key, value=value))
             )
         return self._domains[key, node]
 
@@ -96,22 +93,20 @@ class Layout:
 
     def _admits(self, spec: PodSpec, node: Node) -> bool:
         hard = [rule.key for rule in spec.spreads if rule.do_not_schedule]
-        return not any(broken_by_node(spec, node)) and all(key in node.labels for key in hard)
+        return not any(broken_by_node(spec, node)) and _has(node, hard)
 
     def _rule(self, spec: PodSpec, rule: Spread) -> Rule:
         keys = [each.key for each in spec.spreads if each.do_not_schedule]
 
         def counted(node: Node) -> bool:
             return (
-                all(key in node.labels for key in keys)
+                _has(node, keys)
                 and (not rule.honor_affinity or node_affinity_admits(spec, node))
                 and not (rule.honor_taints and untolerated(spec.tolerations, node.taints))
             )
 
         values = sorted({node.labels[rule.key] for node in self.nodes if rule.key in node.labels})
-        domains = tuple(
-            self.mask(lambda node, value=value: node.labels.get(rule.key) == value) for value in values
-        )
+        domains = tuple(self.mask(partial(_carries, key=rule.key, value=value)) for value in values)
         included = self.mask(counted)
         return Rule(
             max_skew=rule.max_skew,
@@ -138,6 +133,14 @@ class Layout:
                 if counts and rule.selector and meets_all(rule.selector, spec.labels)
             ),
         )
+
+
+def _has(node: Node, keys: list[str]) -> bool:
+    return all(key in node.labels for key in keys)
+
+
+def _carries(node: Node, key: str, value: str) -> bool:
+    return node.labels.get(key) == value
 
 
 class Board:

@@ -30,8 +30,8 @@ class Size:
     load: tuple[float, float]
 
 
-SMALL = Size("small", (2, 4), (3, 7), (0, 3), (1, 4), (0.5, 1.6))
-WIDE = Size("wide", (3, 12), (5, 40), (0, 15), (2, 7), (0.4, 1.5))
+SMALL = Size("small", (2, 4), (3, 7), (0, 3), (1, 4), (0.2, 1.1))
+WIDE = Size("wide", (3, 12), (5, 40), (0, 15), (2, 7), (0.2, 1.2))
 MIDDLE = Size("middle", (50, 50), (200, 200), (20, 80), (12, 24), (0.5, 1.2))
 SIZES = {size.name: size for size in (SMALL, WIDE, MIDDLE)}
 
@@ -56,7 +56,7 @@ def case(seed: int, size: Size) -> Case:
 
 def _nodes(draw: random.Random, size: Size) -> list[Node]:
     count = draw.randint(*size.nodes)
-    zones = draw.randint(1, 3 if count < 20 else 5)
+    zones = draw.choice([1, 2, 2, 3] if count < 20 else [3, 4, 5])
     per_rack = draw.choice([2, 3]) if count < 20 else draw.choice([4, 8])
     uniform = draw.random() < 0.4
     cpu = draw.choice([2000, 4000, 8000])
@@ -73,7 +73,7 @@ def _node(draw: random.Random, index: int, zone: str, rack: str, cpu: int) -> No
         if draw.random() < odds:
             del labels[key]
     taints = []
-    if draw.random() < 0.12:
+    if draw.random() < 0.08:
         taints.append(
             Taint("dedicated", draw.choice(["batch", "web"]), draw.choice(["NoSchedule", "NoExecute"]))
         )
@@ -84,7 +84,7 @@ def _node(draw: random.Random, index: int, zone: str, rack: str, cpu: int) -> No
     allocatable = {
         "cpu": cpu or draw.choice([1000, 2000, 4000, 8000]),
         "memory": draw.choice([4, 8, 16]),
-        "pods": draw.choice([3, 6, 10, 10, 110]),
+        "pods": draw.choice([2, 4, 10, 10, 110]),
     }
     if draw.random() < 0.25:
         allocatable[GPU] = draw.randint(1, 2)
@@ -112,8 +112,11 @@ def _scaled(
 
 
 def _replicas(draw: random.Random, specs: list[PodSpec], total: int) -> list[tuple[PodSpec, int]]:
-    """How many pods of each spec wait; ``total`` in all, some of the applications much larger than others."""
-    weights = [draw.choice([1, 1, 2, 4, 8]) for _ in specs]
+    """How many pods of each spec wait; ``total`` in all, some of the applications much larger than others.
+
+    Those that keep to themselves are small, as people make them; some are still larger than their domains.
+    """
+    weights = [draw.choice([1, 1, 2] if spec.anti_affinity else [1, 2, 4, 8]) for spec in specs]
     counts = dict.fromkeys(range(len(specs)), 0)
     for index in draw.choices(range(len(specs)), weights, k=total):
         counts[index] += 1
