@@ -1,0 +1,111 @@
+"""The strategy LeastNUMANodes: the fewer zones a task needs, and the nearer they are to each other, the better.
+
+Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology/least_numa.go:
+
+    for k = 1 ..: sets of k zones in order; one counts only if each of its zones lists every requested resource; it
+        fits if together they have what is asked for. Of those that fit, one whose mean distance is the least of all
+        sets of k zones is optimal; else the nearest is taken, and is not optimal.
+    step  = 100 / max NUMA nodes             (integers)
+    score = 100 - k x step + (step / 2 if optimal); 0 if nothing fits
+
+A mean distance is that over all ordered pairs of zones of a set, each with itself among them. Requests that touch no
+resource of any zone score 100. In container scope k is the largest of all containers, init containers among them, each
+subtracted from its zones, and the whole is optimal if every part is. Any policy is scored.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, islice
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from cost_models.numa_masks import MOST_ZONES, spread_over
+from cost_models.numa_requests import Requests
+from cost_models.numa_scores import PERFECT
+from cost_models.numa_zones import ZoneTable
+
+MOST_SETS = 20_000
+"""Sets of zones of one size that are looked at. The kubelet aligns at most 8 zones, which have at most 70."""
+
+
+def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, shapes: int) -> Float64:
+    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M]; ``available``: int64[R, M, Z]."""
+    step = PERFECT // table.max_zones
+    scores = np.zeros((shapes, table.machines))
+    known = np.flatnonzero(table.known & (table.zones > 0))
+    zoneless = table.known & (table.zones == 0)
+    for shape in range(shapes):
+        if not requests.guaranteed[shape]:
+            scores[shape] = PERFECT
+            continue
+        scores[shape, zoneless] = PERFECT
+        for pod_scope in (True, False):
+            machines = known[table.pod_scope[known] == pod_scope]
+            if len(machines) == 0:
+                continue
+            apps, init = int(requests.apps[shape]), len(requests.init_names[shape])
+            units = [*requests.init_amounts[shape, :init], *requests.amounts[shape, 1 : apps + 1]]
+            if pod_scope:
+                units = [requests.amounts[shape, 0]]
+            size, optimal = _sizes(table, available[:, machines], machines, units)
+            score = PERFECT - size * step[machines] + np.where(optimal, step[machines] // 2, 0)
+            scores[shape, machines] = np.where(size == 0, PERFECT, np.where(size < 0, 0, score))
+    return np.clip(scores, 0, PERFECT)
+
+
+def _sizes(table: ZoneTable, left: Int64, machines: Int64, units: list[Int64]) -> tuple[Int64, Bool]:
+    """The most zones that a unit needs on each machine, -1 if one fits nowhere, 0 if none touches a zone; int64[A].
+
+    And whether all choices are optimal: bool[A]. ``left``: int64[R, A, Z].
+    """
+    left = left.copy()
+    most = np.zeros(len(machines), dtype=np.int64)
+    optimal = np.ones(len(machines), dtype=np.bool_)
+    for unit in units:
+        rows = np.flatnonzero(unit > 0)
+        touched = table.listed[np.ix_(rows, machines)].any(axis=(0, 2))
+        where = np.flatnonzero(touched & (most >= 0))
+        size, best, chosen = _choose(table, left[np.ix_(rows, where)], machines[where], unit[rows], rows)
+        most[where] = np.where(size < 0, -1, np.maximum(most[where], size))
+        optimal[where] &= best
+        wanted = np.repeat(unit[rows][:, None], len(where), axis=1)
+        at = np.ix_(rows, where)
+        left[at] -= spread_over(left[at], wanted, chosen)
+    return most, optimal
+
+
+def _choose(
+    table: ZoneTable, left: Int64, machines: Int64, wanted: Int64, rows: Int64
+) -> tuple[Int64, Bool, Bool]:
+    """Zones for one request: int64[A] how many, -1 for none; bool[A] optimal; bool[A, Z] which.
+
+    ``left``: int64[r, A, Z] of the requested resources ``rows``; ``wanted``: int64[r].
+    """
+    width = left.shape[2]
+    lists_all: Bool = np.all(table.listed[np.ix_(rows, machines)], axis=0)
+    size = np.full(len(machines), -1, dtype=np.int64)
+    optimal = np.zeros(len(machines), dtype=np.bool_)
+    chosen = np.zeros((len(machines), width), dtype=np.bool_)
+    for count in range(1, min(width, MOST_ZONES) + 1):
+        where = np.flatnonzero((size < 0) & (table.zones[machines] >= count))
+        if len(where) == 0:
+            break
+        nearest = np.full(len(where), np.inf)
+        least = np.full(len(where), np.inf)
+        found = np.full((len(where), count), -1)
+        for zones in islice(combinations(range(width), count), MOST_SETS):
+            members = np.array(zones)
+            there = table.zones[machines[where]] > zones[-1]
+            distance = table.distance[np.ix_(machines[where], members, members)].mean(axis=(1, 2))
+            least = np.where(there, np.minimum(least, distance), least)
+            enough = (left[:, where][:, :, members].sum(axis=2) >= wanted[:, None]).all(axis=0)
+            fits = there & enough & lists_all[np.ix_(where, members)].all(axis=1)
+            better = fits & (distance < nearest)
+            nearest[better] = distance[better]
+            found[better] = members
+        fitting = np.flatnonzero(np.isfinite(nearest))
+        size[where[fitting]] = count
+        optimal[where[fitting]] = nearest[fitting] == least[fitting]
+        chosen[where[fitting][:, None], found[fitting]] = True
+    return size, optimal, chosen

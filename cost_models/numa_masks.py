@@ -1,0 +1,76 @@
+"""Sets of zones, as the kubelet's Topology Manager chooses them under the policies restricted and best-effort.
+
+Source: k8s.io/kubernetes pkg/kubelet/cm: each resource manager proposes sets of zones, and prefers those with as few
+zones as the request needs on an empty machine; a set that all of them propose and prefer is chosen, of several the one
+of the least number when zones are read as bits. Restricted admits nothing else; best-effort then takes the smallest set
+that has room, or failing that all zones.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+
+MOST_ZONES = 8
+"""The kubelet aligns nothing on machines with more zones; further ones are not looked at."""
+
+
+@lru_cache(maxsize=MOST_ZONES + 1)
+def _sets(zones: int) -> tuple[tuple[int, ...], ...]:
+    """All non-empty sets of zones 0 .. ``zones`` - 1: fewest zones first, then in order of their bits."""
+    numbers = sorted(range(1, 2**zones), key=lambda bits: (bits.bit_count(), bits))
+    return tuple(tuple(zone for zone in range(zones) if bits >> zone & 1) for bits in numbers)
+
+
+def fewest_zones(need: Int64, total: Int64) -> Int64:
+    """How many zones a request needs on empty machines: int64[R, A]; 0 for nothing, one more than there are for never.
+
+    ``need``: int64[R, A]; ``total``: int64[R, A, Z].
+    """
+    largest = np.cumsum(np.sort(total, axis=2)[:, :, ::-1], axis=2)
+    needed = 1 + (largest < need[:, :, None]).sum(axis=2)
+    return np.where(need > 0, needed, 0).astype(np.int64)
+
+
+def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -> tuple[Bool, Bool]:
+    """The set of zones that each machine's kubelet takes for a request: bool[A] whether it admits it, bool[A, Z].
+
+    ``left``: int64[R, A, Z], at least 0; ``need``: int64[R, A], 0 where nothing is aligned; ``total``: int64[R, A, Z];
+    ``aligned_only``: bool[A], restricted and not best-effort. A request for nothing gets no zone.
+    """
+    width = min(left.shape[2], MOST_ZONES)
+    fewest = fewest_zones(need, total)
+    size = fewest.max(axis=0, initial=0)
+    asks = need > 0
+    agreed = ((fewest == size) | ~asks).all(axis=0)
+    chosen: Bool = np.zeros(left.shape[1:], dtype=np.bool_)
+    done: Bool = np.logical_not(asks.any(axis=0))
+    admitted: Bool = done.copy()
+    for preferred in (True, False):
+        open_ = np.flatnonzero(~done & (agreed if preferred else ~aligned_only))
+        for zones in _sets(width):
+            if len(open_) == 0:
+                break
+            members = list(zones)
+            mine = open_[size[open_] == len(zones)] if preferred else open_
+            room = left[:, mine][:, :, members].sum(axis=2)
+            fitting = mine[(room >= need[:, mine]).all(axis=0)]
+            chosen[np.ix_(fitting, np.array(members))] = True
+            done[fitting] = admitted[fitting] = True
+            open_ = open_[~done[open_]]
+    anywhere = ~done & ~aligned_only
+    chosen[anywhere] = True
+    return admitted | anywhere, chosen
+
+
+def spread_over(left: Int64, taken: Int64, chosen: Bool) -> Int64:
+    """What to subtract from each zone so that ``taken`` comes out of the ``chosen`` ones, lowest first: int64[R, A, Z].
+
+    ``left``: int64[R, A, Z]; ``taken``: int64[R, A]; ``chosen``: bool[A, Z]. What the zones do not have is left out.
+    """
+    there = np.where(chosen[None], np.maximum(left, 0), 0)
+    before = np.cumsum(there, axis=2) - there
+    return np.clip(taken[:, :, None] - before, 0, there)

@@ -1,0 +1,167 @@
+"""Topology records: what is known of the NUMA zones of one machine.
+
+A record of kind ``NodeResourceTopology`` bears the machine's name; its payload is JSON:
+
+    {"policy": "single-numa-node", "scope": "container", "maxNUMANodes": 8, "updated": 1750000000.0,
+     "zones": [{"id": 0, "costs": {"0": 10, "1": 21},
+                "resources": {"cpu": {"capacity": 32000, "allocatable": 31000, "available": 12000}}}]}
+
+``policy`` and ``scope`` are the kubelet's words. ``maxNUMANodes`` (8) and ``updated`` (seconds since the epoch; absent:
+not known) may be left out, as may ``costs`` (a missing distance is 255), ``capacity`` and ``allocatable`` (what is
+available). Amounts are integers in the unit of their resource: cpu in milli-cores, memory in bytes, else counts.
+``missing``, if it is there, lists the ids of all tasks that the driver knew to be on the machine and that the figures
+do not count yet; a driver finds them by the fingerprint of those that the figures do count.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+
+RECORD_KIND = "NodeResourceTopology"
+
+POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
+SCOPES = ("container", "pod")
+
+DEFAULT_MAX_ZONES = 8
+MOST_MAX_ZONES = 1024
+MOST_ZONES = 64
+UNKNOWN_DISTANCE = 255
+LARGEST = 2**53
+
+_AMOUNTS = ("available", "allocatable", "capacity")
+
+
+class BadTopologyError(ValueError):
+    """A payload that describes no topology; the message says which field and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The zones of one machine, in order of their ids; arrays are read-only.
+
+    ``policy``: index into ``POLICIES``; ``pod_scope``: whether the pod is aligned as a whole; ``ids``: int64[Z];
+    ``amounts``: int64[3, R, Z], what of each of ``resources`` is available, allocatable and there at all, 0 where a
+    zone does not list it; ``listed``: bool[R, Z]; ``distance``: int64[Z, Z]; ``updated``: NaN if not known;
+    ``missing``: None if the driver does not know.
+    """
+
+    policy: int
+    pod_scope: bool
+    max_zones: int
+    updated: float
+    ids: Int64
+    resources: tuple[str, ...]
+    amounts: Int64
+    listed: Bool
+    distance: Int64
+    missing: frozenset[str] | None
+
+
+def parse_topology(payload: bytes) -> Topology:
+    """Read one payload; raises ``BadTopologyError``."""
+    try:
+        entry = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise BadTopologyError("the payload is not valid JSON") from error
+    if not isinstance(entry, dict):
+        raise BadTopologyError("the payload is not a JSON object")
+    zones = _zones(entry)
+    resources = tuple(sorted({name for zone in zones for name in zone["resources"]}))
+    amounts = np.zeros((3, len(resources), len(zones)), dtype=np.int64)
+    listed = np.zeros((len(resources), len(zones)), dtype=np.bool_)
+    for index, zone in enumerate(zones):
+        for row, name in enumerate(resources):
+            if name in zone["resources"]:
+                listed[row, index] = True
+                amounts[:, row, index] = _amounts(zone, name)
+    ids = np.array([zone["id"] for zone in zones], dtype=np.int64)
+    return Topology(
+        policy=POLICIES.index(_word(entry, "policy", POLICIES)),
+        pod_scope=_word(entry, "scope", SCOPES) == "pod",
+        max_zones=_whole("maxNUMANodes", entry.get("maxNUMANodes", DEFAULT_MAX_ZONES), 1, MOST_MAX_ZONES),
+        updated=_time(entry.get("updated")),
+        ids=ids,
+        resources=resources,
+        amounts=amounts,
+        listed=listed,
+        distance=_distances(zones),
+        missing=_missing(entry.get("missing")),
+    )
+
+
+def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The zones by ascending id, each with an id of its own and a map of resources."""
+    zones = entry.get("zones")
+    if not isinstance(zones, list) or not all(isinstance(zone, dict) for zone in zones):
+        raise BadTopologyError("zones is not a list of objects")
+    for zone in zones:
+        _whole("zones.id", zone.get("id"), 0, MOST_ZONES - 1)
+        if not isinstance(zone.setdefault("resources", {}), dict):
+            raise BadTopologyError(f"resources of zone {zone['id']} is not an object")
+        if not isinstance(zone.setdefault("costs", {}), dict):
+            raise BadTopologyError(f"costs of zone {zone['id']} is not an object")
+    ordered = sorted(zones, key=lambda zone: int(zone["id"]))
+    for one, other in pairwise(ordered):
+        if one["id"] == other["id"]:
+            raise BadTopologyError(f"zone {one['id']} is given twice")
+    return ordered
+
+
+def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
+    """What is available, allocatable and there at all; the latter two are at least what is available."""
+    given = zone["resources"][name]
+    where = f"{name[:80]!r} of zone {zone['id']}"
+    if not isinstance(given, dict) or "available" not in given:
+        raise BadTopologyError(f"{where} is not an object with an amount that is available")
+    found = [_whole(f"{key} of {where}", given.get(key, given["available"]), 0, LARGEST) for key in _AMOUNTS]
+    allocatable = max(found[0], found[1])
+    return found[0], allocatable, max(allocatable, found[2])
+
+
+def _distances(zones: list[dict[str, Any]]) -> Int64:
+    """int64[Z, Z]: from each zone to each; unknown ones are 255."""
+    index = {str(zone["id"]): position for position, zone in enumerate(zones)}
+    distance = np.full((len(zones), len(zones)), UNKNOWN_DISTANCE, dtype=np.int64)
+    for position, zone in enumerate(zones):
+        for other, cost in zone["costs"].items():
+            if other in index:
+                distance[position, index[other]] = _whole(f"costs of zone {zone['id']}", cost, 0, LARGEST)
+    return distance
+
+
+def _word(entry: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:
+    value = entry.get(key, allowed[0])
+    if value not in allowed:
+        raise BadTopologyError(f"{key} is not one of {', '.join(allowed)}")
+    return str(value)
+
+
+def _whole(key: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadTopologyError(f"{key} is not a whole number from {least} to {most}")
+    return value
+
+
+def _missing(value: Any) -> frozenset[str] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(uid, str) for uid in value):
+        raise BadTopologyError("missing is not a list of ids")
+    return frozenset(value)
+
+
+def _time(value: Any) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST:
+        raise BadTopologyError("updated is not a number of seconds since the epoch")
+    return float(value)

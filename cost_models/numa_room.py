@@ -1,0 +1,292 @@
+"""The room in the zones of all machines, and how kubelets give it away: the Topology Manager, many machines at a time.
+
+Under single-numa-node a container (in pod scope: the pod) gets the lowest zone that has room for all of it, whatever
+zone anybody would like better, and a pod of which one container gets none is not admitted. Containers come in order,
+and so do pods; nothing is tried again in another order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Int64
+from cost_models.numa_masks import choose_sets, spread_over
+from cost_models.numa_records import POLICIES
+from cost_models.numa_requests import Requests, is_always_allocatable, is_host_level
+from cost_models.numa_zones import ZoneTable
+
+UNLIMITED = np.int64(2**60)
+"""Room of a machine that aligns nothing, and of a resource that no zone has."""
+
+UNLISTED = -1
+"""What is left, in a zone that does not list a resource, or is not there at all."""
+
+SIMULATED = 16
+"""Most tasks that are tried on a machine, one after another, to say how many fit where there is no formula."""
+
+SINGLE = POLICIES.index("single-numa-node")
+RESTRICTED = POLICIES.index("restricted")
+
+
+@dataclass(slots=True)
+class ZoneRoom:
+    """What is left in M machines' zones for S shapes.
+
+    ``left``: int64[R, M, Z], ``UNLISTED`` or ``UNLIMITED`` where that holds; the one thing here that changes.
+    ``policy``: int8[M], index into ``POLICIES``, 0 where tasks are not looked at. ``total``: int64[R, M, Z], what a
+    zone has when it is empty.
+    """
+
+    requests: Requests
+    policy: NDArray[np.int8]
+    pod_scope: Bool
+    total: Int64
+    left: Int64
+
+    def copy(self) -> ZoneRoom:
+        """Return a copy that can be booked on by itself."""
+        return ZoneRoom(self.requests, self.policy, self.pod_scope, self.total, self.left.copy())
+
+    def policies(self, shapes: Int64, machines: Int64) -> NDArray[np.int8]:
+        """int8[A]: the policy under which ``machines[i]`` takes ``shapes[i]``: its own, or a stricter one asked for."""
+        effective = np.maximum(self.policy[machines], self.requests.hint[shapes])
+        return np.where(self.requests.checked[shapes], effective, np.int8(0)).astype(np.int8)
+
+    # --- how many ------------------------------------------------------------------------------------------------
+
+    def room(self, shapes: Int64, machines: Int64) -> Int64:
+        """How many more tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A].
+
+        Exact up to ``SIMULATED``; larger figures are too low where a pod's containers are aligned one by one.
+        """
+        room = np.full(len(shapes), UNLIMITED)
+        policy = self.policies(shapes, machines)
+        simple = self._one_unit(shapes, machines) & (policy == SINGLE)
+        where = np.flatnonzero(simple)
+        if len(where):
+            room[where] = self._slots(shapes[where], machines[where]).sum(axis=1)
+        where = np.flatnonzero(~simple & (policy >= RESTRICTED))
+        if len(where):
+            local = self.left[:, machines[where]]
+            limit = np.full(len(where), SIMULATED)
+            room[where] = self._admit(local, shapes[where], machines[where], limit)
+        return np.minimum(room, UNLIMITED)
+
+    def room_of(self, shape: int) -> Int64:
+        """As ``room``, for one shape on every machine."""
+        machines = np.arange(len(self.policy))
+        shapes = np.full(len(machines), shape)
+        policy = self.policies(shapes, machines)
+        simple = self._one_unit(shapes, machines) & (policy == SINGLE)
+        room = np.full(len(machines), UNLIMITED)
+        for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
+            where = simple & members
+            if where.any():
+                np.copyto(
+                    room,
+                    self._slots_everywhere(shape, min(unit, int(self.requests.apps[shape]))),
+                    where=where,
+                )
+        where = np.flatnonzero(~simple & (policy >= RESTRICTED))
+        if len(where):
+            room[where] = self.room(shapes[where], where)
+        return room
+
+    def first(self, shape: int) -> tuple[Int64, Bool]:
+        """What becomes of one task of a shape on each machine, and the zones that it takes: int64[M], bool[M, Z].
+
+        The former is -1 where it is admitted, else the unit that finds no zone (0: the pod as a whole), or for an init
+        container its index and the number of units.
+        """
+        machines = np.arange(len(self.policy))
+        return self._try(self.left.copy(), np.full(len(machines), shape), machines)
+
+    def failing(self, shape: int) -> Int64:
+        """As ``first``, without the zones, and faster for tasks that are aligned as one."""
+        machines = np.arange(len(self.policy))
+        shapes = np.full(len(machines), shape)
+        policy = self.policies(shapes, machines)
+        simple = self._one_unit(shapes, machines)
+        if not simple[policy > 0].all() or ((policy > 0) & (policy < SINGLE)).any():
+            return self.first(shape)[0]
+        unit = self._unit(shapes, machines)
+        return np.where(self.room_of(shape) > 0, -1, unit)
+
+    # --- booking -------------------------------------------------------------------------------------------------
+
+    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry: int64[A] of how many."""
+        taken = counts.copy()
+        relevant = np.flatnonzero((self.policies(shapes, machines) > 0) & (counts > 0))
+        turn = _turns(machines[relevant])
+        for number in range(int(turn.max(initial=-1)) + 1):
+            entries = relevant[turn == number]
+            taken[entries] = self._take_distinct(shapes[entries], machines[entries], counts[entries])
+        return taken
+
+    def _take_distinct(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """As ``take``, where no machine repeats."""
+        taken = np.zeros(len(shapes), dtype=np.int64)
+        simple = self._one_unit(shapes, machines) & (self.policies(shapes, machines) == SINGLE)
+        where = np.flatnonzero(simple)
+        if len(where):
+            slots = self._slots(shapes[where], machines[where])
+            before = np.cumsum(slots, axis=1) - slots
+            per_zone = np.clip(counts[where][:, None] - before, 0, slots)
+            unit = self._unit(shapes[where], machines[where])
+            each = self.requests.taken[shapes[where], unit].T
+            self.left[:, machines[where]] -= each[:, :, None] * per_zone
+            taken[where] = per_zone.sum(axis=1)
+        where = np.flatnonzero(~simple)
+        if len(where):
+            local = self.left[:, machines[where]]
+            taken[where] = self._admit(local, shapes[where], machines[where], counts[where])
+            self.left[:, machines[where]] = local
+        return taken
+
+    # --- one unit under single-numa-node: by division --------------------------------------------------------------
+
+    def _one_unit(self, shapes: Int64, machines: Int64) -> Bool:
+        """bool[A]: the task is aligned as one, and its init containers ask for no more than that."""
+        requests = self.requests
+        return self.pod_scope[machines] | ((requests.apps[shapes] == 1) & requests.init_implied[shapes])
+
+    def _unit(self, shapes: Int64, machines: Int64) -> Int64:
+        """int64[A]: the unit that is aligned, of tasks that are aligned as one."""
+        return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
+
+    def _slots(self, shapes: Int64, machines: Int64) -> Int64:
+        """How many tasks, aligned as one, each zone takes: int64[A, Z]."""
+        unit = self._unit(shapes, machines)
+        threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
+        slots = np.full((len(shapes), self.left.shape[2]), UNLIMITED // self.left.shape[2])
+        for row in np.flatnonzero((threshold >= 0).any(axis=0)).tolist():
+            left = self.left[row, machines]
+            each = taken[:, row, None]
+            fits = np.where(each > 0, left // np.maximum(each, 1), UNLIMITED)
+            fits[left < threshold[:, row, None]] = 0
+            np.minimum(slots, fits, out=slots)
+        return slots
+
+    def _slots_everywhere(self, shape: int, unit: int) -> Int64:
+        """How many tasks of one shape, aligned as one, each machine takes: int64[M]."""
+        threshold, taken = self.requests.threshold[shape, unit], self.requests.taken[shape, unit]
+        slots = np.full(self.left.shape[1:], UNLIMITED // self.left.shape[2])
+        for row in np.flatnonzero(threshold >= 0).tolist():
+            left, each = self.left[row], int(taken[row])
+            if each > 0:
+                np.minimum(slots, left // each, out=slots)  # -1 where it is not listed
+            else:
+                slots[left < threshold[row]] = 0
+        return np.maximum(slots, 0, out=slots).sum(axis=1)
+
+    # --- anything else: task by task -----------------------------------------------------------------------------
+
+    def _admit(self, local: Int64, shapes: Int64, machines: Int64, limit: Int64) -> Int64:
+        """Admit up to ``limit[i]`` tasks to the zones in ``local`` (int64[R, A, Z]), and book them there: int64[A]."""
+        admitted = np.zeros(len(shapes), dtype=np.int64)
+        live = np.flatnonzero(limit > 0)
+        while len(live):
+            trial = local[:, live]
+            failed, _ = self._try(trial, shapes[live], machines[live])
+            fits = failed < 0
+            live = live[fits]
+            local[:, live] = trial[:, fits]
+            admitted[live] += 1
+            live = live[admitted[live] < limit[live]]
+        return admitted
+
+    def _try(self, trial: Int64, shapes: Int64, machines: Int64) -> tuple[Int64, Bool]:
+        """Admit one task to each machine's zones in ``trial``, in pieces if it is refused; see ``first``."""
+        requests = self.requests
+        policy = self.policies(shapes, machines)
+        whole = self.pod_scope[machines]
+        failed = np.full(len(shapes), -1, dtype=np.int64)
+        used = np.zeros(trial.shape[1:], dtype=np.bool_)
+        units = requests.threshold.shape[1]
+        for index in range(requests.init_threshold.shape[1]):
+            where = np.flatnonzero(~whole & (failed < 0) & (policy > 0))
+            threshold = requests.init_threshold[shapes[where], index].T
+            admitted, _, _ = self._place(
+                trial[:, where], threshold, np.maximum(threshold, 0), machines[where], policy[where]
+            )
+            failed[where[~admitted]] = units + index
+        for unit in range(units):
+            due = whole if unit == 0 else ~whole & (requests.apps[shapes] >= unit)
+            where = np.flatnonzero(due & (failed < 0) & (policy > 0))
+            if len(where) == 0:
+                continue
+            admitted, zones, amounts = self._place(
+                trial[:, where],
+                requests.threshold[shapes[where], unit].T,
+                requests.taken[shapes[where], unit].T,
+                machines[where],
+                policy[where],
+            )
+            failed[where[~admitted]] = unit
+            trial[:, where] -= amounts
+            used[where] |= zones
+        return failed, used
+
+    def _place(
+        self, left: Int64, threshold: Int64, taken: Int64, machines: Int64, policy: NDArray[np.int8]
+    ) -> tuple[Bool, Bool, Int64]:
+        """Where a unit goes: bool[A] admitted, bool[A, Z] the zones, int64[R, A, Z] what to subtract from each.
+
+        ``left``: int64[R, A, Z]; ``threshold``, ``taken``: int64[R, A].
+        """
+        fits: Bool = np.all(left >= threshold[:, :, None], axis=0)
+        admitted: Bool = np.any(fits, axis=1)
+        zones = np.zeros_like(fits)
+        zones[np.arange(len(machines)), fits.argmax(axis=1)] = admitted
+        zones[~(threshold >= 0).any(axis=0)] = False
+        amounts = np.where(zones[None], taken[:, :, None], 0)
+        several = np.flatnonzero(policy < SINGLE)
+        if len(several):
+            aligned_only = policy[several] == RESTRICTED
+            there = left[:, several]
+            aligned = np.where(there.max(axis=2) >= UNLIMITED // 2, 0, taken[:, several])
+            total = self.total[:, machines[several]]
+            admitted[several], zones[several] = choose_sets(
+                np.maximum(there, 0), aligned, total, aligned_only=aligned_only
+            )
+            listed = ((there > UNLISTED).any(axis=2) | (threshold[:, several] < 0)).all(axis=0)
+            admitted[several] &= listed | ~aligned_only
+            amounts[:, several] = spread_over(there, aligned, zones[several])
+        return admitted, zones, amounts
+
+
+def zone_room(table: ZoneTable, requests: Requests, policy: NDArray[np.int8], absent: Bool) -> ZoneRoom:
+    """The room that the records state. ``table`` has the resources of ``requests``, in their order.
+
+    ``policy``: int8[M] under which machines align; ``absent``: bool[R, M], machines that do not have a resource at all.
+    """
+    listed = table.listed
+    left = np.where(listed, table.amounts[0], np.int64(UNLISTED))
+    there = np.arange(table.listed.shape[2]) < table.zones[:, None]
+    for row, name in enumerate(requests.resources):
+        if is_host_level(name):
+            nowhere = ~listed[row].any(axis=1)
+            left[row][nowhere[:, None] & there] = UNLIMITED
+        if not is_always_allocatable(name):
+            left[row][absent[row]] = UNLISTED
+    total = table.amounts[1].copy()
+    for row, name in enumerate(requests.resources):
+        if name == "cpu" or "/" in name:
+            total[row] = table.amounts[
+                2, row
+            ]  # the managers of cpus and devices count what is reserved as well
+    return ZoneRoom(requests, policy, table.pod_scope, total, left)
+
+
+def _turns(machines: Int64) -> Int64:
+    """How many entries before it name the same machine: int64[A]."""
+    order = np.argsort(machines, kind="stable")
+    ordered = machines[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ordered
+    turn = np.empty(len(machines), dtype=np.int64)
+    turn[order] = np.arange(len(machines)) - np.repeat(first, np.diff(np.r_[first, len(machines)]))
+    return turn
