@@ -1,0 +1,255 @@
+"""Volumes that exist and may still be had: which machines reach them, and which claim counts on which.
+
+Local volumes are made by hand or by an operator, one per disk. A claim can be bound only where such a volume is,
+and no two claims may count on the same one. Machines therefore offer, for each profile that some claim has, as
+many units of a resource as they reach volumes that suit it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from poseidon.volumes.limits import NO_LIMIT
+from poseidon.volumes.matching import HOSTNAME, Rules, hosts, reaches, suits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from poseidon.volumes.records import Profile, Volume
+
+
+@dataclass(eq=False, slots=True)
+class _Group:
+    """Volumes that the same machines reach. ``local``: only machines that their rules name do.
+
+    ``shown``: by profile whether some volume suits it, as last looked at; of a group that is not local.
+    """
+
+    rules: Rules
+    local: bool
+    nodes: set[str] = field(default_factory=set)
+    volumes: dict[str, Volume] = field(default_factory=dict)
+    shown: dict[Profile, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reservation:
+    volume: str
+    profile: Profile
+
+
+class AvailableVolumes:
+    """Volumes by the machines that reach them, with what is reserved for claims.
+
+    A volume that is reserved counts for the profile of its claim alone, until the reservation ends: the claim's
+    pod still asks for a unit. Volumes that any number of machines reach are offered without a figure, or each
+    binding would change thousands of machines; a claim that finds none left is refused when one is reserved.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Mapping[str, str]] = {}
+        self._named: dict[str, set[str]] = {}
+        self._groups: dict[Rules, _Group] = {}
+        self._at_host: dict[str, set[_Group]] = {}
+        self._anywhere: set[_Group] = set()
+        self._at_node: dict[str, set[_Group]] = {}
+        self._group_of: dict[str, _Group] = {}
+        self._wanted: dict[str, dict[Profile, None]] = {}
+        self._reserved: dict[str, _Reservation] = {}
+        self._holders: dict[str, str] = {}
+        self._changed: set[str] = set()
+
+    # --- machines ------------------------------------------------------------------------------------------
+
+    def put_node(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take a machine as it is now."""
+        if self._nodes.get(name) == labels:
+            return
+        self._leave(name)
+        self._nodes[name] = labels
+        self._named.setdefault(labels.get(HOSTNAME, ""), set()).add(name)
+        for group in (*self._at_host.get(labels.get(HOSTNAME, ""), ()), *self._anywhere):
+            self._let_reach(group, name, labels)
+        self._changed.add(name)
+
+    def remove_node(self, name: str) -> None:
+        """A machine is gone."""
+        self._leave(name)
+        self._changed.discard(name)
+
+    def nodes(self) -> Iterable[str]:
+        """Return the names of all machines."""
+        return self._nodes.keys()
+
+    def labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of a machine, None if there is none of this name."""
+        return self._nodes.get(name)
+
+    # --- volumes -------------------------------------------------------------------------------------------
+
+    def put(self, volume: Volume) -> None:
+        """Take a volume as it is now; one that may not be had stays only while it is reserved."""
+        group = self._group_of.get(volume.name)
+        if group is not None and group.rules != volume.rules:
+            self.remove(volume.name)
+            group = None
+        if volume.offer is None and volume.name not in self._holders:
+            if group is not None:
+                self.remove(volume.name)
+            return
+        if group is None:
+            group = self._group(volume.rules)
+            self._group_of[volume.name] = group
+        group.volumes[volume.name] = volume
+        self._mark(group)
+
+    def remove(self, name: str) -> None:
+        """A volume is gone, or may not be had any more."""
+        group = self._group_of.pop(name, None)
+        if group is None:
+            return
+        holder = self._holders.pop(name, None)
+        if holder is not None:
+            del self._reserved[holder]
+        del group.volumes[name]
+        self._mark(group)
+        if not group.volumes:
+            self._drop(group)
+
+    # --- claims --------------------------------------------------------------------------------------------
+
+    def want(self, profile: Profile) -> None:
+        """Some claim has this profile: machines offer volumes that suit it from here on.
+
+        It stays so, since what has been asked for once is likely to be asked for again.
+        """
+        of_class = self._wanted.setdefault(profile.storage_class, {})
+        if profile not in of_class:
+            of_class[profile] = None
+            for group in self._groups.values():
+                self._mark(group)
+
+    def reserve(self, claim: str, profile: Profile, node: str) -> Volume | None:
+        """Reserve for a claim the smallest volume that suits it and that the machine reaches; None: none left.
+
+        A claim that has a reservation keeps it if the machine reaches it.
+        """
+        held = self._reserved.get(claim)
+        if held is not None:
+            volume = self._group_of[held.volume].volumes[held.volume]
+            return volume if node in self._group_of[held.volume].nodes else None
+        found = [
+            volume
+            for group in self._at_node.get(node, ())
+            for volume in group.volumes.values()
+            if volume.name not in self._holders and volume.offer is not None and suits(volume.offer, profile)
+        ]
+        if not found:
+            return None
+        best = min(found, key=lambda volume: (volume.offer.size if volume.offer else 0, volume.name))
+        self._reserved[claim] = _Reservation(best.name, profile)
+        self._holders[best.name] = claim
+        self._mark(self._group_of[best.name])
+        return best
+
+    def release(self, claim: str) -> str:
+        """A claim is bound, or is not being bound any more. Returns the volume that was reserved for it, or ""."""
+        held = self._reserved.pop(claim, None)
+        if held is None:
+            return ""
+        del self._holders[held.volume]
+        group = self._group_of[held.volume]
+        self._mark(group)
+        if group.volumes[held.volume].offer is None:
+            self.remove(held.volume)
+        return held.volume
+
+    # --- what machines offer -------------------------------------------------------------------------------
+
+    def amounts(self, node: str) -> Iterator[tuple[str, int]]:
+        """Yield resource and amount of every profile that some volume suits which the machine reaches."""
+        found: dict[Profile, int] = {}
+        for group in self._at_node.get(node, ()):
+            for profile in self._profiles(group):
+                count = sum(self._counts(volume, profile) for volume in group.volumes.values())
+                if count:
+                    found[profile] = found.get(profile, 0) + (count if group.local else NO_LIMIT)
+        for profile, count in found.items():
+            yield profile.resource, min(count, NO_LIMIT)
+
+    def take_changed(self) -> set[str]:
+        """Return the machines that may offer something else than before, once."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _counts(self, volume: Volume, profile: Profile) -> bool:
+        holder = self._holders.get(volume.name)
+        if holder is not None:
+            return self._reserved[holder].profile == profile
+        return volume.offer is not None and suits(volume.offer, profile)
+
+    def _profiles(self, group: _Group) -> Iterable[Profile]:
+        classes = {
+            volume.offer.storage_class for volume in group.volumes.values() if volume.offer is not None
+        }
+        held = (
+            self._reserved[self._holders[name]].profile for name in group.volumes if name in self._holders
+        )
+        classes.update(profile.storage_class for profile in held)
+        return [profile for name in sorted(classes) for profile in self._wanted.get(name, ())]
+
+    def _mark(self, group: _Group) -> None:
+        """The machines of a group may offer something else now; of a wide one only if it runs out, or no more."""
+        if not group.local:
+            profiles = [profile for wanted in self._wanted.values() for profile in wanted]
+            shown = {
+                profile: any(self._counts(volume, profile) for volume in group.volumes.values())
+                for profile in profiles
+            }
+            if {key for key, some in shown.items() if some} == {
+                key for key, some in group.shown.items() if some
+            }:
+                return
+            group.shown = shown
+        self._changed |= group.nodes
+
+    def _group(self, rules: Rules) -> _Group:
+        group = self._groups.get(rules)
+        if group is not None:
+            return group
+        values = hosts(rules)
+        group = self._groups[rules] = _Group(rules, local=values is not None)
+        if values is None:
+            self._anywhere.add(group)
+        for value in values or ():
+            self._at_host.setdefault(value, set()).add(group)
+        names = self._nodes if values is None else [n for value in values for n in self._named.get(value, ())]
+        for name in names:
+            self._let_reach(group, name, self._nodes[name])
+        return group
+
+    def _drop(self, group: _Group) -> None:
+        del self._groups[group.rules]
+        self._anywhere.discard(group)
+        for value in hosts(group.rules) or ():
+            self._at_host[value].discard(group)
+            if not self._at_host[value]:
+                del self._at_host[value]
+        for name in group.nodes:
+            self._at_node[name].discard(group)
+
+    def _let_reach(self, group: _Group, name: str, labels: Mapping[str, str]) -> None:
+        if reaches(group.rules, name, labels):
+            group.nodes.add(name)
+            self._at_node.setdefault(name, set()).add(group)
+
+    def _leave(self, name: str) -> None:
+        labels = self._nodes.pop(name, None)
+        if labels is None:
+            return
+        self._named[labels.get(HOSTNAME, "")].discard(name)
+        for group in self._at_node.pop(name, ()):
+            group.nodes.discard(name)

@@ -1,0 +1,206 @@
+"""Claims that are bound once their pod has a node: started, watched, and given up.
+
+Nothing is kept across a restart. The annotation on a claim, and the claim that a volume names, are in the API
+server; whoever comes next finds them there and goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from poseidon.kube.claim_writer import ClaimWrite, GiveVolume, SelectNode
+from poseidon.volumes.matching import reaches
+
+if TYPE_CHECKING:
+    from poseidon.volumes.available import AvailableVolumes
+    from poseidon.volumes.records import Claim
+    from poseidon.volumes.resolution import Storage
+
+NONE_LEFT = "node(s) didn't find available persistent volumes to bind"
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """``missing``: claims that are not bound yet; ``chosen``: those whose choice of node has been seen."""
+
+    node: str
+    claims: tuple[str, ...]
+    deadline: float
+    missing: set[str] = field(default_factory=set)
+    chosen: set[str] = field(default_factory=set)
+
+
+class VolumeBindings:
+    """Pods whose claims are being bound. ``seconds`` is how long that may take."""
+
+    def __init__(self, storage: Storage, available: AvailableVolumes, seconds: float) -> None:
+        self._storage = storage
+        self._available = available
+        self._seconds = seconds
+        self._under_way: dict[str, _UnderWay] = {}
+        self._waiting: dict[str, set[str]] = {}
+        self._writes: list[ClaimWrite] = []
+        self._settled: dict[str, str] = {}
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._under_way
+
+    def begin(self, uid: str, node: str, claims: tuple[str, ...], now: float) -> str:
+        """Have a pod's claims bound for a node. Returns why that cannot be, "" if it has begun.
+
+        The outcome is among ``take_settled`` some time later, or at once if there is nothing to wait for.
+        """
+        pod = _UnderWay(node, claims, now + self._seconds)
+        writes: list[ClaimWrite] = []
+        reserved: list[str] = []
+        for key in claims:
+            problem = self._begin_claim(uid, pod, key, writes, reserved)
+            if problem:
+                for each in reserved:
+                    self._available.release(each)
+                return problem
+        self._under_way[uid] = pod
+        for key in claims:
+            self._waiting.setdefault(key, set()).add(uid)
+        self._writes.extend(writes)
+        for key in claims:
+            if uid in self._under_way:
+                self._look(uid, pod, key)
+        return ""
+
+    def claim_changed(self, key: str) -> None:
+        """A claim, or the volume that is given to it, is another now."""
+        claim = self._storage.claim(key)
+        if claim is None or claim.bound:
+            self._available.release(key)
+        for uid in list(self._waiting.get(key, ())):
+            pod = self._under_way.get(uid)
+            if pod is not None:
+                self._look(uid, pod, key)
+
+    def node_gone(self, name: str) -> None:
+        """A machine is gone: what was to be bound for it is given up."""
+        for uid in [uid for uid, pod in self._under_way.items() if pod.node == name]:
+            self._settle(uid, f"node {name} is gone")
+
+    def refused(self, write: ClaimWrite, reason: str) -> None:
+        """A write has failed for good."""
+        if write.pod in self._under_way:
+            self._settle(write.pod, reason)
+
+    def expire(self, now: float) -> None:
+        """Give up what has taken too long."""
+        late = [uid for uid, pod in self._under_way.items() if pod.deadline <= now]
+        for uid in late:
+            names = ", ".join(sorted(key.partition("/")[2] for key in self._under_way[uid].missing))
+            self._settle(uid, f"volumes were not bound within {self._seconds:g} s: {names}")
+
+    def abandon(self, uid: str) -> None:
+        """A pod is gone, or is not to be bound any more."""
+        self._forget(uid)
+        self._settled.pop(uid, None)
+
+    def take_writes(self) -> list[ClaimWrite]:
+        """Return what has to be written, once."""
+        writes, self._writes = self._writes, []
+        return writes
+
+    def take_settled(self) -> dict[str, str]:
+        """Return the pods that are no longer under way, once: "" for success, else the reason."""
+        settled, self._settled = self._settled, {}
+        return settled
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _begin_claim(
+        self, uid: str, pod: _UnderWay, key: str, writes: list[ClaimWrite], reserved: list[str]
+    ) -> str:
+        claim = self._storage.claim(key)
+        if claim is None:
+            return f'persistentvolumeclaim "{key.partition("/")[2]}" not found'
+        pod.missing.add(key)
+        if claim.bound or self._storage.volume_for(claim) is not None:
+            return ""
+        for other in self._waiting.get(key, ()):
+            if self._under_way[other].node != pod.node:
+                return _elsewhere(claim, self._under_way[other].node)
+        provision = self._storage.provision(claim.storage_class)
+        if provision is not None and provision.dynamic:
+            return self._select(uid, pod, claim, writes)
+        return self._give(uid, pod, claim, writes, reserved)
+
+    @staticmethod
+    def _select(uid: str, pod: _UnderWay, claim: Claim, writes: list[ClaimWrite]) -> str:
+        if claim.selected_node and claim.selected_node != pod.node:
+            return _elsewhere(claim, claim.selected_node)
+        if not claim.selected_node:
+            namespace, _, name = claim.key.partition("/")
+            writes.append(SelectNode(uid, namespace, name, claim.uid, pod.node))
+        return ""
+
+    def _give(
+        self, uid: str, pod: _UnderWay, claim: Claim, writes: list[ClaimWrite], reserved: list[str]
+    ) -> str:
+        if claim.profile is None:
+            return ""
+        volume = self._available.reserve(claim.key, claim.profile, pod.node)
+        if volume is None:
+            return NONE_LEFT
+        if claim.key not in self._waiting:
+            reserved.append(claim.key)
+            namespace, _, name = claim.key.partition("/")
+            write = GiveVolume(uid, namespace, name, claim.uid, volume.name, volume.uid, volume.version)
+            writes.append(write)
+        return ""
+
+    def _look(self, uid: str, pod: _UnderWay, key: str) -> None:
+        """See how far a claim of a pod has come."""
+        claim = self._storage.claim(key)
+        name = key.partition("/")[2]
+        if claim is None:
+            self._settle(uid, f'persistentvolumeclaim "{name}" not found')
+        elif claim.lost:
+            self._settle(uid, f'persistentvolumeclaim "{name}" is lost')
+        elif claim.deleting:
+            self._settle(uid, f'persistentvolumeclaim "{name}" is being deleted')
+        elif claim.bound:
+            self._arrived(uid, pod, claim)
+        elif claim.selected_node == pod.node:
+            pod.chosen.add(key)
+        elif claim.selected_node:
+            self._settle(uid, _elsewhere(claim, claim.selected_node))
+        elif key in pod.chosen:
+            # Its provisioner took the choice back, which is how it says that it failed.
+            self._settle(uid, f'provisioning of persistentvolumeclaim "{name}" for node {pod.node} failed')
+
+    def _arrived(self, uid: str, pod: _UnderWay, claim: Claim) -> None:
+        volume = self._storage.volume(claim.volume)
+        labels = self._available.labels(pod.node)
+        if volume is None:
+            return  # volumes are watched apart from claims; it is on its way
+        if labels is None or not reaches(volume.rules, pod.node, labels):
+            self._settle(uid, f'persistentvolume "{volume.name}" cannot be reached from node {pod.node}')
+            return
+        pod.missing.discard(claim.key)
+        if not pod.missing:
+            self._settle(uid, "")
+
+    def _settle(self, uid: str, reason: str) -> None:
+        self._forget(uid)
+        self._settled[uid] = reason
+
+    def _forget(self, uid: str) -> None:
+        pod = self._under_way.pop(uid, None)
+        if pod is None:
+            return
+        for key in pod.claims:
+            self._waiting[key].discard(uid)
+            if not self._waiting[key]:
+                del self._waiting[key]
+                self._available.release(key)
+
+
+def _elsewhere(claim: Claim, node: str) -> str:
+    name = claim.key.partition("/")[2]
+    return f'persistentvolumeclaim "{name}" is being bound for node {node}'

@@ -1,0 +1,106 @@
+"""Records of claims, volumes and storage classes by name, with the references between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from poseidon.volumes.records import Claim, Provision, Volume, volume_record
+
+if TYPE_CHECKING:
+    from poseidon.kube.storage_objects import PersistentVolume
+
+
+class Catalogue:
+    """What is known of a cluster's storage. Objects are told from earlier and later namesakes by uid."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, Claim] = {}
+        self._claim_keys: dict[str, str] = {}
+        self._volumes: dict[str, Volume] = {}
+        self._volume_names: dict[str, str] = {}
+        self._given: dict[str, str] = {}
+        self._provisions: dict[str, Provision] = {}
+        self._class_names: dict[str, str] = {}
+        self._rules: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
+
+    # --- looking -------------------------------------------------------------------------------------------
+
+    def claim(self, key: str) -> Claim | None:
+        """Return a claim by ``namespace/name``."""
+        return self._claims.get(key)
+
+    def volume(self, name: str) -> Volume | None:
+        """Return a volume."""
+        return self._volumes.get(name)
+
+    def volume_for(self, claim: Claim) -> Volume | None:
+        """Return the volume that has been given to a claim which is not bound yet."""
+        volume = self._volumes.get(self._given.get(claim.key, ""))
+        return volume if volume is not None and volume.claim_uid in ("", claim.uid) else None
+
+    def provision(self, storage_class: str) -> Provision | None:
+        """Return a storage class."""
+        return self._provisions.get(storage_class)
+
+    def is_unbound_of(self, key: str, storage_class: str) -> bool:
+        """Whether a claim is of a class and not bound yet."""
+        claim = self._claims.get(key)
+        return claim is not None and not claim.bound and claim.storage_class == storage_class
+
+    # --- changing ------------------------------------------------------------------------------------------
+
+    def put_claim(self, uid: str, record: Claim | None) -> str:
+        """Take a claim, or its absence. Returns its key if anything that matters has changed, else ""."""
+        if record is None:
+            key = self._claim_keys.pop(uid, "")
+            known = self._claims.get(key)
+            if known is None or known.uid != uid:
+                return ""
+            del self._claims[key]
+            return key
+        key = self._claim_keys[uid] = record.key
+        if self._claims.get(key) == record:
+            return ""
+        self._claims[key] = record
+        if record.bound and self._given.get(key) == record.volume:
+            del self._given[key]
+        return key
+
+    def put_volume(self, uid: str, found: PersistentVolume | None) -> tuple[Volume | None, Volume | None]:
+        """Take a volume, or its absence. Returns it as it was and as it is."""
+        if found is None:
+            name = self._volume_names.pop(uid, "")
+            known = self._volumes.get(name)
+            if known is None or known.uid != uid:
+                return None, None
+            del self._volumes[name]
+            self._forget_given(known)
+            return known, None
+        record = volume_record(found, self._rules)
+        name = self._volume_names[uid] = record.name
+        before = self._volumes.get(name)
+        self._volumes[name] = record
+        if before is not None and before.claim != record.claim:
+            self._forget_given(before)
+        claim = self._claims.get(record.claim)
+        if record.claim and (claim is None or not claim.bound or claim.volume != name):
+            self._given[record.claim] = name
+        return before, record
+
+    def put_provision(self, uid: str, found: tuple[str, Provision] | None) -> str:
+        """Take a storage class by name, or its absence. Returns its name if anything has changed, else ""."""
+        if found is None:
+            name = self._class_names.pop(uid, "")
+            if name in self._class_names.values():
+                return ""  # a namesake has taken its place
+            return name if self._provisions.pop(name, None) is not None else ""
+        name, record = found
+        self._class_names[uid] = name
+        if self._provisions.get(name) == record:
+            return ""
+        self._provisions[name] = record
+        return name
+
+    def _forget_given(self, volume: Volume) -> None:
+        if self._given.get(volume.claim) == volume.name:
+            del self._given[volume.claim]

@@ -1,0 +1,97 @@
+"""Whether a volume suits a claim, and whether a machine can reach a volume."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from poseidon.volumes.records import Condition, Offer, Profile
+
+HOSTNAME = "kubernetes.io/hostname"
+
+Rules = tuple[bytes, ...]
+"""Encoded ``VolumeRule`` messages, of which all must hold."""
+
+_Terms = tuple[tuple[tuple["Condition", ...], tuple["Condition", ...]], ...]
+
+
+def suits(offer: Offer, profile: Profile) -> bool:
+    """Whether a volume is large enough, of the right class and modes, and bears the right labels."""
+    return (
+        offer.storage_class == profile.storage_class
+        and offer.size >= profile.size
+        and offer.volume_mode == profile.volume_mode
+        and set(profile.modes) <= set(offer.modes)
+        and all(_holds(condition, offer.labels) for condition in profile.conditions)
+    )
+
+
+def reaches(rules: Rules, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a machine of this name and these labels satisfies all rules."""
+    return all(any(_term_holds(term, name, labels) for term in _terms(rule)) for rule in rules)
+
+
+def hosts(rules: Rules) -> frozenset[str] | None:
+    """Return the values of the host name's label that the rules leave open, None if they do not look at it."""
+    for rule in rules:
+        named = [_hosts_of(labels) for labels, _ in _terms(rule)]
+        if named and all(values is not None for values in named):
+            return frozenset(value for values in named for value in values or ())
+    return None
+
+
+def _hosts_of(conditions: tuple[Condition, ...]) -> tuple[str, ...] | None:
+    return next(
+        (values for key, operator, values in conditions if key == HOSTNAME and operator == "In"), None
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _terms(rule: bytes) -> _Terms:
+    """Return the terms of a rule as plain values; each is (conditions on labels, conditions on fields)."""
+    message = pb.VolumeRule.FromString(rule)
+    return tuple(
+        (
+            tuple((each.key, each.operator, tuple(each.values)) for each in term.labels),
+            tuple((each.key, each.operator, tuple(each.values)) for each in term.fields),
+        )
+        for term in message.terms
+    )
+
+
+def _term_holds(
+    term: tuple[tuple[Condition, ...], tuple[Condition, ...]], name: str, labels: Mapping[str, str]
+) -> bool:
+    on_labels, on_fields = term
+    if not on_labels and not on_fields:
+        return False
+    fields = {"metadata.name": name}
+    return all(_holds(each, labels) for each in on_labels) and all(_holds(each, fields) for each in on_fields)
+
+
+def _holds(condition: Condition, labels: Mapping[str, str]) -> bool:
+    key, operator, values = condition
+    found = labels.get(key)
+    if operator == "In":
+        return found in values
+    if operator == "NotIn":
+        return found not in values
+    if operator == "Exists":
+        return found is not None
+    if operator == "DoesNotExist":
+        return found is None
+    return found is not None and _compares(found, operator, values)
+
+
+def _compares(found: str, operator: str, values: tuple[str, ...]) -> bool:
+    """Whether Gt or Lt holds; what is no integer compares with nothing."""
+    try:
+        left, right = int(found), int(values[0])
+    except (ValueError, IndexError):
+        return False
+    return left > right if operator == "Gt" else operator == "Lt" and left < right

@@ -1,0 +1,216 @@
+"""Claims, volumes and storage classes, cut down to what decides where pods may run.
+
+There is one record per object and no more: a cluster may have 100,000 claims. Words and rules that many
+objects share are kept once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2s
+from sys import intern
+from typing import TYPE_CHECKING
+
+from poseidon.kube.quantity import QuantityError, amount
+from poseidon.kube.storage_objects import (
+    BIND_COMPLETED,
+    LEGACY_CLASS,
+    NO_PROVISIONER,
+    READ_WRITE_ONCE_POD,
+    SELECTED_NODE,
+)
+from poseidon.translate.volumes import (
+    AVAILABLE,
+    driver_of,
+    driver_of_class,
+    topology_rule,
+    volume_rules,
+)
+
+if TYPE_CHECKING:
+    from poseidon.kube.objects import LabelSelector, ObjectMeta, Resources
+    from poseidon.kube.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from poseidon.translate.defects import Defect
+
+FILESYSTEM = "Filesystem"
+_UNUSABLE_PHASES = ("Failed", "Released")
+
+Condition = tuple[str, str, tuple[str, ...]]
+"""Key, operator and values of a condition on labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a claim accepts in a volume that exists already: class, bytes at least, modes, labels."""
+
+    storage_class: str
+    size: int
+    modes: tuple[str, ...]
+    volume_mode: str
+    conditions: tuple[Condition, ...]
+
+    @property
+    def resource(self) -> str:
+        """The resource that counts volumes of this profile on machines."""
+        digest = blake2s(repr(self).encode(), digest_size=6).hexdigest()
+        return f"{AVAILABLE}{self.storage_class}-{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim, ``key`` being ``namespace/name``.
+
+    ``volume`` is the name of the volume that it names, "" if none; only a ``bound`` one is settled.
+    ``exclusive``: one pod at a time may use it. ``owner`` is the uid of its controller. ``profile`` is None
+    once it is bound.
+    """
+
+    key: str
+    uid: str
+    storage_class: str
+    volume: str = ""
+    bound: bool = False
+    lost: bool = False
+    deleting: bool = False
+    exclusive: bool = False
+    selected_node: str = ""
+    owner: str = ""
+    profile: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a volume that is still to be had offers."""
+
+    storage_class: str
+    size: int
+    modes: tuple[str, ...]
+    volume_mode: str
+    labels: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A PersistentVolume. ``claim`` is the key of the claim that it is given to, "" if none.
+
+    ``rules`` say where it can be reached (see ``VolumeNeeds``). ``offer`` is None unless it may be had.
+    ``defect`` says what makes it unusable, "" if nothing does.
+    """
+
+    name: str
+    uid: str
+    version: str
+    rules: tuple[bytes, ...]
+    driver: str
+    claim: str = ""
+    claim_uid: str = ""
+    offer: Offer | None = None
+    defect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """A StorageClass: whether claims wait for a pod, whether volumes are made at all, by whom and where."""
+
+    waits: bool
+    dynamic: bool
+    driver: str
+    topology: bytes
+
+
+def claim_record(claim: PersistentVolumeClaim) -> Claim:
+    """Return the record of a claim."""
+    metadata, spec = claim.metadata, claim.spec
+    completed = BIND_COMPLETED in metadata.annotations or claim.status.phase == "Bound"
+    bound = bool(spec.volume_name) and completed
+    owner = metadata.controller()
+    storage_class = intern(metadata.annotations.get(LEGACY_CLASS, spec.storage_class_name or ""))
+    return Claim(
+        key=key_of(metadata),
+        uid=metadata.uid,
+        storage_class=storage_class,
+        volume=spec.volume_name,
+        bound=bound,
+        lost=claim.status.phase == "Lost",
+        deleting=metadata.deletion_timestamp is not None,
+        exclusive=READ_WRITE_ONCE_POD in spec.access_modes,
+        selected_node="" if bound else metadata.annotations.get(SELECTED_NODE, ""),
+        owner=owner.uid or owner.name if owner is not None else "",
+        profile=None if bound else _profile(claim, storage_class),
+    )
+
+
+def volume_record(
+    volume: PersistentVolume, known_rules: dict[tuple[bytes, ...], tuple[bytes, ...]]
+) -> Volume:
+    """Return the record of a volume; equal rules are kept once, in ``known_rules``."""
+    metadata, spec = volume.metadata, volume.spec
+    defects: list[Defect] = []
+    rules = volume_rules(volume, defects)
+    given = spec.claim_ref
+    to_be_had = given is None and metadata.deletion_timestamp is None
+    to_be_had = to_be_had and volume.status.phase not in _UNUSABLE_PHASES and not defects
+    return Volume(
+        name=metadata.name,
+        uid=metadata.uid,
+        version=metadata.resource_version,
+        rules=known_rules.setdefault(rules, rules),
+        driver=intern(driver_of(volume)),
+        claim=f"{given.namespace or 'default'}/{given.name}" if given is not None else "",
+        claim_uid=given.uid if given is not None else "",
+        offer=_offer(volume) if to_be_had else None,
+        defect=str(defects[0]) if defects else "",
+    )
+
+
+def provision_record(storage_class: StorageClass) -> Provision:
+    """Return the record of a storage class."""
+    return Provision(
+        waits=storage_class.waits,
+        dynamic=storage_class.provisioner not in ("", NO_PROVISIONER),
+        driver=intern(driver_of_class(storage_class)),
+        topology=topology_rule(storage_class),
+    )
+
+
+def key_of(metadata: ObjectMeta) -> str:
+    """Return ``namespace/name``."""
+    return f"{metadata.namespace or 'default'}/{metadata.name}"
+
+
+def _profile(claim: PersistentVolumeClaim, storage_class: str) -> Profile:
+    spec = claim.spec
+    return Profile(
+        storage_class=storage_class,
+        size=_bytes(spec.resources.requests),
+        modes=tuple(sorted(set(spec.access_modes))),
+        volume_mode=spec.volume_mode or FILESYSTEM,
+        conditions=_conditions(spec.selector),
+    )
+
+
+def _offer(volume: PersistentVolume) -> Offer:
+    metadata, spec = volume.metadata, volume.spec
+    return Offer(
+        storage_class=intern(metadata.annotations.get(LEGACY_CLASS, spec.storage_class_name)),
+        size=_bytes(spec.capacity),
+        modes=tuple(sorted(set(spec.access_modes))),
+        volume_mode=spec.volume_mode or FILESYSTEM,
+        labels=metadata.labels,
+    )
+
+
+def _conditions(selector: LabelSelector | None) -> tuple[Condition, ...]:
+    if selector is None:
+        return ()
+    equal = [(key, "In", (value,)) for key, value in selector.match_labels.items()]
+    other = [(each.key, each.operator, tuple(sorted(each.values))) for each in selector.match_expressions]
+    return tuple(sorted({*equal, *other}))
+
+
+def _bytes(amounts: Resources) -> int:
+    """Return the storage among some amounts; what is missing or makes no sense counts as none."""
+    try:
+        return amount("storage", amounts.get("storage", 0))
+    except QuantityError:
+        return 0

@@ -1,0 +1,157 @@
+"""What the claims of one pod mean for it: what it needs of a machine, or what it has to wait for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds, node_rule
+from poseidon.volumes.limits import attachments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from poseidon.volumes.records import Claim, Profile, Provision, Volume
+
+UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+IN_USE = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaim:
+    """A claim as a pod uses it; an ``ephemeral`` one must have been made for the pod."""
+
+    key: str
+    ephemeral: bool = False
+
+    @property
+    def name(self) -> str:
+        """The claim's name."""
+        return self.key.partition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """``reason`` says what the pod waits for, "" if it may be placed; ``per_node``: each node says so.
+
+    ``unbound`` are the claims that have to be bound once a node has been chosen, ``profiles`` those of them
+    that need a volume which exists already.
+    """
+
+    needs: VolumeNeeds = NO_NEEDS
+    reason: str = ""
+    per_node: bool = False
+    unbound: tuple[str, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+
+
+NOTHING = Resolution()
+
+
+class Storage(Protocol):
+    """What is known of a cluster's storage."""
+
+    def claim(self, key: str) -> Claim | None:
+        """Return a claim."""
+
+    def volume(self, name: str) -> Volume | None:
+        """Return a volume."""
+
+    def volume_for(self, claim: Claim) -> Volume | None:
+        """Return the volume that has been given to a claim which is not bound yet."""
+
+    def provision(self, storage_class: str) -> Provision | None:
+        """Return a storage class."""
+
+
+def obstacle(storage: Storage, uid: str, name: str, claims: tuple[PodClaim, ...]) -> Resolution | None:
+    """Return what keeps a pod (``namespace/name``) from being placed at all, None if nothing does."""
+    for each in claims:
+        problem = _problem(storage.claim(each.key), each, uid, name)
+        if problem:
+            return Resolution(reason=problem)
+    found = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
+    if any(not claim.bound and not _waits(storage, claim) for claim in found):
+        return Resolution(reason=UNBOUND_IMMEDIATE)
+    for claim in found:
+        volume = storage.volume(claim.volume) if claim.bound else None
+        if claim.bound and volume is None:
+            return Resolution(reason=NO_SUCH_VOLUME, per_node=True)
+        if volume is not None and volume.defect:
+            return Resolution(reason=f'persistentvolume "{volume.name}" is malformed: {volume.defect}')
+    return None
+
+
+def needs_of(
+    storage: Storage,
+    claims: tuple[PodClaim, ...],
+    charged: Callable[[str], bool],
+    counted: Callable[[str], bool],
+) -> Resolution:
+    """Return what a pod needs as far as its claims tell.
+
+    ``charged`` says whether the pod pays for the attachment of a claim, ``counted`` whether those of a driver
+    are limited at all.
+    """
+    rules: set[bytes] = set()
+    amounts: dict[str, int] = {}
+    unbound: list[str] = []
+    profiles: list[Profile] = []
+    for key in dict.fromkeys(each.key for each in claims):
+        claim = storage.claim(key)
+        if claim is None:
+            continue
+        if not claim.bound:
+            unbound.append(key)
+        volume = storage.volume(claim.volume) if claim.bound else storage.volume_for(claim)
+        if volume is not None:
+            rules.update(volume.rules)
+            driver = volume.driver
+        else:
+            driver = _needs_unbound(storage, claim, rules, profiles)
+        if driver and counted(driver) and charged(key):
+            resource = attachments(driver)
+            amounts[resource] = amounts.get(resource, 0) + 1
+    for profile in profiles:
+        amounts[profile.resource] = amounts.get(profile.resource, 0) + 1
+    needs = VolumeNeeds(tuple(sorted(rules)), tuple(sorted(amounts.items())))
+    return Resolution(needs, unbound=tuple(unbound), profiles=tuple(profiles))
+
+
+def _needs_unbound(storage: Storage, claim: Claim, rules: set[bytes], profiles: list[Profile]) -> str:
+    """Add what a claim that nothing has been given to needs; returns the driver that will attach its volume."""
+    provision = storage.provision(claim.storage_class)
+    if claim.bound or claim.profile is None or provision is None:
+        return ""
+    if not provision.dynamic:
+        profiles.append(claim.profile)
+        return ""
+    if claim.selected_node:
+        # A volume may be under way there; only its provisioner may take the choice back.
+        rules.add(node_rule(claim.selected_node))
+    if provision.topology:
+        rules.add(provision.topology)
+    return provision.driver
+
+
+def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
+    """Say in kube-scheduler's words what is wrong with a claim, "" if nothing is."""
+    name = wanted.name
+    if claim is None:
+        if wanted.ephemeral:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        return f'persistentvolumeclaim "{name}" not found'
+    if claim.lost:
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.volume}"'
+    if claim.deleting:
+        return f'persistentvolumeclaim "{name}" is being deleted'
+    if wanted.ephemeral and claim.owner not in (uid, pod.partition("/")[2]):
+        return f"PVC {claim.key} was not created for pod {pod} (pod is not owner)"
+    return ""
+
+
+def _waits(storage: Storage, claim: Claim) -> bool:
+    """Whether an unbound claim is to be bound only once a node has been chosen."""
+    provision = storage.provision(claim.storage_class)
+    return provision is not None and provision.waits and not claim.volume

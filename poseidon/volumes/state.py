@@ -1,0 +1,286 @@
+"""The cluster's storage and the pods that use it: what follows for a pod or a machine from any change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.volumes.available import AvailableVolumes
+from poseidon.volumes.binding import VolumeBindings
+from poseidon.volumes.catalogue import Catalogue
+from poseidon.volumes.limits import AttachLimits
+from poseidon.volumes.records import claim_record, provision_record
+from poseidon.volumes.resolution import IN_USE, NOTHING, PodClaim, Resolution, needs_of, obstacle
+from poseidon.volumes.users import Holders, Rank, Users
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from poseidon.kube.claim_writer import ClaimWrite
+    from poseidon.kube.following import Change
+    from poseidon.kube.storage_objects import (
+        CsiNode,
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+    )
+
+BIND_SECONDS = 600.0
+"""How long the claims of a pod may take to be bound, as in kube-scheduler."""
+
+
+@dataclass(slots=True)
+class _Pod:
+    """A pod that uses claims. ``place`` is where it runs or is being bound to, "" while it waits."""
+
+    name: str
+    claims: tuple[PodClaim, ...]
+    rank: Rank
+    place: str
+    resolution: Resolution = NOTHING
+
+
+class VolumeState:
+    """Claims, volumes, classes, CSI nodes, machines' labels, and the pods that use claims.
+
+    Changes may come in any order and any number of times. After some, ``take_affected`` gives the pods for which
+    something else holds than before, and ``take_offers`` what machines offer now. Not thread-safe.
+    """
+
+    def __init__(self, bind_seconds: float = BIND_SECONDS) -> None:
+        self._storage = Catalogue()
+        self._limits = AttachLimits()
+        self._csi_names: dict[str, str] = {}
+        self._available = AvailableVolumes()
+        self._bindings = VolumeBindings(self._storage, self._available, bind_seconds)
+        self._pods: dict[str, _Pod] = {}
+        self._users = Users()
+        self._holders = Holders()
+        self._interned: dict[Resolution, Resolution] = {}
+        self._affected: dict[str, None] = {}
+        self._changed_nodes: set[str] = set()
+
+    # --- what the API server says --------------------------------------------------------------------------
+
+    def claims_changed(self, changes: Sequence[Change[PersistentVolumeClaim]]) -> None:
+        """Take claims as they are now."""
+        for change in changes:
+            record = claim_record(change.object) if change.object is not None else None
+            key = self._storage.put_claim(change.uid, record)
+            if key:
+                self._claim_changed(key)
+
+    def volumes_changed(self, changes: Sequence[Change[PersistentVolume]]) -> None:
+        """Take volumes as they are now."""
+        for change in changes:
+            before, after = self._storage.put_volume(change.uid, change.object)
+            if after is not None:
+                self._available.put(after)
+            elif before is not None:
+                self._available.remove(before.name)
+            for key in {each.claim for each in (before, after) if each is not None and each.claim}:
+                self._claim_changed(key)
+
+    def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
+        """Take storage classes as they are now. Pods whose claims are not bound yet may be concerned."""
+        for change in changes:
+            found = change.object
+            record = (found.metadata.name, provision_record(found)) if found is not None else None
+            name = self._storage.put_provision(change.uid, record)
+            if name:
+                concerned = (
+                    uid
+                    for uid, pod in self._pods.items()
+                    if any(self._storage.is_unbound_of(each.key, name) for each in pod.claims)
+                )
+                self._affected.update(dict.fromkeys(concerned))
+
+    def csi_nodes_changed(self, changes: Sequence[Change[CsiNode]]) -> None:
+        """Take the limits of machines as they are now."""
+        for change in changes:
+            if change.object is not None:
+                name = self._csi_names[change.uid] = change.object.metadata.name
+                drivers = self._limits.put(change.object)
+            else:
+                name = self._csi_names.pop(change.uid, "")
+                if name in self._csi_names.values():
+                    continue  # a namesake has taken its place
+                drivers = self._limits.remove(name)
+            self._changed_nodes.add(name)
+            if drivers:
+                self._changed_nodes.update(self._available.nodes())
+                self._affected.update(dict.fromkeys(self._pods))
+
+    def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take a machine as it is now."""
+        if self._available.labels(name) is None:
+            self._changed_nodes.add(name)
+        self._available.put_node(name, labels)
+
+    def node_gone(self, name: str) -> None:
+        """A machine is gone."""
+        self._available.remove_node(name)
+        self._changed_nodes.discard(name)
+        self._bindings.node_gone(name)
+
+    # --- pods ----------------------------------------------------------------------------------------------
+
+    def put_pod(
+        self, uid: str, name: str, claims: tuple[PodClaim, ...], rank: Rank, place: str
+    ) -> Resolution:
+        """Take a pod as it is now and return what its claims mean for it. A pod's claims never change."""
+        if not claims:
+            return NOTHING
+        pod = self._pods.get(uid)
+        if pod is None:
+            pod = self._pods[uid] = _Pod(name, claims, rank, "")
+            for each in claims:
+                self._users.add(each.key, uid)
+            self._tell_rivals(pod)
+        pod.rank = rank
+        self.move_pod(uid, place)
+        if uid not in self._bindings:
+            pod.resolution = self._resolve(uid, pod)
+            self._affected.pop(uid, None)
+        return pod.resolution
+
+    def move_pod(self, uid: str, place: str) -> None:
+        """A pod, which may be one without claims, is on another machine now, or on none."""
+        pod = self._pods.get(uid)
+        if pod is None or pod.place == place:
+            return
+        for each in pod.claims:
+            if pod.place:
+                self._affected.update(dict.fromkeys(self._holders.remove(each.key, pod.place, uid)))
+            if place:
+                self._affected.update(dict.fromkeys(self._holders.add(each.key, place, uid)))
+        pod.place = place
+        self._affected[uid] = None
+        self._tell_rivals(pod)
+
+    def remove_pod(self, uid: str) -> None:
+        """A pod, which may be one without claims, is gone or has ended."""
+        if uid not in self._pods:
+            return
+        self._bindings.abandon(uid)
+        self.move_pod(uid, "")
+        pod = self._pods.pop(uid)
+        for each in pod.claims:
+            self._users.remove(each.key, uid)
+        self._tell_rivals(pod)
+        self._affected.pop(uid, None)
+
+    def resolution(self, uid: str) -> Resolution:
+        """Return what a pod's claims mean for it."""
+        pod = self._pods.get(uid)
+        return pod.resolution if pod is not None else NOTHING
+
+    def take_affected(self) -> list[tuple[str, Resolution]]:
+        """Return the pods for which something else holds than before, once. Those being bound stay as they are."""
+        found: list[tuple[str, Resolution]] = []
+        for uid in self._affected:
+            pod = self._pods.get(uid)
+            if pod is None or uid in self._bindings:
+                continue
+            resolution = self._resolve(uid, pod)
+            if resolution != pod.resolution:
+                pod.resolution = resolution
+                found.append((uid, resolution))
+        self._affected.clear()
+        return found
+
+    def take_offers(self) -> dict[str, dict[str, int]]:
+        """Return what machines offer beside their own resources, of those for which it may have changed, once."""
+        changed = self._changed_nodes | self._available.take_changed()
+        self._changed_nodes = set()
+        return {name: self.offers(name) for name in sorted(changed)}
+
+    def offers(self, node: str) -> dict[str, int]:
+        """Return what a machine offers to volumes, by resource."""
+        return dict(self._limits.amounts(node)) | dict(self._available.amounts(node))
+
+    # --- binding claims ------------------------------------------------------------------------------------
+
+    def begin(self, uid: str, node: str, now: float) -> str:
+        """A pod has got a node: have its claims bound. Returns why that cannot be, "" if it can.
+
+        ``is_under_way`` tells whether there is something to wait for; its end is among ``take_settled``.
+        """
+        pod = self._pods.get(uid)
+        unbound = pod.resolution.unbound if pod is not None else ()
+        return self._bindings.begin(uid, node, unbound, now) if unbound else ""
+
+    def is_under_way(self, uid: str) -> bool:
+        """Whether a pod's claims are being bound."""
+        return uid in self._bindings
+
+    def refused(self, write: ClaimWrite, reason: str) -> None:
+        """A write has failed for good."""
+        self._bindings.refused(write, reason)
+
+    def abandon(self, uid: str) -> None:
+        """A pod is not to be bound any more."""
+        self._bindings.abandon(uid)
+        self._affected[uid] = None
+
+    def expire(self, now: float) -> None:
+        """Give up claims that have taken too long."""
+        self._bindings.expire(now)
+
+    def take_writes(self) -> list[ClaimWrite]:
+        """Return what has to be written to the API server, once."""
+        return self._bindings.take_writes()
+
+    def take_settled(self) -> dict[str, str]:
+        """Return the pods whose claims are no longer being bound, once: "" for success, else the reason."""
+        settled = self._bindings.take_settled()
+        self._affected.update(dict.fromkeys(settled))
+        return settled
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _claim_changed(self, key: str) -> None:
+        self._affected.update(dict.fromkeys(self._users.of(key)))
+        self._bindings.claim_changed(key)
+
+    def _tell_rivals(self, pod: _Pod) -> None:
+        """Another pod may use what only one at a time may."""
+        for each in pod.claims:
+            claim = self._storage.claim(each.key)
+            if claim is not None and claim.exclusive:
+                self._affected.update(dict.fromkeys(self._users.of(each.key)))
+
+    def _resolve(self, uid: str, pod: _Pod) -> Resolution:
+        if not pod.place:
+            found = obstacle(self._storage, uid, pod.name, pod.claims)
+            if found is None and self._is_rivalled(uid, pod):
+                found = Resolution(reason=IN_USE, per_node=True)
+            if found is not None:
+                return found
+        resolution = needs_of(
+            self._storage,
+            pod.claims,
+            lambda key: not pod.place or self._holders.holds(key, pod.place, uid),
+            self._limits.counts,
+        )
+        for profile in resolution.profiles:
+            self._available.want(profile)
+        if resolution.unbound:
+            return resolution
+        return self._interned.setdefault(resolution, resolution)
+
+    def _is_rivalled(self, uid: str, pod: _Pod) -> bool:
+        """Whether a pod has to leave a claim to another one: to whichever is placed, else to the first in rank."""
+        for each in pod.claims:
+            claim = self._storage.claim(each.key)
+            if claim is None or not claim.exclusive:
+                continue
+            others = (self._pods[other] for other in self._users.of(each.key) if other != uid)
+            if any(other.place or other.rank < pod.rank for other in others):
+                return True
+        return False
+
+
+def ranked(priority: int, created: float, uid: str) -> Rank:
+    """Return the order of a pod among those that wait for the same thing."""
+    return (-priority, created, uid)

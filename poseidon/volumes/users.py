@@ -1,0 +1,87 @@
+"""Which pods use which claims, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+Rank: TypeAlias = tuple[int, float, str]
+"""Order among pods that wait for one thing: higher priority negated, time of creation, uid."""
+
+
+class Users:
+    """Users of claims by uid. Most claims have one user, so a set is made only for those that have more."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, str | set[str]] = {}
+
+    def add(self, key: str, uid: str) -> None:
+        """A pod uses a claim."""
+        known = self._users.get(key)
+        if known is None or known == uid:
+            self._users[key] = uid
+        elif isinstance(known, set):
+            known.add(uid)
+        else:
+            self._users[key] = {known, uid}
+
+    def remove(self, key: str, uid: str) -> None:
+        """A pod does not use a claim any more."""
+        known = self._users.get(key)
+        if isinstance(known, set):
+            known.discard(uid)
+            if not known:
+                del self._users[key]
+        elif known == uid:
+            del self._users[key]
+
+    def of(self, key: str) -> AbstractSet[str]:
+        """Return the users of a claim."""
+        known = self._users.get(key)
+        if known is None:
+            return frozenset()
+        return known if isinstance(known, set) else {known}
+
+
+class Holders:
+    """Who holds each claim on each machine: of several pods one, since a volume is attached once.
+
+    Of the pods of a machine that use a claim the one with the lowest uid holds it, so that the order of events
+    does not matter.
+    """
+
+    def __init__(self) -> None:
+        self._placed: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, key: str, node: str, uid: str) -> Iterable[str]:
+        """A pod has been placed. Returns the pods that hold the claim no longer, or have begun to."""
+        there = self._placed.setdefault((key, node), [])
+        if uid in there:
+            return ()
+        first = not there or uid < there[0]
+        before = there[:1]
+        there.insert(0 if first else len(there), uid)
+        return (*before, uid) if first else ()
+
+    def remove(self, key: str, node: str, uid: str) -> Iterable[str]:
+        """A pod has left. Returns the pods that hold the claim no longer, or have begun to."""
+        there = self._placed.get((key, node), [])
+        if uid not in there:
+            return ()
+        held = there[0] == uid
+        there.remove(uid)
+        if not there:
+            del self._placed[key, node]
+            return (uid,)
+        if not held:
+            return ()
+        there.sort()
+        return (uid, there[0])
+
+    def holds(self, key: str, node: str, uid: str) -> bool:
+        """Whether a placed pod is the one that holds the claim on its machine."""
+        there = self._placed.get((key, node))
+        return there is not None and there[0] == uid
