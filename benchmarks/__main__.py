@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from benchmarks.commands.compare import compare
+from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario
@@ -37,6 +38,9 @@ def main() -> None:
 main.add_command(run)
 main.add_command(list_workloads)
 main.add_command(compare)
+main.add_command(optimum)
+main.add_command(growth)
+main.add_command(memory)
 
 
 @main.command()

@@ -145,6 +145,52 @@ def print_comparison(report: dict[str, Any], console: Console) -> None:
     _print_environment(report["environment"], console)
 
 
+def print_optimum(report: dict[str, Any], console: Console) -> None:
+    """How many tasks were placed, by whom."""
+    table = Table(
+        title=f"{report['instances']:,} overloaded instances, {report['tasks']:,} tasks", show_header=False
+    )
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("optimum (CP-SAT)", f"{report['optimum']:,}")
+    table.add_row("this scheduler", f"{report['placed']:,} ({report['share']:.2%})")
+    table.add_row("first fit, random order", f"{report['firstFit']:,} ({report['firstFitShare']:.2%})")
+    small = f"{report['smallestFirst']:,} ({report['smallestFirstShare']:.2%})"
+    table.add_row("first fit, smallest first", small)
+    table.add_row("instances below the optimum", f"{report['instancesBelowOptimum']:,}")
+    table.add_row("largest loss, tasks", f"{report['largestLoss']:,}")
+    table.add_row("not proved in time", f"{report['unproved']:,}")
+    console.print(table)
+    _print_environment(report["environment"], console)
+
+
+def print_growth(report: dict[str, Any], console: Console) -> None:
+    """A line per size."""
+    table = Table("what", "nodes", "pods", "classes", "seconds", "ratio", title="Growth of a round")
+    for name, size in report["sizes"].items():
+        table.add_row(
+            "base" if name == "base" else f"10 x {name}",
+            *(f"{size[key]:,}" for key in ("nodes", "pods", "classes")),
+            f"{report['seconds'][name]:.3f}",
+            f"{report['ratios'][name]:.2f}" if name in report["ratios"] else "",
+        )
+    console.print(table)
+    _print_environment(report["environment"], console)
+
+
+def print_memory(report: dict[str, Any], console: Console) -> None:
+    """A line per kind of process."""
+    rounds = report["params"]["times"]
+    table = Table(
+        "process", "peak MiB", "drift", title=f"Memory over {rounds:,} rounds, {report['podsBound']:,} pods"
+    )
+    for name, peak in report["peakMiB"].items():
+        change = report["drift"].get(name)
+        table.add_row(name, f"{peak:,.0f}", "" if change is None else f"{change:+.1%}")
+    console.print(table)
+    _print_environment(report["environment"], console)
+
+
 def _print_environment(machine: dict[str, Any], console: Console) -> None:
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "

@@ -1,0 +1,67 @@
+"""``optimum``, ``growth`` and ``memory``: what the core reaches beside what can be reached, and how it scales."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parsed_params, progress
+
+
+@click.command()
+@click.option("--instances", default=1000, show_default=True, type=click.IntRange(1, 1_000_000))
+@click.option(
+    "--seconds", default=5.0, show_default=True, type=click.FloatRange(0.1), help="For CP-SAT, per instance."
+)
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def optimum(instances: int, seconds: float, seed: int, output: str, save: Path | None) -> None:
+    """Tasks placed of those that CP-SAT can place, on small instances with more work than room."""
+    from benchmarks.optimum import measure_optimum
+    from benchmarks.tables import print_optimum
+
+    report = measure_optimum(instances, seed=seed, seconds=seconds, progress=progress())
+    emit(report, output, save, print_optimum)
+
+
+@click.command()
+@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1))
+@click.option("--pods", default=10_000, show_default=True, type=click.IntRange(1))
+@click.option("--classes", default=100, show_default=True, type=click.IntRange(1))
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def growth(nodes: int, pods: int, classes: int, runs: int, seed: int, output: str, save: Path | None) -> None:
+    """How much longer a round takes with ten times the nodes, the pods, or the classes."""
+    from benchmarks.growth import measure_growth
+    from benchmarks.tables import print_growth
+
+    params = {"nodes": nodes, "pods": pods, "classes": classes}
+    report = asyncio.run(measure_growth(params, runs=runs, seed=seed, progress=progress()))
+    emit(report, output, save, print_growth)
+
+
+@click.command()
+@PARAM
+@click.option("--seed", default=1, show_default=True)
+@click.option(
+    "--timeout", default=600.0, show_default=True, type=click.FloatRange(1.0), help="Seconds per wait."
+)
+@OUTPUT
+@SAVE
+def memory(params: tuple[str, ...], seed: int, timeout: float, output: str, save: Path | None) -> None:
+    """Resident memory of solver and bridge over 2,000 rounds of churn, end to end; takes minutes."""
+    from benchmarks.memory import measure_memory
+    from benchmarks.tables import print_memory
+    from benchmarks.targets.base import TargetError
+
+    given = parsed_params(params)
+    try:
+        report = asyncio.run(measure_memory(given, seed=seed, patience=timeout, progress=progress()))
+    except TargetError as error:
+        raise click.ClickException(str(error)) from None
+    emit(report, output, save, print_memory)

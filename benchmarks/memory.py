@@ -1,0 +1,45 @@
+"""Whether memory stays flat: resident sizes of solver and bridge over thousands of rounds of churn."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.declarative.loading import load_workload
+from benchmarks.environment import environment
+from benchmarks.measuring import MeasureOptions, measure_workload
+
+PROCESSES = ("solver", "solver workers", "bridge")
+WARM_UP = 0.2
+"""The first part of the run, in which caches and pools fill, is left out of the comparison."""
+
+
+async def measure_memory(
+    params: dict[str, int], *, seed: int, patience: float, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Run the churn workload end to end against the simulated cluster; ``patience``: seconds per wait."""
+    workload = load_workload("churn", size="memory", params=params, seed=seed)
+    options = MeasureOptions(timeout=patience, progress=progress)
+    (result,) = await measure_workload(workload, "end-to-end", options)
+    (measured,) = result["measured"]
+    series = measured["memory"]
+    return {
+        "kind": "memory",
+        "environment": environment(),
+        "params": result["params"],
+        "seconds": measured["seconds"],
+        "podsBound": measured["bound"],
+        "peakMiB": {name: used["peakMiB"] for name, used in measured["usage"].items()},
+        "series": series,
+        "drift": {name: drift(series[name]) for name in PROCESSES if name in series},
+    }
+
+
+def drift(samples: Sequence[float]) -> float | None:
+    """Median of the last fifth over that of the first fifth after the warm-up, less 1; None for too few samples."""
+    settled = samples[int(len(samples) * WARM_UP) :]
+    part = len(settled) // 5
+    if not part:
+        return None
+    return statistics.median(settled[-part:]) / statistics.median(settled[:part]) - 1
