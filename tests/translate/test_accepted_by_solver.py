@@ -37,6 +37,61 @@ AFFINITY = st.fixed_dictionaries(
         ),
     },
 )
+KEYS = st.sampled_from(["", "a", "kubernetes.io/hostname", "-bad", "x/y/z", "a" * 64])
+SELECTORS = st.none() | st.fixed_dictionaries(
+    {},
+    optional={
+        "matchLabels": st.dictionaries(KEYS, WORDS, max_size=2),
+        "matchExpressions": st.lists(
+            st.fixed_dictionaries({"key": KEYS, "operator": OPERATORS, "values": VALUES}), max_size=2
+        ),
+    },
+)
+POD_TERMS = st.fixed_dictionaries(
+    {"topologyKey": KEYS},
+    optional={
+        "labelSelector": SELECTORS,
+        "namespaceSelector": SELECTORS,
+        "namespaces": st.lists(st.sampled_from(["ns", "", "No"]), max_size=2),
+        "matchLabelKeys": st.lists(KEYS, max_size=2),
+        "mismatchLabelKeys": st.lists(KEYS, max_size=2),
+    },
+)
+POD_AFFINITY = st.fixed_dictionaries(
+    {},
+    optional={
+        "requiredDuringSchedulingIgnoredDuringExecution": st.lists(POD_TERMS, max_size=2),
+        "preferredDuringSchedulingIgnoredDuringExecution": st.lists(
+            st.fixed_dictionaries(
+                {"weight": st.sampled_from([-1, 0, 1, 100, 101, 2**40]), "podAffinityTerm": POD_TERMS}
+            ),
+            max_size=2,
+        ),
+    },
+)
+COUNTS = st.sampled_from([-1, 0, 1, 5, 2**31 - 1, 2**31, 2**62])
+POLICIES = st.sampled_from(["", "Honor", "Ignore", "Odd"])
+SPREAD = st.fixed_dictionaries(
+    {"topologyKey": KEYS},
+    optional={
+        "maxSkew": COUNTS,
+        "minDomains": COUNTS,
+        "whenUnsatisfiable": st.sampled_from(["DoNotSchedule", "ScheduleAnyway", "", "Odd"]),
+        "labelSelector": SELECTORS,
+        "matchLabelKeys": st.lists(KEYS, max_size=2),
+        "nodeAffinityPolicy": POLICIES,
+        "nodeTaintsPolicy": POLICIES,
+    },
+)
+PORTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "containerPort": st.sampled_from([-1, 0, 80, 65535, 70000, 2**40]),
+        "hostPort": st.sampled_from([-1, 0, 80, 65535, 70000, 2**40]),
+        "protocol": st.sampled_from(["", "TCP", "UDP", "SCTP", "ICMP"]),
+        "hostIP": st.sampled_from(["", "0.0.0.0", "10.0.0.1", "::1", "localhost"]),
+    },
+)
 EFFECTS = st.sampled_from(["", "NoSchedule", "PreferNoSchedule", "NoExecute", "Odd"])
 TOLERATIONS = st.fixed_dictionaries(
     {
@@ -48,14 +103,20 @@ TOLERATIONS = st.fixed_dictionaries(
 )
 CONTAINERS = st.fixed_dictionaries(
     {"resources": st.fixed_dictionaries({"requests": RESOURCES, "limits": RESOURCES})},
-    optional={"restartPolicy": st.just("Always")},
+    optional={
+        "restartPolicy": st.just("Always"),
+        "ports": st.lists(PORTS, max_size=2),
+        "image": st.sampled_from(["", "a", "r.example:5000/b"]),
+    },
 )
 PODS = st.fixed_dictionaries(
     {
         "metadata": st.fixed_dictionaries(
             {"name": st.just("p"), "uid": st.just("u")},
             optional={
-                "creationTimestamp": st.sampled_from(["1900-01-01T00:00:00Z", "odd", "2026-01-01T00:00:00Z"])
+                "namespace": st.just("ns"),
+                "labels": st.dictionaries(KEYS, WORDS, max_size=3),
+                "creationTimestamp": st.sampled_from(["1900-01-01T00:00:00Z", "odd", "2026-01-01T00:00:00Z"]),
             },
         ),
         "spec": st.fixed_dictionaries(
@@ -64,7 +125,17 @@ PODS = st.fixed_dictionaries(
                 "initContainers": st.lists(CONTAINERS, max_size=2),
                 "overhead": RESOURCES,
                 "resources": st.fixed_dictionaries({"requests": RESOURCES, "limits": RESOURCES}),
-                "affinity": st.fixed_dictionaries({"nodeAffinity": AFFINITY}),
+                "affinity": st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "nodeAffinity": AFFINITY,
+                        "podAffinity": POD_AFFINITY,
+                        "podAntiAffinity": POD_AFFINITY,
+                    },
+                ),
+                "topologySpreadConstraints": st.lists(SPREAD, max_size=2),
+                "hostNetwork": st.booleans(),
+                "resourceClaims": st.just([{"name": "gpu"}]),
                 "tolerations": st.lists(TOLERATIONS, max_size=3),
                 "nodeSelector": st.dictionaries(WORDS, WORDS, max_size=2),
                 "priority": st.integers(-(2**40), 2**40),
@@ -82,7 +153,20 @@ NODES = st.fixed_dictionaries(
                 )
             }
         ),
-        "status": st.fixed_dictionaries({"allocatable": RESOURCES}),
+        "status": st.fixed_dictionaries(
+            {"allocatable": RESOURCES},
+            optional={
+                "images": st.lists(
+                    st.fixed_dictionaries(
+                        {
+                            "names": st.lists(st.sampled_from(["a:latest", "a@sha256:0"]), max_size=2),
+                            "sizeBytes": st.sampled_from([-1, 0, 10**9, 2**63]),
+                        }
+                    ),
+                    max_size=2,
+                )
+            },
+        ),
     },
 )
 

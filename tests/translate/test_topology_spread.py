@@ -1,0 +1,82 @@
+"""Topology spread constraints as rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from poseidon.kube.decoding import convert_object
+from poseidon.kube.objects import Pod
+from poseidon.translate.classes import class_content
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+WEB = {"matchLabels": {"app": "web"}}
+HARD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": WEB}
+SOFT = {**HARD, "whenUnsatisfiable": "ScheduleAnyway"}
+
+
+def make(*constraints: Any, labels: Any = None) -> Pod:
+    metadata = {"name": "p", "namespace": "shop", "labels": labels or {}}
+    spec = {"containers": [{}], "topologySpreadConstraints": list(constraints)}
+    return convert_object({"metadata": metadata, "spec": spec}, Pod)
+
+
+def rule(constraint: Any, **more: Any) -> pb.SpreadRule:
+    message, defects = class_content(make(constraint, **more))
+    assert not defects
+    (found,) = message.spread
+    return found
+
+
+APP = pb.TaskSelector(labels=[pb.Requirement(key="app", operator="In", values=["web"])], namespaces=["shop"])
+
+
+def test_defaults():
+    assert rule(HARD) == pb.SpreadRule(topology_key="zone", selector=APP, max_skew=1, required=True)
+    assert rule({**SOFT, "maxSkew": 3}) == pb.SpreadRule(topology_key="zone", selector=APP, max_skew=3)
+
+
+def test_policies_and_domains():
+    found = rule({**HARD, "minDomains": 4, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"})
+    assert (found.min_domains, found.ignore_node_affinity, found.honor_taints) == (4, True, True)
+    same = rule({**HARD, "minDomains": 1, "nodeAffinityPolicy": "Honor", "nodeTaintsPolicy": "Ignore"})
+    assert same == rule(HARD)
+
+
+def test_selectors():
+    assert rule({**HARD, "labelSelector": None}).selector == pb.TaskSelector(nothing=True)
+    assert rule({**HARD, "labelSelector": {}}).selector == pb.TaskSelector(namespaces=["shop"])
+    merged = rule({**HARD, "matchLabelKeys": ["hash", "gone"]}, labels={"hash": "1"})
+    assert [each.key for each in merged.selector.labels] == ["app", "hash"]
+
+
+def test_both_kinds_may_share_a_key():
+    message, defects = class_content(make(HARD, SOFT))
+    assert not defects
+    assert len(message.spread) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "words"),
+    [
+        ([{**HARD, "maxSkew": 0}], "[0].maxSkew", "0 is out of range"),
+        ([{**HARD, "maxSkew": 2**31}], "[0].maxSkew", "out of range"),
+        ([{**HARD, "topologyKey": ""}], "[0].topologyKey", "empty"),
+        ([{**HARD, "topologyKey": "a b"}], "[0].topologyKey", "not a label key"),
+        ([{**HARD, "whenUnsatisfiable": "Never"}], "[0].whenUnsatisfiable", "unknown value 'Never'"),
+        ([{**SOFT, "minDomains": 2}], "[0].minDomains", "only whenUnsatisfiable: DoNotSchedule"),
+        ([{**HARD, "minDomains": 0}], "[0].minDomains", "0 is out of range"),
+        ([{**HARD, "nodeAffinityPolicy": "Maybe"}], "[0].nodeAffinityPolicy", "use Honor or Ignore"),
+        ([{**HARD, "nodeTaintsPolicy": "Maybe"}], "[0].nodeTaintsPolicy", "unknown policy 'Maybe'"),
+        ([HARD, SOFT, {**HARD, "maxSkew": 2}], "[2].topologyKey", "given twice"),
+        ([{**HARD, "matchLabelKeys": ["app"]}], "[0].matchLabelKeys[0]", "labelSelector as well"),
+        ([{**HARD, "labelSelector": None, "matchLabelKeys": ["a"]}], "[0].matchLabelKeys", "labelSelector"),
+    ],
+)
+def test_defects_name_the_field(given, field, words):
+    message, defects = class_content(make(*given))
+    assert [each.field for each in defects] == [f"spec.topologySpreadConstraints{field}"]
+    assert words in defects[0].problem
+    assert message.invalid
+    assert not message.spread
