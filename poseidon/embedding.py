@@ -65,6 +65,14 @@ def base_policy(configuration: Configuration) -> str:
     return configuration.policy.name
 
 
+def overlays(configuration: Configuration) -> tuple[str, ...]:
+    """Return the names of the overlays."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return tuple(overlay.name for overlay in configuration.cost_models)
+
+
 def utilisation_options(configuration: Configuration) -> UtilisationOptions:
     """Return which sources of measured use are on, and how they are asked."""
     from firmament.configuration import SchedulerConfiguration

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.embedding import EmbeddedScheduler, base_policy
+from poseidon.embedding import EmbeddedScheduler, base_policy, overlays
 from poseidon.translate import events, namespaces
 from poseidon.translate import pod as pods
 from poseidon.translate.classes import ClassTable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from poseidon.embedding import Configuration
     from poseidon.kube.objects import Pod
     from poseidon.manifests.loader import Manifests
+    from poseidon.translate.visibility import Visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ def build(
     ``forced`` takes part in any case. ``now`` (seconds since the epoch) stands still, and is the age of
     whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
     """
-    feed = _Feed(manifests, now, scheduler_names, forced, base_policy(configuration))
+    visible = visible_to(base_policy(configuration), overlays(configuration))
+    feed = _Feed(manifests, now, scheduler_names, forced, visible)
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     scheduler.apply(feed.events())
     return OfflineCluster(scheduler, tuple(feed.gated), tuple(feed.warnings))
@@ -56,13 +58,18 @@ def build(
 
 class _Feed:
     def __init__(
-        self, manifests: Manifests, now: float, scheduler_names: frozenset[str], forced: str, policy: str
+        self,
+        manifests: Manifests,
+        now: float,
+        scheduler_names: frozenset[str],
+        forced: str,
+        visible: Visibility,
     ) -> None:
         self._manifests = manifests
         self._now = now
         self._scheduler_names = scheduler_names
         self._forced = forced
-        self._classes = ClassTable(visible_to(policy))
+        self._classes = ClassTable(visible)
         self._history = RuntimeHistory()
         self._priorities = PriorityResolver(manifests.priority_classes)
         self._nodes = {node.metadata.name for node in manifests.nodes}
@@ -76,7 +83,7 @@ class _Feed:
     def events(self) -> Iterator[pb.Event]:
         """Yield the whole cluster: machines, jobs, namespaces, classes, what finished pods teach, then tasks."""
         for node in self._manifests.nodes:
-            yield pb.Event(machine=machine(node)[0])
+            yield pb.Event(machine=machine(node, self._classes.visibility.node_annotations)[0])
         for each in self._manifests.pods:
             self._sort(each)
         for job_id, job in self._jobs.items():

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 class Standing(NamedTuple):
-    """How a task stands in a solver's books; ``machine`` is "" while it is pending there."""
+    """How a task stands in a solver's books; ``machine`` is "" while it is pending there.
+
+    ``initialized`` is when it was, 0 for not yet and where no model asks.
+    """
 
     machine: str
     task_class: int
     job: str
     priority: int
+    initialized: float = 0.0
 
 
 @dataclass(slots=True)
@@ -65,4 +69,4 @@ class PodRecord:
         if not place and not self.schedulable:
             return None
         task = self.task
-        return Standing(place, task.task_class, task.job, task.priority)
+        return Standing(place, task.task_class, task.job, task.priority, task.initialized)

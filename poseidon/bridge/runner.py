@@ -39,7 +39,8 @@ _log = logging.getLogger(__name__)
 class BridgeOptions:
     """What a bridge is to do.
 
-    ``policy`` is the solver's base policy ("": unknown), which says what pods are told apart by.
+    ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays; they say what pods are
+    told apart by.
     ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
     than that of any earlier driver, ``instance`` the name of this process in events. Drain times are in
     seconds.
@@ -48,6 +49,7 @@ class BridgeOptions:
     firmament: str
     scheduler_names: tuple[str, ...] = ("poseidon",)
     policy: str = ""
+    overlays: tuple[str, ...] = ()
     cluster: str = "default"
     fencing: int = 1
     client: str = "poseidon"
@@ -86,7 +88,7 @@ class Bridge:
         self._synced = False
         self._metrics = BridgeMetrics(registry)
         self._kube_metrics = KubeMetrics(registry)
-        self.state = BridgeState(options.scheduler_names, options.policy)
+        self.state = BridgeState(options.scheduler_names, options.policy, options.overlays)
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         component = next((name for name in options.scheduler_names if name != ANY_SCHEDULER), "poseidon")
@@ -127,9 +129,7 @@ class Bridge:
         self._priority_classes = self._follow(
             PRIORITY_CLASSES, self.state.priority_classes_changed, options.optional_reflector
         )
-        self._namespaces = self._follow(
-            NAMESPACES, self.state.namespaces_changed, options.optional_reflector
-        )
+        self._namespaces = self._follow(NAMESPACES, self.state.namespaces_changed, options.optional_reflector)
         self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
         self._utilisation = Utilisation(
             transport,

@@ -7,7 +7,7 @@ can describe itself to a solver at any time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,12 +46,14 @@ class BridgeState:
 
     ``scheduler_names`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*":
     all). Pods of other schedulers count on the nodes that they are bound to. ``policy`` is the solver's base
-    policy, by which pods are told apart. Not thread-safe.
+    policy, ``overlays`` are its overlays: what they look at tells pods apart. Not thread-safe.
     """
 
-    def __init__(self, scheduler_names: Iterable[str], policy: str = "") -> None:
+    def __init__(
+        self, scheduler_names: Iterable[str], policy: str = "", overlays: Collection[str] = ()
+    ) -> None:
         self._ours = frozenset(scheduler_names)
-        self._classes = ClassTable(visible_to(policy))
+        self._classes = ClassTable(visible_to(policy, overlays))
         self._history = RuntimeHistory()
         self._priorities = PriorityResolver()
         self._priority_names: dict[str, str] = {}
@@ -112,7 +114,9 @@ class BridgeState:
                     self._tasks.mark_node(name)
                     self.samples.mark(name)
                 continue
-            machine, defects = node_translation.machine(change.object)
+            machine, defects = node_translation.machine(
+                change.object, self._classes.visibility.node_annotations
+            )
             if not machine.name:
                 continue
             if self._machines.put(change.uid, machine):

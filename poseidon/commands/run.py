@@ -85,7 +85,7 @@ def run(
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.bridge.logs import configure
     from poseidon.bridge.runner import BridgeOptions
-    from poseidon.embedding import base_policy, load_configuration, utilisation_options
+    from poseidon.embedding import base_policy, load_configuration, overlays, utilisation_options
     from poseidon.kube.errors import SettingsError
     from poseidon.kube.settings import load_settings
     from poseidon.sources.prometheus import connection
@@ -104,6 +104,7 @@ def run(
         firmament=_join(firmament),
         scheduler_names=configuration.scheduler_names,
         policy=base_policy(configuration),
+        overlays=overlays(configuration),
         cluster=cluster_name,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
         fencing=int(time.time() * 1000),

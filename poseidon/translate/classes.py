@@ -91,13 +91,21 @@ class ClassTable:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def traits(self, pod: Pod, *, machine: str = "", needs: VolumeNeeds = NO_NEEDS) -> Traits:
+    @property
+    def visibility(self) -> Visibility:
+        """What of pods and nodes models look at."""
+        return self._visibility
+
+    def traits(
+        self, pod: Pod, *, machine: str = "", needs: VolumeNeeds = NO_NEEDS, priority: int | None = None
+    ) -> Traits:
         """Return the traits of a pod, pinned to ``machine`` if given, not by ``spec.nodeName``.
 
-        ``needs`` is what its volumes ask for. The pod's own selectors count from here on; what they see of pods
-        met before comes into their classes with ``refresh``.
+        ``needs`` is what its volumes ask for, ``priority`` the pod's if its spec does not say. The pod's
+        own selectors count from here on; what they see of pods met before comes into their classes with
+        ``refresh``.
         """
-        template = self._templates.intern(pod, machine=machine)
+        template = self._templates.intern(pod, machine=machine, priority=priority)
         if template not in self._observed:
             self._observed.add(template)
             self._onlookers.observe(template.message)

@@ -41,5 +41,10 @@ def bound(placed: Iterable[tuple[Task, str]]) -> Iterator[pb.Event]:
             batches[key] = batch
         batch.uids.append(task.uid)
         batch.names.append(task.name)
+        batch.assigned.append(task.scheduled)
+        batch.initialized.append(task.initialized)
     for batch in batches.values():
+        for times in (batch.assigned, batch.initialized):
+            if not any(times):
+                del times[:]
         yield pb.Event(bound=batch)

@@ -31,6 +31,10 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
     if not allocatable:
         defects.append(Defect("status.allocatable", _NO_ALLOCATABLE))
     offered = amounts(allocatable or {}, "status.allocatable", defects)
+    ignored: list[
+        Defect
+    ] = []  # what the kubelet gives away is stated by allocatable; the rest is for models alone
+    hardware = amounts(node.status.capacity, "status.capacity", ignored)
     taints = [
         pb.Taint(key=taint.key, value=taint.value, effect=taint.effect)
         for index, taint in enumerate(node.spec.taints)
@@ -42,6 +46,11 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
         labels=node.metadata.labels,
         taints=taints,
         allocatable=[pb.Quantity(resource=name, amount=offered[name]) for name in sorted(offered)],
+        total=[
+            pb.Quantity(resource=name, amount=hardware[name])
+            for name in sorted(hardware)
+            if hardware[name] != offered.get(name)
+        ],
         unschedulable=node.spec.unschedulable,
         not_ready=not is_ready(node),
         annotations=prefixed(found) | {key: found[key] for key in annotations if key in found},

@@ -33,7 +33,11 @@ class Disposition(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A pod in the terms of the protocol. ``job`` is the owner's id, "" for a pod that owns itself."""
+    """A pod in the terms of the protocol. ``job`` is the owner's id, "" for a pod that owns itself.
+
+    ``scheduled`` and ``initialized`` are the times of these conditions of a pod, in seconds since the epoch, 0 for not
+    yet and where no model looks at them.
+    """
 
     uid: str
     name: str
@@ -41,6 +45,8 @@ class Task:
     job: str
     priority: int
     created: float
+    scheduled: float = 0.0
+    initialized: float = 0.0
 
     @property
     def task_class(self) -> int:
@@ -73,15 +79,26 @@ def task(
     except UnknownPriorityClassError:
         priority = 0
     time = seconds(metadata.creation_timestamp)
+    timed = classes.visibility.estimates
     return Task(
         uid=metadata.uid,
         name=qualified_name(metadata),
-        traits=classes.traits(pod, machine=machine),
+        traits=classes.traits(pod, machine=machine, priority=priority),
         job=job_id(metadata),
         priority=priority,
         # The protocol counts from 1970; whatever claims to be older is simply among the oldest.
         created=created if time is None else max(time, 0.0),
+        scheduled=_since(pod, "PodScheduled") if timed else 0.0,
+        initialized=_since(pod, "Initialized") if timed else 0.0,
     )
+
+
+def _since(pod: Pod, kind: str) -> float:
+    """Return since when a condition is True, 0 if it is not, or does not say."""
+    condition = pod.condition(kind)
+    if condition is None or condition.status != "True":
+        return 0.0
+    return max(seconds(condition.last_transition_time) or 0.0, 0.0)
 
 
 def scheduler_of(pod: Pod) -> str:

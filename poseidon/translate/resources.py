@@ -12,6 +12,8 @@ from poseidon.kube.quantity import MAX_AMOUNT, QuantityError, amount
 from poseidon.translate.defects import Defect
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from poseidon.kube.objects import Container, PodSpec, ResourceRequirements, Resources
 
 Amounts = dict[str, int]
@@ -41,7 +43,7 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
     """
     total: Amounts = {}
     for index, container in enumerate(spec.containers):
-        _add(total, _declared(container.resources, f"spec.containers[{index}].resources", defects))
+        _add(total, declared_requests(container.resources, f"spec.containers[{index}].resources", defects))
     if spec.init_containers:
         total = _with_init_containers(total, spec.init_containers, defects)
     if spec.resources.requests or spec.resources.limits:
@@ -56,8 +58,8 @@ def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
     return {resource: min(needed, MAX_AMOUNT) for resource, needed in total.items() if needed > 0}
 
 
-def _declared(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Return requests, completed by limits; a request above its limit is a defect."""
+def declared_requests(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+    """Return a container's requests, completed by its limits; a request above its limit is a defect."""
     requests = amounts(resources.requests, f"{path}.requests", defects) if resources.requests else {}
     if not resources.limits:
         return requests
@@ -72,14 +74,42 @@ def _declared(resources: ResourceRequirements, path: str, defects: list[Defect])
     return requests
 
 
+def effective_limits(spec: PodSpec, defects: list[Defect]) -> Amounts:
+    """Return what the pod may use at most, as far as it is limited.
+
+    The rules of ``component-helpers/resource.PodLimits``: as for requests, but the overhead counts only where there is
+    a limit. A container without a limit counts as 0.
+    """
+    total: Amounts = {}
+    for index, container in enumerate(spec.containers):
+        _add(total, _limits(container.resources, f"spec.containers[{index}].resources", defects))
+    if spec.init_containers:
+        total = _with_init_containers(total, spec.init_containers, defects, _limits)
+    for resource, limit in amounts(spec.resources.limits, "spec.resources.limits", defects).items():
+        if _allowed_at_pod_level(resource):
+            total[resource] = limit
+    for resource, more in amounts(spec.overhead, "spec.overhead", defects).items():
+        if total.get(resource, 0) > 0:
+            total[resource] += more
+    return {resource: min(limit, MAX_AMOUNT) for resource, limit in total.items() if limit > 0}
+
+
+def _limits(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
+    return amounts(resources.limits, f"{path}.limits", defects)
+
+
 def _with_init_containers(
-    total: Amounts, containers: tuple[Container, ...], defects: list[Defect]
+    total: Amounts,
+    containers: tuple[Container, ...],
+    defects: list[Defect],
+    amounts_of: Callable[[ResourceRequirements, str, list[Defect]], Amounts] | None = None,
 ) -> Amounts:
     """Add sidecars to ``total`` and raise it to what the start-up phase needs at its peak."""
+    read = amounts_of or declared_requests
     sidecars: Amounts = {}
     peak: Amounts = {}
     for index, container in enumerate(containers):
-        needed = _declared(container.resources, f"spec.initContainers[{index}].resources", defects)
+        needed = read(container.resources, f"spec.initContainers[{index}].resources", defects)
         if container.restart_policy == "Always":
             _add(total, needed)
             _add(sidecars, needed)

@@ -9,9 +9,12 @@ import msgspec
 from poseidon.translate import pod_affinity
 from poseidon.translate.affinity import node_selector, preferred_terms, required_terms, tolerations
 from poseidon.translate.canonical import canonical
+from poseidon.translate.container_requests import container_messages, quantities
 from poseidon.translate.containers import host_ports, images
 from poseidon.translate.defects import Defect
-from poseidon.translate.resources import effective_requests
+from poseidon.translate.load import is_daemon, service_class
+from poseidon.translate.quality import quality_of_service
+from poseidon.translate.resources import amounts, effective_limits, effective_requests
 from poseidon.translate.topology_spread import spread_rules
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -31,12 +34,13 @@ _SPEC_CACHE_LIMIT = 50_000
 
 
 def describe(
-    pod: Pod, visibility: Visibility, *, machine: str = ""
+    pod: Pod, visibility: Visibility, *, machine: str = "", priority: int | None = None
 ) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """Return a pod's class without number, labels and namespace, and what is wrong with the pod's spec.
 
-    ``machine`` pins the class. A class with defects carries them as ``invalid`` and, of the rules, only ports
-    besides, so that the solver always accepts it, never places it, and still counts it where it runs.
+    ``machine`` pins the class; ``priority`` is the pod's, if its spec does not say. A class with defects
+    carries them as ``invalid`` and, of the rules, only ports besides, so that the solver always accepts it,
+    never places it, and still counts it where it runs.
     """
     spec = pod.spec
     defects: list[Defect] = []
@@ -44,12 +48,13 @@ def describe(
         defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
     requests = effective_requests(spec, defects)
     message = pb.TaskClass(
-        requests=[pb.Quantity(resource=name, amount=requests[name]) for name in sorted(requests)],
+        requests=quantities(requests),
         annotations=visibility.annotations_of(pod),
         machine=machine,
         ports=host_ports(spec, defects),
     )
     rules = _rules(pod, defects)
+    _add_detail(message, pod, visibility, priority)
     if defects:
         message.invalid = "; ".join(str(defect) for defect in defects)
     else:
@@ -81,20 +86,20 @@ class TemplateTable:
         self._by_spec: dict[bytes, Template] = {}
         self._by_content: dict[bytes, Template] = {}
 
-    def intern(self, pod: Pod, *, machine: str = "") -> Template:
-        """Return the pod's template."""
-        key = self._spec_key(pod, machine)
+    def intern(self, pod: Pod, *, machine: str = "", priority: int | None = None) -> Template:
+        """Return the pod's template; ``priority`` is the pod's, if its spec does not say."""
+        key = self._spec_key(pod, machine, priority)
         known = self._by_spec.get(key)
         if known is not None:
             return known
-        message, defects = describe(pod, self._visibility, machine=machine)
+        message, defects = describe(pod, self._visibility, machine=machine, priority=priority)
         template = self._by_content.setdefault(canonical(message), Template(message, defects))
         if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
             self._by_spec.clear()
         self._by_spec[key] = template
         return template
 
-    def _spec_key(self, pod: Pod, machine: str) -> bytes:
+    def _spec_key(self, pod: Pod, machine: str, priority: int | None) -> bytes:
         spec = pod.spec
         return self._encode(
             (
@@ -111,8 +116,27 @@ class TemplateTable:
                 machine,
                 self._visibility.annotations_of(pod),
                 _identity(pod),
+                _load_traits(pod, priority) if self._visibility.estimates else None,
             )
         )
+
+
+def _add_detail(message: pb.TaskClass, pod: Pod, visibility: Visibility, priority: int | None) -> None:
+    """Add what only some models look at. What is wrong with it has been found with the requests."""
+    spec = pod.spec
+    known: list[Defect] = []
+    if visibility.containers:
+        message.containers.extend(container_messages(spec, limits=visibility.estimates))
+        message.qos = quality_of_service(spec)
+        message.overhead.extend(quantities(amounts(spec.overhead, "spec.overhead", known)))
+    if visibility.estimates:
+        message.limits.extend(quantities(effective_limits(spec, known)))
+        message.service_class, message.daemon = _load_traits(pod, priority)
+
+
+def _load_traits(pod: Pod, priority: int | None) -> tuple[str, bool]:
+    own = pod.spec.priority
+    return service_class(pod, priority if own is None else own), is_daemon(pod)
 
 
 def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:

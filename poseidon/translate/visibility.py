@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.translate.load import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.translate.programs import PROGRAM, program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from poseidon.kube.objects import Pod
 
@@ -21,6 +22,9 @@ MODEL_LABELS = frozenset({"networkRequirement", "taskType"})
 PROGRAM_POLICIES = frozenset({"sjf", "whare_map"})
 """Base policies that look at what a task runs."""
 
+LOAD_MODELS = frozenset({"load_threshold"})
+"""Models that estimate what a task will use: by limits, priority class and owner, and container by container."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
@@ -28,6 +32,8 @@ class Visibility:
 
     ``labels`` and ``annotations`` by name, further annotations by ``prefix`` ("": none). ``programs``: a pod
     that does not name its program is given that of its owner, so that pods of different jobs differ.
+    ``estimates``: limits, Koordinator's priority class and whether a DaemonSet owns the pod. ``containers``: what
+    each container asks for. ``node_annotations``: those of nodes, besides those meant for models.
     """
 
     labels: frozenset[str] = frozenset()
@@ -35,6 +41,9 @@ class Visibility:
     namespaces: bool = False
     prefix: str = ""
     programs: bool = False
+    estimates: bool = False
+    containers: bool = False
+    node_annotations: frozenset[str] = frozenset()
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
         """Return the annotations that count, with the program among them if wanted and known."""
@@ -49,9 +58,18 @@ class Visibility:
         return chosen
 
 
-def visible_to(policy: str) -> Visibility:
-    """Return what a base policy and the overlays may look at. Some have to tell programs apart."""
-    return Visibility(labels=MODEL_LABELS, prefix=ANNOTATION_PREFIX, programs=policy in PROGRAM_POLICIES)
+def visible_to(policy: str, overlays: Collection[str] = ()) -> Visibility:
+    """Return what a base policy and overlays look at, by their names."""
+    estimates = not LOAD_MODELS.isdisjoint(overlays)
+    return Visibility(
+        labels=MODEL_LABELS,
+        annotations=POD_ANNOTATIONS if estimates else frozenset(),
+        prefix=ANNOTATION_PREFIX,
+        programs=policy in PROGRAM_POLICIES,
+        estimates=estimates,
+        containers=estimates,
+        node_annotations=NODE_ANNOTATIONS if estimates else frozenset(),
+    )
 
 
 def prefixed(annotations: Mapping[str, str], prefix: str = ANNOTATION_PREFIX) -> dict[str, str]:
