@@ -1,4 +1,4 @@
-"""Kubelets for all nodes at once: bound pods start to run and, if they say so, finish.
+"""Kubelets for all nodes at once: bound pods are let in or refused, run, finish if they say so, and are removed.
 
 ``KubeletSimulation`` is free of I/O and of time: it is told the time and tells when it wants to be called next.
 ``run_kubelets`` drives it from an event loop.
@@ -11,7 +11,8 @@ import heapq
 import ipaddress
 from typing import TYPE_CHECKING, Any
 
-from poseidon.simulated.history import ExpiredRevisionError
+from poseidon.simulated.admission import KubeletAdmission, Refusal
+from poseidon.simulated.following import Follower
 from poseidon.simulated.store import Store, decode
 
 if TYPE_CHECKING:
@@ -22,13 +23,20 @@ Object = dict[str, Any]
 RUN_SECONDS = "simulated.poseidon.io/run-seconds"
 """Annotation: a pod that has it succeeds after so many seconds of running."""
 
-_BATCH = 1000
+STOP_SECONDS = "simulated.poseidon.io/stop-seconds"
+"""Annotation: how long a pod takes to stop once it is being deleted, its grace period at most; 0 without it."""
+
+_GONE = "Gone"
 _POD_NETWORK = int(ipaddress.IPv4Address("10.0.0.0"))
 _POD_ADDRESSES = 2**24
 
 
 class KubeletSimulation:
-    """Moves bound pods to Running after ``start_delay`` seconds, and on to Succeeded when they are to finish."""
+    """Moves bound pods to Running after ``start_delay`` seconds, and on to Succeeded when they are to finish.
+
+    Pods that do not fit their node when they arrive fail at once. Pods that are being deleted are removed when they
+    have stopped.
+    """
 
     def __init__(self, store: Store, *, start_delay: float = 0.0) -> None:
         if start_delay < 0:
@@ -36,9 +44,11 @@ class KubeletSimulation:
         self._store = store
         self._pods = store.collection("pods")
         self._start_delay = start_delay
-        self._position = 0
+        self._admission = KubeletAdmission(store)
+        self._changes = Follower(store, self._pods)
         self._due: list[tuple[float, int, str, str, str]] = []
         self._started: set[str] = set()
+        self._stopping: dict[str, int] = {}
         self._sequence = 0
         self._addresses = 0
 
@@ -57,35 +67,66 @@ class KubeletSimulation:
         return self._due[0][0] if self._due else None
 
     def _take_in(self, now: float) -> None:
-        history = self._pods.history
-        try:
-            while changes := history.read(self._position, _BATCH):
-                self._position += len(changes)
-                for change in changes:
-                    if change.type == "DELETED":
-                        self._started.discard(change.record.uid)
-                    else:
-                        self._consider(change.record, now)
-        except ExpiredRevisionError:
-            # More changed than is remembered: look at everything that is there.
-            self._position = history.end
-            view = self._pods.view(self._store.revision)
-            for key in view.keys:
-                record = view.get(key)
-                if record is not None:
-                    self._consider(record, now)
+        anew, changes = self._changes.take()
+        if anew:
+            present = {record.uid for _, record in changes}
+            self._admission.retain(present)
+            self._started &= present
+        for gone, record in changes:
+            if gone:
+                self._forget(record.uid)
+            else:
+                self._consider(record, now)
+
+    def _forget(self, uid: str) -> None:
+        self._admission.leave(uid)
+        self._started.discard(uid)
+        self._stopping.pop(uid, None)
 
     def _consider(self, record: Record, now: float) -> None:
         fields = dict(zip(self._pods.field_names, record.fields, strict=True))
         node, phase = fields["spec.nodeName"], fields["status.phase"]
-        if record.uid in self._started or not node or phase not in ("Pending", "Running"):
+        if not node:
             return
+        if phase not in ("Pending", "Running"):
+            self._admission.leave(record.uid)
+            return
+        if record.uid not in self._started:
+            self._arrive(record, phase, now)
+        if b'"deletionTimestamp"' in record.raw:
+            self._stop(record, now)
+
+    def _arrive(self, record: Record, phase: str, now: float) -> None:
+        """A pod has been bound: let it in, or let it fail. One that was seeded as running only has its end left."""
         self._started.add(record.uid)
-        if phase == "Running":
-            # Seeded as running: only its end is left.
-            self._schedule_end(record, decode(record), now)
+        pod = decode(record)
+        refusal = self._admission.arrive(record.uid, pod, runs=phase == "Running")
+        if refusal is not None:
+            self._refuse(record, refusal)
+        elif phase == "Running":
+            self._schedule_end(record, pod, now)
         else:
             self._schedule(now + self._start_delay, record, "Running")
+
+    def _refuse(self, record: Record, refusal: Refusal) -> None:
+        # Looked up again: what a batch of changes tells may be older than what is there.
+        current = self._pods.get(record.key)
+        if current is None or current.uid != record.uid:
+            return
+        pod = decode(current)
+        pod["status"].update(phase="Failed", reason=refusal.reason, message=refusal.message)
+        pod["status"].setdefault("startTime", self._store.now())
+        self._store.replace(self._pods, current, pod)
+
+    def _stop(self, record: Record, now: float) -> None:
+        """A pod is being deleted: remove it when it has stopped, or when its time is over."""
+        metadata = decode(record)["metadata"]
+        grace = metadata.get("deletionGracePeriodSeconds") or 0
+        if not metadata.get("deletionTimestamp") or self._stopping.get(record.uid, grace + 1) <= grace:
+            return
+        self._stopping[record.uid] = grace
+        needed = _seconds((metadata.get("annotations") or {}).get(STOP_SECONDS)) or 0.0
+        self._schedule(now + min(needed, grace), record, _GONE)
 
     def _schedule(self, when: float, record: Record, phase: str) -> None:
         self._sequence += 1
@@ -96,8 +137,23 @@ class KubeletSimulation:
         if seconds is not None:
             self._schedule(now + seconds, record, "Succeeded")
 
-    def _enter(self, phase: str, record: Record, now: float) -> None:
+    def _remove(self, record: Record) -> None:
+        """Tell the API server that a pod has stopped. Finalizers may still hold the object."""
         pod = decode(record)
+        if pod["metadata"].get("finalizers"):
+            pod["metadata"]["deletionGracePeriodSeconds"] = 0
+            self._store.replace(self._pods, record, pod)
+        else:
+            self._store.delete(self._pods, record)
+        self._admission.leave(record.uid)
+
+    def _enter(self, phase: str, record: Record, now: float) -> None:
+        if phase == _GONE:
+            self._remove(record)
+            return
+        pod = decode(record)
+        if pod["status"].get("phase") in ("Succeeded", "Failed"):
+            return
         status, time = pod["status"], self._store.now()
         running = phase == "Running"
         reason = {} if running else {"reason": "PodCompleted"}
@@ -119,6 +175,8 @@ class KubeletSimulation:
         self._store.replace(self._pods, record, pod)
         if running:
             self._schedule_end(record, pod, now)
+        else:
+            self._admission.leave(record.uid)
 
 
 async def run_kubelets(kubelets: KubeletSimulation, store: Store) -> None:

@@ -1,7 +1,8 @@
 """The verbs of the API on single objects, without any I/O: create, get, update, patch, delete, deletecollection.
 
-Deletion is immediate, whatever the grace period: the kubelets of the simulation need no time. Only finalizers hold an
-object back. Deleting a namespace deletes what is in it; owners' dependents stay, since no garbage collector runs.
+Deletion is immediate unless finalizers hold an object back, or pods are to end gracefully: then a pod on a node stays
+until its kubelet has removed it. Deleting a namespace deletes what is in it; owners' dependents stay, since no garbage
+collector runs.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.simulated import custom_resources, errors, patches, strategies
+from poseidon.simulated import custom_resources, errors, patches, strategies, termination
+from poseidon.simulated.disruption import DisruptionController
 from poseidon.simulated.resources import (
     BUILTIN,
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
+    PODS,
     PRIORITY_CLASSES,
     ResourceRegistry,
     ResourceType,
@@ -53,14 +56,19 @@ class Preconditions:
 
 
 class Operations:
-    """The API's verbs over a store. A new one holds the system namespaces and priority classes."""
+    """The API's verbs over a store. A new one holds the system namespaces and priority classes.
 
-    def __init__(self, store: Store) -> None:
+    ``graceful``: pods on nodes keep their grace period; somebody must play kubelet, or they stay for ever.
+    """
+
+    def __init__(self, store: Store, *, graceful: bool = False) -> None:
         self.store = store
+        self._graceful = graceful
         self.registry = ResourceRegistry(BUILTIN)
         for resource in BUILTIN:
             if resource.is_storage_version:
                 store.add_collection(collection_spec(resource))
+        self.disruptions = DisruptionController(store)
         for name in ("default", "kube-system", "kube-node-lease"):
             self.create(NAMESPACES, "", {"metadata": {"name": name}})
         for name, value in (
@@ -154,21 +162,24 @@ class Operations:
         name: str,
         preconditions: Preconditions = Preconditions(),
         *,
+        grace: int | None = None,
         dry_run: bool = False,
     ) -> Record:
-        """Delete an object and return its last state. Raises ``ApiError`` 404 or 409."""
+        """Delete an object, or begin to, and return its last state. Raises ``ApiError`` 404 or 409.
+
+        ``grace`` is how many seconds a pod may take; None: what its spec says.
+        """
         current = self.get(resource, namespace, name)
         self._check(resource, current, preconditions)
         if dry_run:
             return current
         obj = decode(current)
-        if obj["metadata"].get("finalizers"):
-            if "deletionTimestamp" in obj["metadata"]:
-                return current
-            obj["metadata"]["deletionTimestamp"] = self.store.now()
-            obj["metadata"]["deletionGracePeriodSeconds"] = 0
-            return self.store.replace(self.store.collection(resource.collection), current, obj)
-        return self._remove(resource, current)
+        seconds = termination.grace_of(obj, grace) if self._graceful and resource is PODS else 0
+        if not seconds and not obj["metadata"].get("finalizers"):
+            return self._remove(resource, current)
+        if not termination.begin(obj, seconds, self.store.time()):
+            return current
+        return self.store.replace(self.store.collection(resource.collection), current, obj)
 
     def delete_collection(
         self, resource: ResourceType, selection: Selection, *, dry_run: bool = False
@@ -220,7 +231,7 @@ class Operations:
         record = self.store.replace(collection, current, obj, dry_run=dry_run)
         if dry_run:
             return record
-        if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
+        if termination.is_over(obj):
             return self._remove(resource, record)
         if resource is CUSTOM_RESOURCE_DEFINITIONS:
             self._serve(record)

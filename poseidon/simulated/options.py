@@ -16,6 +16,7 @@ class ClusterOptions:
 
     ``history`` is the number of changes remembered per kind: older watches and pages get a 410. ``default_page``
     limits lists that ask for no limit; 0 leaves them whole, as the real server does. ``token`` None lets everyone in.
+    ``graceful``: pods on nodes keep their grace period when they are deleted, until a kubelet has removed them.
     ``clock`` gives wall-clock time for timestamps; with a ``seed`` UIDs are the same in every run.
     """
 
@@ -25,6 +26,7 @@ class ClusterOptions:
     watch_timeout: float = 1800.0
     default_page: int = 0
     seed: int | None = None
+    graceful: bool = False
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:

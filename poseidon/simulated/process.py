@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--token", default=None, help="Bearer token that clients must send; none lets everyone in.")
 @click.option("--seed", default=None, type=int, help="Gives the same UIDs in every run.")
-@click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start to run, and finish.")
+@click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start, finish and stop.")
 @click.option(
     "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
 )
@@ -66,7 +66,8 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
     Prints one line, "listening on URL", when it is ready.
     """
     try:
-        options = ClusterOptions(history=history, token=token, seed=seed)
+        # Without kubelets nobody would end the grace periods of pods.
+        options = ClusterOptions(history=history, token=token, seed=seed, graceful=rest["kubelets"])
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     tls = _tls(rest.pop("tls_cert"), rest.pop("tls_key"))

@@ -33,8 +33,9 @@ class _Preconditions(msgspec.Struct, rename="camel"):
 
 
 class DeleteOptions(msgspec.Struct, rename="camel"):
-    """The body of a delete, as far as it is heeded: grace periods and propagation policies are not."""
+    """The body of a delete, as far as it is heeded: propagation policies are not."""
 
+    grace_period_seconds: int | None = None
     preconditions: _Preconditions = msgspec.field(default_factory=_Preconditions)
     dry_run: list[str] = []
 
@@ -84,10 +85,11 @@ def flag(query: Mapping[str, str], name: str) -> bool:
     return query.get(name, "false").lower() not in ("", "0", "f", "false")
 
 
-def delete_options(body: bytes) -> DeleteOptions:
-    """Read the body of a delete, which may be empty. Raises ``ApiError`` 400."""
+def delete_options(body: bytes, query: Mapping[str, str]) -> DeleteOptions:
+    """Read the body of a delete, or its query if there is none. Raises ``ApiError`` 400."""
     if not body:
-        return DeleteOptions()
+        grace = _whole(query, "gracePeriodSeconds") if "gracePeriodSeconds" in query else None
+        return DeleteOptions(grace_period_seconds=grace)
     try:
         return msgspec.json.decode(body, type=DeleteOptions)
     except msgspec.MsgspecError as error:

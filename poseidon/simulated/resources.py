@@ -85,7 +85,13 @@ def _builtin(
 EVENTS = _builtin("v1", "events", "Event", short="ev", status=False)
 NAMESPACES = _builtin("v1", "namespaces", "Namespace", short="ns", cluster=True, actions=(("finalize", ""),))
 PODS = _builtin(
-    "v1", "pods", "Pod", short="po", every=True, actions=(("binding", "Binding"),), returns_deleted=True
+    "v1",
+    "pods",
+    "Pod",
+    short="po",
+    every=True,
+    actions=(("binding", "Binding"), ("eviction", "Eviction")),
+    returns_deleted=True,
 )
 NODES = _builtin("v1", "nodes", "Node", short="no", cluster=True)
 PRIORITY_CLASSES = _builtin(
@@ -118,6 +124,7 @@ BUILTIN: tuple[ResourceType, ...] = (
     _builtin("batch/v1", "jobs", "Job", every=True),
     PRIORITY_CLASSES,
     _builtin("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", short="pdb"),
+    _builtin("coordination.k8s.io/v1", "leases", "Lease", status=False),
     _builtin("storage.k8s.io/v1", "storageclasses", "StorageClass", short="sc", cluster=True, status=False),
     _builtin("storage.k8s.io/v1", "csinodes", "CSINode", cluster=True, status=False),
     CUSTOM_RESOURCE_DEFINITIONS,

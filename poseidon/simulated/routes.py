@@ -10,6 +10,7 @@ from aiohttp import web
 
 from poseidon.simulated import discovery, errors, metrics_server, requests
 from poseidon.simulated.binding import bind, decode_binding
+from poseidon.simulated.eviction import decode_eviction, evict
 from poseidon.simulated.listing import list_page, render
 from poseidon.simulated.operations import Operations, Preconditions
 from poseidon.simulated.selectors import Selection, select
@@ -110,6 +111,8 @@ class Router:
         actions = {action for action, _ in resource.actions}
         if target.subresource == "binding" and "binding" in actions:
             return await self._bind(request, target)
+        if target.subresource == "eviction" and "eviction" in actions:
+            return await self._evict(request, target)
         if target.subresource == "finalize" and "finalize" in actions:
             # Namespaces are emptied when they are deleted; no finalizer is waited for.
             record = self._operations.get(resource, target.namespace, target.name)
@@ -135,12 +138,13 @@ class Router:
 
     async def _delete(self, request: web.BaseRequest, resource: ResourceType, target: Target) -> web.Response:
         body = await request.read()
-        options = requests.delete_options(body)
+        options = requests.delete_options(body, request.query)
         wanted = options.preconditions
         preconditions = Preconditions(wanted.uid or "", wanted.resource_version or "")
         dry_run = requests.dry_run(request.query) or "All" in options.dry_run
         where = (resource, target.namespace, target.name)
-        record = self._operations.delete(*where, preconditions, dry_run=dry_run)
+        grace = options.grace_period_seconds
+        record = self._operations.delete(*where, preconditions, grace=grace, dry_run=dry_run)
         if resource.returns_deleted:
             return self._object(resource, record)
         details = errors.resource_details(resource.qualified, record.name, record.uid)
@@ -153,7 +157,15 @@ class Router:
         name = target.name or binding.metadata.name
         dry_run = requests.dry_run(request.query)
         bind(self._operations.store, target.namespace, name, binding, dry_run=dry_run)
-        return _json(_BOUND, 201)
+        return _json(_DONE, 201)
+
+    async def _evict(self, request: web.BaseRequest, target: Target) -> web.Response:
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        eviction = decode_eviction(await request.read())
+        dry_run = requests.dry_run(request.query)
+        evict(self._operations, target.namespace, target.name, eviction, dry_run=dry_run)
+        return _json(_DONE, 201)
 
     def _list(self, request: web.BaseRequest, resource: ResourceType, selection: Selection) -> web.Response:
         options = requests.list_options(request.query, self._options.default_page)
@@ -233,7 +245,7 @@ class Router:
         return document
 
 
-_BOUND = msgspec.json.encode(errors.success(code=201))
+_DONE = msgspec.json.encode(errors.success(code=201))
 
 
 def _openapi(registry: ResourceRegistry, parts: list[str]) -> dict[str, Any] | None:

@@ -6,6 +6,8 @@ without an application's routing and middleware.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,8 @@ import msgspec
 from aiohttp import web
 
 from poseidon.simulated import bulk, errors
+from poseidon.simulated.disruption import run_disruption
+from poseidon.simulated.faults import FaultPlan
 from poseidon.simulated.operations import Operations
 from poseidon.simulated.options import ClusterOptions
 from poseidon.simulated.routes import Router
@@ -22,6 +26,7 @@ from poseidon.simulated.store import Store
 if TYPE_CHECKING:
     import ssl
 
+    from poseidon.simulated.faults import Fault
     from poseidon.simulated.metrics_server import MetricsServer
 
 Observer = Callable[[str, str, int], None]
@@ -36,14 +41,16 @@ class SimulatedCluster:
     """An API server that listens between ``start`` and ``stop``. All of its state is in memory and outlives neither.
 
     ``operations`` gives in-process access to the same objects. ``observer`` is told method, path and status of every
-    request once it has been answered; of a watch, when it ends.
+    request once it has been answered; of a watch, when it ends. What is added to ``faults`` happens to requests.
     """
 
     def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:
         self.options = options or ClusterOptions()
         self._observer = observer
         store = Store(clock=self.options.clock, history_limit=self.options.history, seed=self.options.seed)
-        self.operations = Operations(store)
+        self.operations = Operations(store, graceful=self.options.graceful)
+        self.faults = FaultPlan()
+        self._controllers: asyncio.Task[None] | None = None
         self._router = Router(self.operations, self.options)
         self._runner: web.ServerRunner | None = None
         self._url = ""
@@ -81,6 +88,8 @@ class SimulatedCluster:
             await runner.cleanup()
             raise
         self._runner = runner
+        controller = run_disruption(self.operations.disruptions, self.operations.store)
+        self._controllers = asyncio.create_task(controller, name="disruption")
         scheme = "https" if tls else "http"
         self._url = f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
         self._url += f":{runner.addresses[0][1]}"
@@ -88,8 +97,13 @@ class SimulatedCluster:
     async def stop(self) -> None:
         """End all connections and stop to listen; does nothing when not running."""
         runner, self._runner = self._runner, None
+        controllers, self._controllers = self._controllers, None
         if runner is not None:
             await runner.cleanup()
+        if controllers is not None:
+            controllers.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await controllers
 
     async def _handle_observed(self, request: web.BaseRequest) -> web.StreamResponse:
         response = await self._handle(request)
@@ -100,13 +114,31 @@ class SimulatedCluster:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             self._authenticate(request)
-            if request.path == bulk.PATH:
-                return await self._bulk(request)
-            return await self._router.answer(request)
+            fault = self.faults.strike(request.method, request.path)
+            if fault is not None:
+                return await self._suffer(request, fault)
+            return await self._answer(request)
         except errors.ApiError as error:
             return _refusal(error)
         except web.HTTPRequestEntityTooLarge:
             return _refusal(errors.ApiError(413, "RequestEntityTooLarge", f"limit is {_MAX_BODY} bytes"))
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == bulk.PATH:
+            return await self._bulk(request)
+        return await self._router.answer(request)
+
+    async def _suffer(self, request: web.BaseRequest, fault: Fault) -> web.StreamResponse:
+        """Answer a request that a fault hits."""
+        await fault.before()
+        response = await self._answer(request) if fault.after or not (fault.cut or fault.code) else None
+        if fault.cut and request.transport is not None:
+            request.transport.abort()
+            return web.Response()
+        if fault.code:
+            raise fault.error()
+        assert response is not None
+        return response
 
     def _authenticate(self, request: web.BaseRequest) -> None:
         token = self.options.token
@@ -128,7 +160,9 @@ class SimulatedCluster:
 
 def _refusal(error: errors.ApiError) -> web.Response:
     body = msgspec.json.encode(error.status())
-    return web.Response(body=body, status=error.code, content_type="application/json")
+    wait = error.details.get("retryAfterSeconds")
+    headers = {} if wait is None else {"Retry-After": str(wait)}
+    return web.Response(body=body, status=error.code, content_type="application/json", headers=headers)
 
 
 def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:

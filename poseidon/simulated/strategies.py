@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.simulated import custom_resources, errors, pods
+from poseidon.simulated import custom_resources, errors, pods, validation
 
 if TYPE_CHECKING:
     from poseidon.simulated.resources import ResourceType
@@ -24,7 +24,15 @@ _SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character"
 )
-_SERVER_OWNED = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "namespace", "name")
+_SERVER_OWNED = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "namespace",
+    "name",
+)
 
 
 class _ObjectMeta(msgspec.Struct, rename="camel"):
@@ -86,7 +94,8 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
     """Bring a new object into the state that is stored. Raises ``ApiError`` 403 or 422."""
     metadata = obj["metadata"]
     _check_name(resource, metadata)
-    for field in ("deletionTimestamp", "managedFields", "selfLink"):
+    validation.check(resource.collection, resource.kind, resource.group, obj)
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"):
         metadata.pop(field, None)
     given_status = obj.pop("status", None) if resource.has_status else None
     if resource.has_status or "spec" in obj:
@@ -120,6 +129,7 @@ def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
     What the server owns comes from ``before``, and so does the status of kinds with a status subresource.
     """
     _keep_server_owned(obj, before)
+    validation.check(resource.collection, resource.kind, resource.group, obj)
     if resource.has_status:
         _carry(obj, before, "status")
     if resource.collection == "pods":

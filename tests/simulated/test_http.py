@@ -33,7 +33,7 @@ async def test_health_and_version_are_plain(api: JsonClient) -> None:
         "/api/v1/namespaces/default/nodes",
         f"{PODS}/a/log",
         f"{PODS}/a/b/c",
-        "/apis/coordination.k8s.io/v1/leases",
+        "/apis/coordination.k8s.io/v1beta1/leases",
     ],
 )
 async def test_unknown_paths_are_not_found(api: JsonClient, path: str) -> None:
