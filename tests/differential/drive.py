@@ -30,7 +30,7 @@ class Outcome:
     order: tuple[tuple[str, str], ...]
 
 
-def core(case: Case, classes: Classes, seed: int = 0) -> Scheduler:
+def core(case: Case, classes: Classes, *, clock: Clock | None = None, seed: int = 0) -> Scheduler:
     """A scheduler that knows the case's cluster and pods."""
     made = Scheduler(
         configuration=CoreConfiguration(
@@ -38,7 +38,7 @@ def core(case: Case, classes: Classes, seed: int = 0) -> Scheduler:
             options=RoundOptions(seed=seed, reserve_after_rounds=NO_RESERVATIONS),
         ),
         solver=OrToolsSolver(),
-        clock=Clock(),
+        clock=clock or Clock(),
     )
     made.apply(
         [

@@ -61,12 +61,13 @@ def _nodes(draw: random.Random, size: Size) -> list[Node]:
     uniform = draw.random() < 0.4
     cpu = draw.choice([2000, 4000, 8000])
     return [
-        _node(draw, index, f"zone-{index % zones}", f"rack-{index // per_rack}", cpu if uniform else 0)
+        node(draw, index, f"zone-{index % zones}", f"rack-{index // per_rack}", cpu if uniform else 0)
         for index in range(count)
     ]
 
 
-def _node(draw: random.Random, index: int, zone: str, rack: str, cpu: int) -> Node:
+def node(draw: random.Random, index: int, zone: str, rack: str, cpu: int = 0) -> Node:
+    """A node; some of its labels may be missing. ``cpu`` 0: drawn, too."""
     name = f"node-{index:02}"
     labels = {HOST: name, ZONE: zone, RACK: rack, "size": str(draw.randint(1, 4)), "disk": "ssd"}
     for key, odds in ((HOST, 0.04), (ZONE, 0.06), (RACK, 0.12), ("size", 0.2), ("disk", 0.4)):
