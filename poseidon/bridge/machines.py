@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from protos.firmament.v1 import scheduler_pb2 as pb
+
 if TYPE_CHECKING:
-    from protos.firmament.v1 import scheduler_pb2 as pb
+    from collections.abc import Mapping
 
 
 class Machines:
@@ -16,6 +18,8 @@ class Machines:
 
     def __init__(self) -> None:
         self._machines: dict[str, pb.Machine] = {}
+        self._reported: dict[str, pb.Machine] = {}
+        self._offers: dict[str, Mapping[str, int]] = {}
         self._names: dict[str, str] = {}
         self._uids: dict[str, str] = {}
         self._told: set[str] = set()
@@ -34,20 +38,30 @@ class Machines:
     def put(self, uid: str, machine: pb.Machine) -> bool:
         """Take a node as it is now. Returns whether its name was not known before."""
         name = machine.name
-        known = self._machines.get(name)
+        known = name in self._machines
         self._names[uid] = name
         self._uids[name] = uid
-        if known != machine:
-            self._machines[name] = machine
-            self._changed[name] = None
-        return known is None
+        if self._reported.get(name) != machine:
+            self._reported[name] = machine
+            self._describe(name)
+        return not known
+
+    def offer(self, name: str, amounts: Mapping[str, int]) -> None:
+        """A machine offers these resources beside what its node reports, in place of any said before."""
+        if amounts:
+            self._offers[name] = amounts
+        else:
+            self._offers.pop(name, None)
+        if name in self._reported:
+            self._describe(name)
 
     def remove(self, uid: str) -> str:
         """Forget a node. Returns its name, or "" when it was unknown or a namesake has taken its place."""
         name = self._names.pop(uid, "")
         if self._uids.get(name) != uid:
             return ""
-        del self._uids[name], self._machines[name]
+        del self._uids[name], self._machines[name], self._reported[name]
+        self._offers.pop(name, None)
         self._changed[name] = None
         return name
 
@@ -71,3 +85,19 @@ class Machines:
         self._told.update(machine.name for machine in changed)
         self._changed = {name: None for name in self._changed if name not in self._machines}
         return changed
+
+    def _describe(self, name: str) -> None:
+        machine = self._reported[name]
+        offers = self._offers.get(name)
+        if offers:
+            described = pb.Machine()
+            described.CopyFrom(machine)
+            amounts = {each.resource: each.amount for each in machine.allocatable} | dict(offers)
+            del described.allocatable[:]
+            described.allocatable.extend(
+                pb.Quantity(resource=resource, amount=amounts[resource]) for resource in sorted(amounts)
+            )
+            machine = described
+        if self._machines.get(name) != machine:
+            self._machines[name] = machine
+            self._changed[name] = None

@@ -11,24 +11,12 @@ from poseidon.volumes.limits import attachments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from poseidon.translate.claims import PodClaim
     from poseidon.volumes.records import Claim, Profile, Provision, Volume
 
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 IN_USE = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
 NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-
-
-@dataclass(frozen=True, slots=True)
-class PodClaim:
-    """A claim as a pod uses it; an ``ephemeral`` one must have been made for the pod."""
-
-    key: str
-    ephemeral: bool = False
-
-    @property
-    def name(self) -> str:
-        """The claim's name."""
-        return self.key.partition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +32,13 @@ class Resolution:
     per_node: bool = False
     unbound: tuple[str, ...] = ()
     profiles: tuple[Profile, ...] = ()
+
+    def message(self, nodes: int) -> str:
+        """Return the reason in kube-scheduler's words for a cluster of so many nodes, "" if there is none."""
+        if not self.reason:
+            return ""
+        count = f"{nodes} " if self.per_node else ""
+        return f"0/{nodes} nodes are available: {count}{self.reason}."
 
 
 NOTHING = Resolution()

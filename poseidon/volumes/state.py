@@ -10,7 +10,7 @@ from poseidon.volumes.binding import VolumeBindings
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.limits import AttachLimits
 from poseidon.volumes.records import claim_record, provision_record
-from poseidon.volumes.resolution import IN_USE, NOTHING, PodClaim, Resolution, needs_of, obstacle
+from poseidon.volumes.resolution import IN_USE, NOTHING, Resolution, needs_of, obstacle
 from poseidon.volumes.users import Holders, Rank, Users
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         PersistentVolumeClaim,
         StorageClass,
     )
+    from poseidon.translate.claims import PodClaim
 
 BIND_SECONDS = 600.0
 """How long the claims of a pod may take to be bound, as in kube-scheduler."""
