@@ -47,6 +47,7 @@ class Cluster:
     of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about.
     Reports of use come all the time: they mark their machines at most once in ``SAMPLES_MARK_EVERY`` seconds.
     ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts.
+    ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision.
     ``uses_load``: some model looks at the use of tasks, and at use over periods; else those figures are not kept.
     """
 
@@ -69,6 +70,7 @@ class Cluster:
         self.record_came: dict[str, dict[str, int]] = {}
         self.dirty: set[str] = set()
         self.everything_dirty = False
+        self.touched: set[int] = set()
         self.version = 0
         self._record_kinds = record_kinds
         self._last_came = 0
@@ -94,7 +96,13 @@ class Cluster:
     def _apply(self, event: Event, now: float) -> None:  # noqa: C901, PLR0912 - one case per kind of event
         match event:
             case MachineUpserted(machine):
+                known = machine.name in self.machines.row_of
+                before = self.machines.static_version
                 row = self.machines.upsert(machine)
+                if known and self.machines.static_version != before:
+                    self.everything_dirty |= bool(
+                        self.classes.ruled
+                    )  # domains may have changed for everybody
                 self.dirty.add(machine.name)
                 for orphan in sorted(self._orphans.pop(machine.name, ())):
                     self._occupy(orphan, row)
@@ -201,6 +209,7 @@ class Cluster:
     def clear_marks(self) -> None:
         """Forget which machines may take more than before: all waiting tasks have been held against them."""
         self.dirty.clear()
+        self.touched.clear()
         self.everything_dirty = False
 
     # --- tasks ---------------------------------------------------------------------------------------------------
@@ -255,6 +264,7 @@ class Cluster:
         machine = int(tasks.machine[task])
         if machine >= 0:
             self.machines.book(machine, self.request_of(int(tasks.cls[task])), -1)
+            self.touched.add(int(tasks.cls[task]))
             self.dirty.add(self.machines.specs[machine].name)
             tasks.machine[task] = -1
         elif tasks.orphan_of[task]:
@@ -267,6 +277,7 @@ class Cluster:
         return self.machines.specs[machine].name if machine >= 0 else self.tasks.orphan_of[task]
 
     def _occupy(self, task: int, machine: int) -> None:
+        self.touched.add(int(self.tasks.cls[task]))
         self.machines.book(machine, self.request_of(int(self.tasks.cls[task])), 1)
         self.tasks.machine[task] = machine
         self.tasks.orphan_of[task] = ""
@@ -342,6 +353,7 @@ class Cluster:
             tasks.machine[task] = -1
             tasks.orphan_of[task] = name
             self._orphans.setdefault(name, set()).add(task)
+        self.everything_dirty |= bool(self.classes.ruled)  # an empty domain may be gone
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row

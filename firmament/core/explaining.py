@@ -16,6 +16,10 @@ from firmament.core.pinning import with_pins
 from firmament.core.preferences import MODEL_NAME
 from firmament.core.residents import residents
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
+from firmament.core.rule_compiler import compile_rules
+from firmament.rules.ruleset import PORTS_TAKEN
+from firmament.rules.soft import SoftCost, soft_cost
+from firmament.rules.state import RuleState
 
 
 def explain(
@@ -42,27 +46,40 @@ def explain(
         if own >= 0:
             cluster.machines.book(own, request, 1)
     static = with_pins(cluster, cls, judgement.static[0])
+    rules = compile_rules(cluster, [cls], without=task)
+    state = None if rules is None else RuleState(rules)
+    by_others = [] if state is None else state.refusals(0)
+    for text, refused in by_others:
+        if text == PORTS_TAKEN:
+            static = static.with_refusals(refused, text)
     lack = lacking(free[:, : len(request)], request)
     for rows in judgement.joint():
         static = static.with_refusals(joint_room_lacking(rows, rows.limit, 0) & (lack < 0), rows.reason)
     for ledger in judgement.ledgers():
         static = static.with_refusals((ledger.room(0) <= 0) & (lack < 0), ledger.reason)
+    for text, refused in by_others:
+        static = static.with_refusals(refused & (lack < 0), text)
+    soft = None if state is None else soft_cost(state, 0, static.feasible & (lack < 0))
     return Explanation(
         uid=uid,
         name=tasks.name[task],
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
-        machines=tuple(_verdicts(judgement, configuration, static, lack)),
+        machines=tuple(_verdicts(judgement, configuration, static, lack, soft)),
     )
 
 
 def _verdicts(
-    judgement: Judgement, configuration: CoreConfiguration, static: StaticRow, lack: Codes
+    judgement: Judgement,
+    configuration: CoreConfiguration,
+    static: StaticRow,
+    lack: Codes,
+    soft: SoftCost | None,
 ) -> list[MachineVerdict]:
     per_model = [
         _model_verdicts(judgement, configuration, index) for index in range(len(configuration.models))
     ]
-    per_model.append(_preference_verdicts(judgement))
+    per_model.append(_preference_verdicts(judgement, soft))
     verdicts = []
     for row, name in enumerate(judgement.machines.names):
         models = tuple(verdicts_of_model[row] for verdicts_of_model in per_model)
@@ -108,13 +125,17 @@ def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, inde
     ]
 
 
-def _preference_verdicts(judgement: Judgement) -> list[ModelVerdict]:
+def _preference_verdicts(judgement: Judgement, soft: SoftCost | None) -> list[ModelVerdict]:
     """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
     preferred = judgement.preferred[0]
-    if preferred is None:
-        nothing = ModelVerdict(MODEL_NAME, feasible=True, raw=0.0, score=100.0, cost=0.0)
-        return [nothing] * judgement.machines.count
+    count = judgement.machines.count
+    points, raw, weight = np.zeros(count), np.zeros(count), 0
+    for part in (preferred, soft):
+        if part is not None:
+            points, raw, weight = points + part.points, raw + part.raw, weight + part.weight
     return [
-        ModelVerdict(MODEL_NAME, feasible=True, raw=raw, score=100.0 - points / preferred.weight, cost=points)
-        for raw, points in zip(preferred.raw.tolist(), preferred.points.tolist(), strict=True)
+        ModelVerdict(
+            MODEL_NAME, feasible=True, raw=figure, score=100.0 - charged / max(1, weight), cost=charged
+        )
+        for figure, charged in zip(raw.tolist(), points.tolist(), strict=True)
     ]

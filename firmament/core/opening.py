@@ -16,6 +16,7 @@ from firmament.core.loads import load
 from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
+from firmament.core.rule_compiler import compile_rules
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 
 WAIT_LIMITS = (1.0, 10.0, 60.0)
@@ -83,6 +84,7 @@ def take_picture(
         pins=_pins(cluster, groups),
         joint=judgement.joint(),
         ledgers=judgement.ledgers(),
+        rules=compile_rules(cluster, cls.tolist()),
     )
     return Picture(
         problem=problem,

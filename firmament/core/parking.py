@@ -1,7 +1,8 @@
 """Tasks found unschedulable wait here for an event that could help: no round is run for them in vain.
 
 A class is woken when a machine that changed (or has more room) would now take one of its tasks; the check is exact for
-everything but models' filters and joint rows.
+everything but models' filters and joint rows. A class with rules about other tasks is also woken when one of those has
+come to a machine or left one, wherever that is.
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
+from firmament.core.rule_compiler import concerns
 from firmament.core.tasks import State
 
 
-def wake(cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> bool:
+def wake(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    reservations: Reservations,
+    placed: frozenset[int] = frozenset(),
+) -> bool:
     """Unpark every task that a marked machine could take; returns whether any was woken. The marks stay.
 
-    Tasks whose binding was refused for good sleep on.
+    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good sleep on.
     """
-    if not cluster.dirty and not cluster.everything_dirty:
+    touched = cluster.touched | placed
+    if not cluster.dirty and not cluster.everything_dirty and not touched:
         return False
     tasks = cluster.tasks
     size = len(tasks.uid)
@@ -35,7 +43,9 @@ def wake(cluster: Cluster, static_rows: StaticRows, reservations: Reservations) 
         free = (cluster.machines.capacity - cluster.machines.used)[rows]
         for cls in np.unique(tasks.cls[parked]).tolist():
             members = parked[tasks.cls[parked] == cls]
-            if _could_take(cluster, static_rows, reservations, cls, members, rows, free):
+            if concerns(cluster, cls, touched) or _could_take(
+                cluster, static_rows, reservations, cls, members, rows, free
+            ):
                 tasks.parked[members] = False
                 woken = True
     return woken
@@ -51,6 +61,8 @@ def _could_take(
     free: Int64,
 ) -> bool:
     """Whether one of the machines in ``rows`` (with ``free`` room) would take a task of the class."""
+    if len(rows) == 0:
+        return False
     row = cluster.classes.rows[cls]
     request = cluster.request_of(cls)
     wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter

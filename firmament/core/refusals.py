@@ -15,8 +15,11 @@ from firmament.core.opening import Picture
 from firmament.core.pinning import with_pins
 from firmament.core.reservations import Reservations
 from firmament.core.results import Unscheduled
+from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
 from firmament.flow.problem import Assignments
+from firmament.rules.ruleset import PORTS_TAKEN
+from firmament.rules.state import RuleState
 
 
 def pending_reasons(
@@ -34,6 +37,8 @@ def pending_reasons(
     tasks = cluster.tasks
     free = cluster.machines.capacity - cluster.machines.used
     by_models = _ModelRefusals.of(cluster, picture, placed)
+    rules = compile_rules(cluster, picture.cls.tolist())
+    state = None if rules is None else RuleState(rules)
     everyone: list[Int64] = []
     changed: list[Unscheduled] = []
     for index in range(len(picture.cls)):
@@ -41,7 +46,7 @@ def pending_reasons(
         if len(rows) == 0:
             continue
         everyone.append(rows)
-        counts = _reason_counts(cluster, static_rows, reservations, picture, index, free, by_models)
+        counts = _reason_counts(cluster, static_rows, reservations, picture, index, free, by_models, state)
         content = cluster.classes.rows[int(picture.cls[index])].content
         open_now = sum(number for _, number in counts) < len(cluster.machines)
         if open_now and not content.invalid and cluster.version != picture.version:
@@ -70,8 +75,9 @@ def _reason_counts(
     index: int,
     free: Int64,
     by_models: _ModelRefusals,
+    state: RuleState | None,
 ) -> list[tuple[str, int]]:
-    """Machines per root cause for one class: rules, models' filters, reservations, resources, joint rows."""
+    """Machines per root cause for one class: rules, models' filters, reservations, resources, joint rows, others."""
     machines = cluster.machines
     cls = int(picture.cls[index])
     row = cluster.classes.rows[cls]
@@ -86,8 +92,12 @@ def _reason_counts(
         refused = np.zeros(len(machines), dtype=np.bool_)
         refused[sorted(closed)] = True
         static = static.with_refusals(refused, reasons.RESERVED)
+    others = [] if state is None else state.refusals(index)
+    for text, refused in others:
+        if text == PORTS_TAKEN:
+            static = static.with_refusals(refused, text)
     lack = lacking(free[:, : len(request)], request)
-    for text, refused in (*by_models.joint(shape), *by_models.ledger(shape)):
+    for text, refused in (*by_models.joint(shape), *by_models.ledger(shape), *others):
         static = static.with_refusals(refused & (lack < 0), text)
     return refusal_counts(with_pins(cluster, cls, static), lack, cluster.resources.names)
 

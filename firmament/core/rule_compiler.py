@@ -6,7 +6,7 @@ whoever placed it, that select it. Terms with equal content share their counters
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -73,6 +73,8 @@ class _Compiler:
     def __init__(
         self, cluster: Cluster, waiting: Sequence[int], inhabitants: Inhabitants, ruled: list[int]
     ) -> None:
+        self._uids = cluster.tasks.uid
+        self._on_machine = cluster.tasks.machine
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
         self._inhabitants = inhabitants
@@ -87,6 +89,7 @@ class _Compiler:
         self._adds: dict[int, list[int]] = {}
         self._exclusions: dict[int, list[Exclusion]] = {}
         self._inclinations: dict[int, list[Inclination]] = {}
+        self._unsettled: dict[tuple[int, int], str] = {}
 
     def compiled(self) -> RuleSet:
         """The rules of all waiting classes that have any, or that count for those of others."""
@@ -104,7 +107,7 @@ class _Compiler:
             )
             if rules.adds or rules.binding or rules.soft:
                 of.update(dict.fromkeys(classes, rules))
-        return RuleSet(self._counters, of)
+        return RuleSet(self._counters, of, self._unsettled)
 
     # --- counters ------------------------------------------------------------------------------------------------
 
@@ -133,11 +136,16 @@ class _Compiler:
     def _selected(self, selectors: Iterable[TaskSelector], key: str) -> int:
         """Counter of the tasks that all of ``selectors`` match, by the label ``key``."""
         wanted = tuple(dict.fromkeys(selectors))
-        rows = self._selector.matching(wanted[0])
-        for selector in wanted[1:]:
-            rows = np.intersect1d(rows, self._selector.matching(selector))
+        rows = self._matching_all(wanted)
         topology = self._topologies.of(key)
         return self._counter(("selected", frozenset(wanted), key), rows.tolist(), topology, topology.domain)
+
+    def _matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:
+        """Rows of the classes that all of ``selectors`` match."""
+        rows = self._selector.matching(selectors[0])
+        for selector in selectors[1:]:
+            rows = np.intersect1d(rows, self._selector.matching(selector))
+        return rows
 
     # --- terms of others that select waiting classes --------------------------------------------------------------
 
@@ -200,10 +208,24 @@ class _Compiler:
         if not content.affinity:
             return None
         selectors = [own_selector(term.selector, content) for term in content.affinity]
+        numbers = tuple(self._selected(selectors, term.topology_key) for term in content.affinity)
+        for number in numbers:
+            self._note_unsettled(number, selectors)
         return Attraction(
-            counters=tuple(self._selected(selectors, term.topology_key) for term in content.affinity),
+            counters=numbers,
             own=all(self._selector.matches(selector, row) for selector in selectors),
         )
+
+    def _note_unsettled(self, number: int, selectors: list[TaskSelector]) -> None:
+        """Name a task in each domain in which only tasks that are about to be bound draw others."""
+        counter = self._counters[number]
+        lone = (counter.start > 0) & (counter.settled == 0)
+        if not lone.any():
+            return
+        for task in self._inhabitants.tasks(self._matching_all(selectors).tolist()).tolist():
+            domain = int(counter.domain[self._on_machine[task]])
+            if domain >= 0 and lone[domain]:
+                self._unsettled.setdefault((number, domain), self._uids[task])
 
     def _counted(
         self, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
@@ -281,3 +303,24 @@ class _Compiler:
                     for row in rows:
                         if row in self._problem_classes:
                             self._exclusions.setdefault(row, []).append(Exclusion(number, PORTS_TAKEN))
+
+
+def concerns(cluster: Cluster, cls: int, touched: Collection[int]) -> bool:
+    """Whether it may matter to tasks of class row ``cls`` that tasks of the classes in ``touched`` came or left."""
+    ruled = cluster.classes.ruled
+    if not ruled or not touched:
+        return False
+    rows = cluster.classes.rows
+    content, selector = rows[cls].content, cluster.selector()
+    watched = [each.selector for each in (*content.affinity, *content.anti_affinity)]
+    watched += [rule.selector for rule in content.spread if rule.required]
+    selectors = [own_selector(each, content) for each in watched]
+    for row in touched:
+        other = rows[row].content
+        if content.ports and other.ports:
+            return True
+        if any(selector.matches(each, row) for each in selectors):
+            return True
+        if any(selector.matches(own_selector(term.selector, other), cls) for term in other.anti_affinity):
+            return True
+    return False

@@ -167,6 +167,8 @@ class Scheduler:
         pending, unscheduled = pending_reasons(
             self._cluster, self._static_rows, self._reservations, opened.picture, placement.assignments
         )
+        placed = frozenset(opened.picture.cls[np.unique(placement.assignments.cls)].tolist())
+        wake(self._cluster, self._static_rows, self._reservations, placed)
         self._park(pending, opened, placement)
         self._reservations.count_round(self._cluster, overtaken=bool(deltas))
         self._forget_idle_shapes()

@@ -52,7 +52,7 @@ class Topologies:
     def eligible(
         self, content: TaskClass, keys: Sequence[str], *, by_affinity: bool, by_taints: bool
     ) -> tuple[tuple[object, ...], Bool]:
-        """Machines that count for a spread rule of a class: they have all ``keys``, and pass the node inclusion policies.
+        """Machines that count for a spread rule of a class: they have all ``keys`` and pass the inclusion policies.
 
         Returns bool[M] with a mark that is equal for equal rules. As ``matchNodeInclusionPolicies`` of kube-scheduler's
         PodTopologySpread.

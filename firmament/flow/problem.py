@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger
+from firmament.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32
 
 WAIT_BUCKETS = 4
@@ -34,6 +35,7 @@ class PlacementProblem:
     * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
     * ``ledgers``: room that no joint row can express, by rows of ``model_shape``; never booked on themselves;
     * ``model_shape``: int64[S], the shape that ledgers know each shape by; None: the shape itself;
+    * ``rules``: rules between tasks, None if there are none;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
@@ -52,6 +54,7 @@ class PlacementProblem:
     ledgers: tuple[Ledger, ...] = ()
     model_shape: Int64 | None = None
     most: Mapping[int, int] = field(default_factory=dict)
+    rules: RuleSet | None = None
     multiplicity: Int64 | None = None
 
     @property

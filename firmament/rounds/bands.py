@@ -1,7 +1,8 @@
 """Priority bands: no task stays pending that would fit if less important ones of the same round were taken back.
 
 All priorities are first placed together, which is best while there is room for everybody. Only if that leaves a task
-pending whose place is taken by a less important one is the round done again, band by band from the top.
+pending whose place is taken by a less important one is the round done again, band by band from the top. With rules
+between tasks a lower band may open the way for a higher one, so the bands are then gone through once more together.
 """
 
 from __future__ import annotations
@@ -10,31 +11,68 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.rounds.leftovers import open_machines, place_leftovers
 from firmament.rounds.passes import PassLog, PassOptions, place_all
+from firmament.rounds.waves import place_in_waves
+from firmament.rules.state import RuleState
 from firmament.solvers.base import Solver
+
+
+class Standing:
+    """What has become of a problem: the residual and, with rules between tasks, where those stand."""
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self.residual = Residual(problem)
+        self.state = None if problem.rules is None else RuleState(problem.rules)
+
+    def place(self, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+        """Place what remains as far as possible."""
+        if self.state is None:
+            log.waves += 1
+            return place_all(self.residual, solver, options, log)
+        return place_in_waves(self.residual, self.state, solver, options, log)
+
+    def book(self, placed: Assignments) -> None:
+        """Book placements made elsewhere."""
+        self.residual.take(placed)
+        if self.state is not None:
+            for cls, machine, count in zip(
+                placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
+            ):
+                self.state.add(cls, machine, count)
+
+    def takes(self, cls: int) -> Bool:
+        """bool[M]: machines that would take one more task of a class."""
+        if self.state is not None:
+            return open_machines(self.residual, self.state, cls)
+        fits = self.residual.fits(int(self.residual.problem.shape[cls]))
+        pinned = self.residual.problem.pins.get(cls)
+        return fits if pinned is None else fits[pinned]
 
 
 def place_by_priority(
     problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog
 ) -> tuple[Assignments, Residual]:
-    """Place what can be placed; returns the assignments and what is left of the problem."""
-    residual = Residual(problem)
-    placed = place_all(residual, solver, options, log)
-    log.waves = 1
+    """Place what can be placed; returns the assignments, in order of admission, and what is left of the problem."""
+    standing = Standing(problem)
+    placed = standing.place(solver, options, log)
+    residual = standing.residual
     if not residual.remaining.any() or not _displaced(problem, residual, placed):
         return placed, residual
-    residual = Residual(problem)
+    log.waves = 0
+    standing = Standing(problem)
+    residual = standing.residual
     waiting = residual.remaining
     left = np.zeros_like(waiting)
     parts = []
-    bands = np.unique(problem.priority)[::-1].tolist()
-    for rank in bands:
+    for rank in np.unique(problem.priority)[::-1].tolist():
         band = problem.priority == rank
         residual.remaining = np.where(band[:, None], waiting, 0)
-        parts.append(place_all(residual, solver, options, log))
+        parts.append(standing.place(solver, options, log))
         left[band] = residual.remaining[band]
     residual.remaining = left
-    log.waves = len(bands)
+    if standing.state is not None:
+        parts.append(place_leftovers(residual, standing.state))
     return Assignments.joined(parts), residual
 
 
@@ -44,12 +82,9 @@ def _displaced(problem: PlacementProblem, residual: Residual, placed: Assignment
         lower = problem.priority[placed.cls] < rank
         if not lower.any():
             continue
-        without = Residual(problem)
-        without.take(placed.taken(~lower))
+        without = Standing(problem)
+        without.book(placed.taken(~lower))
         for cls in residual.active()[problem.priority[residual.active()] == rank].tolist():
-            fits: Bool = without.fits(int(problem.shape[cls]))
-            if cls in problem.pins:
-                fits = fits[problem.pins[cls]]
-            if fits.any():
+            if without.takes(cls).any():
                 return True
     return False

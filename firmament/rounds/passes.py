@@ -23,9 +23,10 @@ from firmament.solvers.base import Solver, SolverTimeoutError
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """Limits of a round: passes before the rest is placed greedily, seconds per solve, column generation."""
+    """Limits of a round: passes and waves before the rest is placed greedily, seconds per solve, column generation."""
 
     max_passes: int = 8
+    max_waves: int = 12
     solve_time_limit: float | None = 10.0
     generation: GenerationOptions = field(default_factory=GenerationOptions)
 

@@ -121,10 +121,15 @@ class ClassRules:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All rules of a round. ``of``: problem class -> its rules; classes not in it know no rules and matter to none."""
+    """All rules of a round.
+
+    ``of``: problem class -> its rules; classes not in it know no rules and matter to none. ``unsettled``: (counter,
+    domain) -> uid of a task that is about to be bound there, where that is all that draws others into the domain.
+    """
 
     counters: Sequence[Counter]
     of: Mapping[int, ClassRules] = field(default_factory=dict)
+    unsettled: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def rules(self, cls: int) -> ClassRules:
         """The rules of a class, empty ones if it has none."""

@@ -11,17 +11,19 @@ from firmament.rules.ruleset import (
     PORTS_TAKEN,
     SKEWED,
     Attraction,
-    ClassRules,
     RuleSet,
     Spreading,
 )
+
+NO_MINIMUM = 2**31
+"""Tasks in the emptiest domain if no domain counts: the rule refuses nobody, as in kube-scheduler."""
 
 
 class RuleState:
     """Counts of all counters after some placements.
 
-    The questions are those of kube-scheduler's filters NodePorts, PodTopologySpread and InterPodAffinity, for one
-    task of a class as the next to be placed.
+    ``counts``: one int64[D] per counter; ``totals``: their sums. The questions are those of kube-scheduler's filters
+    NodePorts, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be placed.
     """
 
     def __init__(self, rules: RuleSet) -> None:
@@ -37,33 +39,14 @@ class RuleState:
         twin.totals = list(self.totals)
         return twin
 
-    # --- changes -------------------------------------------------------------------------------------------------
-
-    def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count ``count`` (negative to take back) tasks of a class on a machine."""
+    def add(self, cls: int, machine: int, count: int = 1, *, coarse_only: bool = False) -> None:
+        """Count ``count`` (negative: take back) tasks of a class on a machine."""
         for number in self.rules.rules(cls).adds:
-            domain = self.rules.counters[number].domain[machine]
-            if domain >= 0:
+            counter = self.rules.counters[number]
+            domain = counter.domain[machine]
+            if domain >= 0 and (counter.coarse or not coarse_only):
                 self.counts[number][domain] += count
                 self.totals[number] += count
-
-    def add_all(self, cls: Int64, machine: Int64, count: Int64) -> None:
-        """Count many at once: int64[A] each. Entries of classes without rules are passed over."""
-        for number, entries in self._entries_by_counter(cls).items():
-            counter = self.rules.counters[number]
-            domain = counter.domain[machine[entries]]
-            inside = domain >= 0
-            np.add.at(self.counts[number], domain[inside], count[entries][inside])
-            self.totals[number] += int(count[entries][inside].sum())
-
-    def _entries_by_counter(self, cls: Int64) -> dict[int, Int64]:
-        by_counter: dict[int, list[Int64]] = {}
-        order = np.argsort(cls, kind="stable")
-        present, first = np.unique(cls[order], return_index=True)
-        for each, entries in zip(present.tolist(), np.split(order, first[1:]), strict=True):
-            for number in self.rules.rules(each).adds:
-                by_counter.setdefault(number, []).append(entries)
-        return {number: np.concatenate(parts) for number, parts in by_counter.items()}
 
     # --- one machine ---------------------------------------------------------------------------------------------
 
@@ -84,10 +67,10 @@ class RuleState:
             domain = self.rules.counters[number].domain[machine]
             if domain < 0:
                 return False
-            found = found and self.counts[number][domain] > 0
-        return bool(found or self._starts(attraction))
+            found = found and bool(self.counts[number][domain] > 0)
+        return found or self.starts(attraction)
 
-    def _starts(self, attraction: Attraction) -> bool:
+    def starts(self, attraction: Attraction) -> bool:
         """Whether a task may be the first of its group."""
         return attraction.own and not any(self.totals[number] for number in attraction.counters)
 
@@ -103,52 +86,49 @@ class RuleState:
         counted = self.counts[spreading.counter][spreading.counted]
         if len(counted) < spreading.min_domains:
             return 0
-        return int(counted.min()) if len(counted) else _UNLIMITED
+        return int(counted.min()) if len(counted) else NO_MINIMUM
 
-    # --- all machines --------------------------------------------------------------------------------------------
+    # --- many machines -------------------------------------------------------------------------------------------
 
-    def allowed(self, cls: int) -> Bool | None:
-        """bool[M]: machines that the rules let one more task of the class onto; None: all of them."""
+    def allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
+        """bool[M], or bool[A] of the machines in ``at``: where one more task of the class may go; None: anywhere."""
         allowed: Bool | None = None
-        for _, refused in self.refusals(cls):
+        for _, refused in self.refusals(cls, at):
             allowed = ~refused if allowed is None else allowed & ~refused
         return allowed
 
-    def refusals(self, cls: int) -> list[tuple[str, Bool]]:
-        """Reasons with the machines, bool[M], to which each applies, in kube-scheduler's order of filters."""
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+        """Reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's order of filters."""
         rules = self.rules.rules(cls)
-        ports = [(each.reason, each.counter) for each in rules.exclusions if each.reason == PORTS_TAKEN]
-        others = [(each.reason, each.counter) for each in rules.exclusions if each.reason != PORTS_TAKEN]
-        found = [(reason, self.occupied(number)) for reason, number in ports]
+        ports = [each for each in rules.exclusions if each.reason == PORTS_TAKEN]
+        others = [each for each in rules.exclusions if each.reason != PORTS_TAKEN]
+        found = [(each.reason, self.occupied(each.counter, at)) for each in ports]
         for spreading in rules.spreadings:
-            found += self._uneven(spreading)
+            found += self._uneven(spreading, at)
         if rules.attraction is not None:
-            found.append((NOT_NEAR, ~self._attracted(rules.attraction)))
-        found += [(reason, self.occupied(number)) for reason, number in others]
+            found.append((NOT_NEAR, ~self._attracted(rules.attraction, at)))
+        found += [(each.reason, self.occupied(each.counter, at)) for each in others]
         return found
 
-    def occupied(self, number: int) -> Bool:
-        """bool[M]: machines in a domain in which a counter counts somebody."""
-        domain = self.rules.counters[number].domain
-        return np.append(self.counts[number] > 0, False)[domain]
+    def occupied(self, number: int, at: Int64 | None = None) -> Bool:
+        """bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""
+        return np.append(self.counts[number] > 0, False)[self._domain(number, at)]
 
-    def _attracted(self, attraction: Attraction) -> Bool:
-        starts = self._starts(attraction)
-        inside = [self.rules.counters[number].domain >= 0 for number in attraction.counters]
-        where = inside if starts else [self.occupied(number) for number in attraction.counters]
+    def _domain(self, number: int, at: Int64 | None) -> Int64:
+        domain = self.rules.counters[number].domain
+        return domain if at is None else domain[at]
+
+    def _attracted(self, attraction: Attraction, at: Int64 | None) -> Bool:
+        if self.starts(attraction):
+            where = [self._domain(number, at) >= 0 for number in attraction.counters]
+        else:
+            where = [self.occupied(number, at) for number in attraction.counters]
         result: Bool = np.logical_and.reduce(where)
         return result
 
-    def _uneven(self, spreading: Spreading) -> list[tuple[str, Bool]]:
-        lacking = spreading.key_domain < 0
+    def _uneven(self, spreading: Spreading, at: Int64 | None) -> list[tuple[str, Bool]]:
+        domain = spreading.key_domain if at is None else spreading.key_domain[at]
+        lacking = domain < 0
         limit = spreading.max_skew - spreading.own + self.emptiest(spreading)
-        full = np.append(self.counts[spreading.counter] > limit, False)[spreading.key_domain]
+        full = np.append(self.counts[spreading.counter] > limit, False)[domain]
         return [(NO_DOMAIN, lacking), (SKEWED, full)] if lacking.any() else [(SKEWED, full)]
-
-
-_UNLIMITED = 2**31
-
-
-def untouched(rules: ClassRules) -> bool:
-    """Whether a class neither obeys rules nor is counted by any."""
-    return not (rules.adds or rules.binding or rules.soft)

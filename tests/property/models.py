@@ -19,6 +19,7 @@ class SharedLimits:
     kind = "overlay"
     range = Range(best=0, worst=100)
     record_kinds = ()
+    label_keys = (WEIGHT,)
 
     def __init__(self, per_rack: dict[str, int], per_machine: int) -> None:
         self._per_rack = per_rack
