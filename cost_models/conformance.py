@@ -164,11 +164,19 @@ def check_figures(model: CostModel, cases: Sequence[Case]) -> None:
 
 
 def check_filter(model: CostModel, cases: Sequence[Case]) -> None:
-    """A model that refuses a machine says why, in one line."""
+    """A model that refuses a machine says why, in one line; causes point at reasons."""
     for case in cases:
         answer = _assess(model, case)
-        if answer.feasible is not None and not answer.feasible.all():
-            _require_reason(model, case, "a machine is refused", answer.reason)
+        if answer.feasible is None or answer.feasible.all():
+            continue
+        if answer.causes is not None:
+            _require_array(model, case, "causes", answer.causes, np.int16, answer.feasible.shape)
+            causes = answer.causes[~answer.feasible]
+            _require_indices(model, case, "causes", causes, 0, len(answer.reasons))
+        for shape in range(case.shapes.count):
+            for reason, machines in answer.refusals(shape):
+                if machines.any():
+                    _require_reason(model, case, "a machine is refused", reason)
 
 
 def check_sparse(model: CostModel, cases: Sequence[Case]) -> None:
@@ -325,7 +333,7 @@ def _require_array(
 
 
 def _require_indices(
-    model: CostModel, case: Case, name: str, indices: NDArray[np.int64], low: int, end: int
+    model: CostModel, case: Case, name: str, indices: NDArray[Any], low: int, end: int
 ) -> None:
     within = (indices >= low) & (indices < end)
     _require(bool(within.all()), model, f"{name} must lie in {low}..{end - 1}", case.name)

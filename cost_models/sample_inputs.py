@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.interface import MachineColumns, Residents, ShapeBatch, ShapeRow
+from cost_models.interface import (
+    Assigned,
+    Float64,
+    Load,
+    MachineColumns,
+    Residents,
+    ShapeBatch,
+    ShapeRow,
+)
 
 RESOURCES = ("pods", "cpu", "memory", "ephemeral-storage", "example.com/device")
 NOW = 1_750_000_000.0
@@ -46,12 +54,30 @@ class Case:
     shapes: ShapeBatch
 
 
+@dataclass(frozen=True, slots=True)
+class StatedWindows:
+    """Use over periods as stated: float64[M, K] for each of ``kinds`` over ``seconds``, NaN for all others."""
+
+    kinds: Sequence[str]
+    seconds: float
+    stated: Float64
+
+    def usage(self, kind: str, seconds: float) -> Float64:
+        """Return a copy of what is stated."""
+        known = kind in self.kinds and seconds in (0.0, self.seconds)
+        return self.stated.copy() if known else np.full_like(self.stated, np.nan)
+
+
 def read_only(case: Case) -> Case:
     """The same case; from now on its arrays refuse to be written to."""
     machines, shapes = case.machines, case.shapes
-    residents = machines.residents
+    residents, load = machines.residents, machines.load
+    assigned = load.assigned if load else None
     for array in (
         *((residents.machine, residents.kind, residents.count, residents.requests) if residents else ()),
+        *((load.reported, load.interval, load.system, load.total) if load else ()),
+        *((assigned.machine, assigned.kind, assigned.time, assigned.initialized) if assigned else ()),
+        *((assigned.reported, assigned.usage, assigned.prod, assigned.requests) if assigned else ()),
         machines.capacity,
         machines.free,
         machines.running,
@@ -116,8 +142,39 @@ def ordinary_residents() -> Residents:
     )
 
 
+def ordinary_load() -> Load:
+    """Use of the six ordinary machines and of some tasks on them: seen, not seen yet, and of an unknown time.
+
+    Two machines have a source of reports, one of which aggregates, and a third has one without figures.
+    """
+    shapes, count = ordinary_shapes(), len(CAPACITY)
+    windows = np.full((count, len(RESOURCES)), np.nan)
+    windows[1] = (50, 2_000.0, 4.0 * GIB, 0, 0)
+    return Load(
+        reported=np.array([False, True, True, True, False, False]),
+        interval=np.array([0.0, 60.0, 0.0, 30.0, 0.0, 0.0]),
+        system=np.tile(np.array([0.0, 100.5, 0.25 * GIB, 0, 0]), (count, 1)),
+        total=np.array(CAPACITY, dtype=np.int64) * 2,
+        windows=StatedWindows(("avg", "p95", "std"), 300.0, windows),
+        assigned=Assigned(
+            machine=np.array([1, 1, 2, 3], dtype=np.int64),
+            kind=np.array([0, 0, 1, 2], dtype=np.int64),
+            time=np.array([NOW - 3_600, NOW - 1, NOW - 90_000, np.nan]),
+            initialized=np.array([NOW - 3_500, np.nan, np.nan, np.nan]),
+            reported=np.array([True, False, True, False]),
+            usage=np.array([[1, 20.5, GIB, 0, 0], [0] * 5, [1, 5_000.0, 17.0 * GIB, 0, 0], [0] * 5]),
+            prod=np.array([True, True, False, True]),
+            kinds=tuple(
+                replace(row, service_class=name)
+                for row, name in zip(shapes.rows, ("koord-prod", "koord-batch", ""), strict=True)
+            ),
+            requests=shapes.requests,
+        ),
+    )
+
+
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
-    """The given rows of ``machines`` alone; tasks on them are left out."""
+    """The given rows of ``machines`` alone; tasks on them, and their use in detail, are left out."""
     chosen = list(rows)
     return replace(
         machines,
@@ -130,6 +187,7 @@ def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns
         usage=machines.usage[chosen],
         usage_time=machines.usage_time[chosen],
         residents=None,
+        load=None,
     )
 
 
@@ -146,6 +204,7 @@ def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
             free=machines.free[:, chosen],
             usage=machines.usage[:, chosen],
             residents=None,
+            load=None,
         ),
         replace(shapes, requests=shapes.requests[:, chosen]),
     )
@@ -171,6 +230,7 @@ def standard_cases(record_kinds: Sequence[str] = ()) -> list[Case]:
         Case("one machine without capacity", of_machines(machines, [4]), shapes),
         Case("machines without any measured use", unmeasured, shapes),
         Case("machines with known tasks", replace(machines, residents=ordinary_residents()), shapes),
+        Case("machines with reported use", replace(machines, load=ordinary_load()), shapes),
         Case("records of no known kind", ordinary_machines({"unheard-of": {"name": b"payload"}}), shapes),
         Case("malformed records", ordinary_machines(malformed), shapes),
         of_resources(ordinary, "no resource but pods", [0]),
