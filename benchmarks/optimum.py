@@ -22,9 +22,9 @@ REPORT_EVERY = 100
 
 
 def measure_optimum(
-    instances: int, *, seed: int, seconds: float, progress: Callable[[str], None]
+    instances: int, family: str, *, seed: int, seconds: float, progress: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Solve ``instances`` by the core, by first fit in random order, and by CP-SAT (``seconds`` each at most).
+    """Solve ``instances`` of a family by the core, by first fit, and by CP-SAT in ``seconds`` each at most.
 
     Instances that CP-SAT does not finish count with the best it found, and are stated.
     """
@@ -34,7 +34,7 @@ def measure_optimum(
     lost: list[int] = []
     spent = {"core": 0.0, "exact": 0.0}
     for number in range(instances):
-        problem = overloaded_instance(rng)
+        problem = overloaded_instance(rng, family)
         begin = time.perf_counter()
         placed = decide(problem, solver, options, time.perf_counter).assignments
         spent["core"] += time.perf_counter() - begin
@@ -60,6 +60,7 @@ def measure_optimum(
         "kind": "optimum",
         "environment": environment(),
         "instances": instances,
+        "family": family,
         "seed": seed,
         "tasks": tasks,
         "optimum": best,

@@ -148,7 +148,8 @@ def print_comparison(report: dict[str, Any], console: Console) -> None:
 def print_optimum(report: dict[str, Any], console: Console) -> None:
     """How many tasks were placed, by whom."""
     table = Table(
-        title=f"{report['instances']:,} overloaded instances, {report['tasks']:,} tasks", show_header=False
+        title=f"{report['instances']:,} {report['family']} instances, {report['tasks']:,} tasks",
+        show_header=False,
     )
     table.add_column()
     table.add_column(justify="right")

@@ -13,17 +13,24 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parsed_params
 @click.command()
 @click.option("--instances", default=1000, show_default=True, type=click.IntRange(1, 1_000_000))
 @click.option(
+    "--family",
+    type=click.Choice(["typical", "coarse"]),
+    default="typical",
+    show_default=True,
+    help="Tasks of 3 to 35 % of a machine, or of 10 to 50 %.",
+)
+@click.option(
     "--seconds", default=5.0, show_default=True, type=click.FloatRange(0.1), help="For CP-SAT, per instance."
 )
 @click.option("--seed", default=1, show_default=True)
 @OUTPUT
 @SAVE
-def optimum(instances: int, seconds: float, seed: int, output: str, save: Path | None) -> None:
+def optimum(instances: int, family: str, seconds: float, seed: int, output: str, save: Path | None) -> None:
     """Tasks placed of those that CP-SAT can place, on small instances with more work than room."""
     from benchmarks.optimum import measure_optimum
     from benchmarks.tables import print_optimum
 
-    report = measure_optimum(instances, seed=seed, seconds=seconds, progress=progress())
+    report = measure_optimum(instances, family, seed=seed, seconds=seconds, progress=progress())
     emit(report, output, save, print_optimum)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
+from cost_models.interface import Int64
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 
 
@@ -53,21 +54,30 @@ def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, s
     return Optimum(placed, status == cp_model.OPTIMAL)
 
 
-def overloaded_instance(rng: np.random.Generator) -> PlacementProblem:
+FAMILIES: dict[str, tuple[float, float]] = {"typical": (0.03, 0.35), "coarse": (0.1, 0.5)}
+"""Least and largest request of the resource that a task needs most of, as a share of a mean machine."""
+
+
+def overloaded_instance(rng: np.random.Generator, family: str) -> PlacementProblem:
     """A small instance with more work than room: 2-8 machines, 8-60 tasks, three resources, equal priority and age.
 
-    Classes of 1 to 8 tasks; requests of a tenth to a half of a machine in one resource and less in others; in all
-    1.1 to 2 times what the machines offer of the scarcest resource. Every tenth pair of class and machine is forbidden.
+    Machines differ by up to a factor of 3 in each resource. Classes of 1 to 8 tasks; a task's main request is drawn
+    log-uniformly from the family's range, the two others are 10 to 100 % of that. All tasks together want 1.1 to 2
+    times what there is of the scarcest resource (less where 60 tasks do not suffice). A tenth of all pairs of class
+    and machine is forbidden.
     """
+    least, largest = FAMILIES[family]
     machines = int(rng.integers(2, 9))
-    capacity = rng.integers(50, 151, (machines, 3)).astype(np.int64)
+    capacity = rng.integers(500, 1501, (machines, 3)).astype(np.int64)
     target = rng.uniform(1.1, 2.0) * capacity.sum(axis=0).astype(np.float64)
-    requests: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+    requests: list[Int64] = []
     counts: list[int] = []
     load = np.zeros(3)
     while sum(counts) < 8 or ((load < target).all() and sum(counts) < 60):
-        request = rng.integers(1, 31, 3).astype(np.int64)
-        request[rng.integers(0, 3)] = int(rng.integers(10, 51))
+        main = np.exp(rng.uniform(np.log(least), np.log(largest))) * 1000
+        shares = rng.uniform(0.1, 1.0, 3)
+        shares[rng.integers(0, 3)] = 1.0
+        request = np.maximum(1, np.rint(main * shares)).astype(np.int64)
         count = min(int(rng.integers(1, 9)), 60 - sum(counts))
         requests.append(request)
         counts.append(count)
