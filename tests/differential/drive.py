@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from cost_models.registry import load_model
@@ -21,10 +21,12 @@ NO_RESERVATIONS = 1_000_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """``faults``: lines about placements that break a rule and pods left behind; ``cluster``: after the round."""
+    """``faults``: lines about placements that break a rule; ``left``: about pods that wait although some node would
+    accept them; ``cluster``, ``pending``: after the round; ``order``: placements (uid, node).
+    """
 
-    placed: int
     faults: tuple[str, ...]
+    left: tuple[str, ...]
     cluster: Cluster
     pending: dict[str, PodSpec]
     order: tuple[tuple[str, str], ...]
@@ -57,8 +59,16 @@ def place(case: Case) -> Outcome:
     return check(case.cluster, case.waiting, deltas)
 
 
-def check(cluster: Cluster, waiting: dict[str, PodSpec], deltas: Iterable[Delta]) -> Outcome:
-    """Hold placements against the checker in their order, each added before the next, then what stays pending."""
+def check(
+    cluster: Cluster,
+    waiting: dict[str, PodSpec],
+    deltas: Iterable[Delta],
+    resting: Collection[str] = (),
+) -> Outcome:
+    """Hold placements against the checker in their order, each added before the next, then what stays pending.
+
+    ``resting``: pods that need not be tried now.
+    """
     after, pending = cluster.copy(), dict(waiting)
     faults: list[str] = []
     order = []
@@ -77,8 +87,8 @@ def check(cluster: Cluster, waiting: dict[str, PodSpec], deltas: Iterable[Delta]
             )
         after.pods[delta.uid] = Pod(spec, delta.machine)
         order.append((delta.uid, delta.machine))
-    faults += left_behind(after, pending)
-    return Outcome(len(order), tuple(faults), after, pending, tuple(order))
+    left = left_behind(after, {uid: spec for uid, spec in pending.items() if uid not in resting})
+    return Outcome(tuple(faults), tuple(left), after, pending, tuple(order))
 
 
 def left_behind(cluster: Cluster, pending: dict[str, PodSpec]) -> list[str]:

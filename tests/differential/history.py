@@ -14,7 +14,7 @@ from firmament.core.results import Delta
 from tests.differential.drive import Outcome, check, core, left_behind
 from tests.differential.generate import NAMESPACES, Size, case, node
 from tests.differential.translation import Classes, machines, namespaces
-from tests.differential.world import Pod, PodSpec
+from tests.differential.world import Pod
 from tests.support.core import Clock
 
 LONGER_THAN_ANY_BACKOFF = 100.0
@@ -47,19 +47,16 @@ class History:
         for _ in range(meanwhile):
             self.happen()
         result = self.scheduler.close_round(opened, placement)
-        outcome = check(self.cluster, self.waiting, result.deltas)
+        outcome = check(self.cluster, self.waiting, result.deltas, self.rests)
         self.cluster, self.waiting = outcome.cluster, outcome.pending
         self.rests &= self.waiting.keys()
         self._report(result.deltas)
         return outcome
 
-    def eligible(self) -> dict[str, PodSpec]:
-        """Pods that wait and that nothing keeps from being tried."""
-        return {uid: spec for uid, spec in self.waiting.items() if uid not in self.rests}
-
     def neglected(self) -> list[str]:
-        """Pods that some node would accept now, although they wait."""
-        return left_behind(self.cluster, self.eligible())
+        """Pods that wait, may be tried, and would be accepted by some node."""
+        eligible = {uid: spec for uid, spec in self.waiting.items() if uid not in self.rests}
+        return left_behind(self.cluster, eligible)
 
     def settle(self) -> list[str]:
         """Rounds as long as the core asks for them at once; faults of their placements."""
@@ -67,7 +64,7 @@ class History:
         for _ in range(MOST_ROUNDS):
             if self.scheduler.next_round_in() != 0:
                 return faults
-            faults += [fault for fault in self.round().faults if "left behind" not in fault]
+            faults += self.round().faults
         return [*faults, f"still asks for rounds after {MOST_ROUNDS}"]
 
     def _report(self, deltas: Iterable[Delta]) -> None:

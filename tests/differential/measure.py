@@ -95,7 +95,9 @@ def score(size: str, seed: int, *, orders: int) -> Score:
     else:
         rivals = pod_by_pod(made, orders)
         best, middle = rivals.best, rivals.median
-    return Score(seed, len(made.waiting), outcome.placed, best, middle, outcome.faults, seconds)
+    return Score(
+        seed, len(made.waiting), len(outcome.order), best, middle, (*outcome.faults, *outcome.left), seconds
+    )
 
 
 def summarise(size: str, scores: list[Score], worst: int) -> Summary:

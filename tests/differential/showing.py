@@ -43,9 +43,9 @@ def _described(spec: PodSpec) -> str:
 
 
 def _outcome(outcome: Outcome) -> list[str]:
-    lines = [f"  placed {outcome.placed}, pending {len(outcome.pending)}"]
+    lines = [f"  placed {len(outcome.order)}, pending {len(outcome.pending)}"]
     lines += [f"  {uid} -> {node}" for uid, node in outcome.order]
-    lines += [f"  FAULT {fault}" for fault in outcome.faults]
+    lines += [f"  FAULT {fault}" for fault in (*outcome.faults, *outcome.left)]
     told = set()
     for uid, spec in outcome.pending.items():
         if spec.name in told:

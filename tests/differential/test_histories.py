@@ -16,15 +16,11 @@ def test_rounds_with_events_between(block: int):
         history = History(seed, WIDE)
         for number in range(ROUNDS):
             where = f"history {seed}, round {number}"
-            if history.neglected():
-                assert history.scheduler.next_round_in() == 0, f"{where}: no round is asked for"
+            asked_for_if_needed(history, where)
             outcome = history.round()
-            rested = {f"{uid}:" for uid in history.rests}
-            faults = [fault for fault in outcome.faults if fault.split()[0] not in rested]
-            assert [fault for fault in faults if "left behind" not in fault] == [], where
-            assert history.neglected() == [], where
-            assert history.settle() == [], where
-            assert history.neglected() == [], where
+            assert (outcome.faults, outcome.left) == ((), ()), where
+            asked_for_if_needed(history, where)
+            at_rest(history, where)
             for _ in range(history.draw.randint(1, 4)):
                 history.happen()
 
@@ -36,8 +32,17 @@ def test_rounds_with_events_while_they_are_solved(block: int):
         for number in range(ROUNDS):
             where = f"history {seed}, round {number}"
             outcome = history.round(meanwhile=history.draw.randint(1, 4))
-            assert [fault for fault in outcome.faults if "left behind" not in fault] == [], where
-            if history.neglected():
-                assert history.scheduler.next_round_in() == 0, f"{where}: no round is asked for"
-            assert history.settle() == [], where
-            assert history.neglected() == [], where
+            assert outcome.faults == (), where
+            asked_for_if_needed(history, where)
+            at_rest(history, where)
+
+
+def asked_for_if_needed(history: History, where: str) -> None:
+    if history.neglected():
+        assert history.scheduler.next_round_in() == 0, f"{where}: no round is asked for"
+
+
+def at_rest(history: History, where: str) -> None:
+    """Once the core asks for no further round, nothing that could be placed waits."""
+    assert history.settle() == [], where
+    assert history.neglected() == [], where
