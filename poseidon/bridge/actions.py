@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.references import PodRef
 
 
@@ -33,4 +34,10 @@ class AnnounceUnschedulable(NamedTuple):
     was_unschedulable: bool
 
 
-Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable
+class WriteClaim(NamedTuple):
+    """Write what begins the binding of a claim."""
+
+    write: ClaimWrite
+
+
+Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from poseidon.kube.listing import Resource
 from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
+from poseidon.kube.storage_objects import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 
 if TYPE_CHECKING:
     from poseidon.kube.following import Change
@@ -17,6 +23,11 @@ NODES = Resource("nodes", "/api/v1/nodes", Node)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
 PODS = Resource("pods", "/api/v1/pods", Pod)
 PRIORITY_CLASSES = Resource("priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass)
+
+CLAIMS = Resource("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim)
+VOLUMES = Resource("persistentvolumes", "/api/v1/persistentvolumes", PersistentVolume)
+STORAGE_CLASSES = Resource("storageclasses", "/apis/storage.k8s.io/v1/storageclasses", StorageClass)
+CSI_NODES = Resource("csinodes", "/apis/storage.k8s.io/v1/csinodes", CsiNode)
 
 
 class Feed(Generic[T]):

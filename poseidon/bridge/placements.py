@@ -5,27 +5,43 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from poseidon.bridge.actions import Action, AnnounceScheduled, AnnounceUnschedulable, Bind
+from poseidon.bridge.actions import Action, AnnounceScheduled, AnnounceUnschedulable, Bind, WriteClaim
 from poseidon.bridge.dependencies import Dependencies
 from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from poseidon.bridge.fitness import Fitness
     from poseidon.bridge.machines import Machines
     from poseidon.bridge.records import PodRecord
     from poseidon.bridge.tasks import Tasks
+    from poseidon.kube.claim_writer import ClaimWrite
+    from poseidon.volumes.state import VolumeState
 
 _log = logging.getLogger(__name__)
 
 
 class Placements:
-    """Decides what to post for a round, and what to report back."""
+    """Decides what to post for a round, and what to report back.
 
-    def __init__(self, tasks: Tasks, machines: Machines, fitness: Fitness) -> None:
+    Claims of a pod are bound before it is, by ``volumes``; ``clock`` is monotonic.
+    """
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        machines: Machines,
+        fitness: Fitness,
+        volumes: VolumeState,
+        clock: Callable[[], float],
+    ) -> None:
         self._tasks = tasks
         self._machines = machines
         self._fitness = fitness
+        self._volumes = volumes
+        self._clock = clock
         self._dependencies = Dependencies()
         self._reports: list[pb.BindingReport] = []
         self._actions: list[Action] = []
@@ -63,14 +79,14 @@ class Placements:
             message = group.message
             for uid in group.tasks:
                 record = self._tasks.get(uid)
-                if (
-                    record is not None
-                    and record.schedulable
-                    and not record.place
-                    and record.message != message
-                ):
-                    self._actions.append(AnnounceUnschedulable(record.ref, message, bool(record.message)))
-                    record.message = message
+                if record is not None and record.schedulable and not record.waits_for:
+                    self.announce(record, message)
+
+    def announce(self, record: PodRecord, message: str) -> None:
+        """Say why a pod stays pending, if that is new."""
+        if not record.place and record.message != message:
+            self._actions.append(AnnounceUnschedulable(record.ref, message, bool(record.message)))
+            record.message = message
 
     def _place(self, delta: pb.Delta) -> None:
         uid, machine = delta.task, delta.machine
@@ -81,7 +97,7 @@ class Placements:
             self._already_bound(record, machine)
         elif record.binding:
             self._placed_twice(record, machine)
-        elif not record.schedulable:
+        elif not record.schedulable or record.waits_for:
             self._report(uid, machine, "the pod must not be scheduled now", retry=False)
         elif machine not in self._machines:
             self._report(uid, machine, f"node {machine} is gone", retry=True)
@@ -93,7 +109,31 @@ class Placements:
             if unmet:
                 self._dependencies.hold(uid, unmet)
             else:
-                self._actions.append(Bind(record.ref, machine))
+                self._bind(record)
+
+    def _bind(self, record: PodRecord) -> None:
+        """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
+        uid = record.task.uid
+        problem = self._volumes.begin(uid, record.binding, self._clock())
+        if problem:
+            self._fail(record, problem, retry=True)
+        elif not self._volumes.is_under_way(uid):
+            self._actions.append(Bind(record.ref, record.binding))
+
+    def write_claim(self, write: ClaimWrite) -> None:
+        """Have something written that begins the binding of a claim."""
+        self._actions.append(WriteClaim(write))
+
+    def volumes_settled(self, record: PodRecord, reason: str) -> None:
+        """The claims of a pod have been bound, or, with a ``reason``, will not be."""
+        if not record.in_flight:
+            return
+        if not reason:
+            self._actions.append(Bind(record.ref, record.binding))
+            return
+        _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
+        self._fail(record, reason, retry=True)
+        self.announce(record, f"volumes could not be bound: {reason}")
 
     def _already_bound(self, record: PodRecord, machine: str) -> None:
         if record.node == machine:
@@ -151,7 +191,7 @@ class Placements:
         for follower in self._dependencies.met(uid):
             record = self._tasks.get(follower)
             if record is not None and record.in_flight:
-                self._actions.append(Bind(record.ref, record.binding))
+                self._bind(record)
 
     def _confirm(self, record: PodRecord) -> None:
         """Tell the solver that its placement holds, and remember that it knows."""

@@ -31,7 +31,8 @@ class PodRecord:
     ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API
     server says that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or
     has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
-    is the reason last reported for its being unschedulable, "" if none was.
+    is the reason last reported for its being unschedulable, "" if none was. ``waits_for`` is why it is not
+    offered to the solver although it is schedulable, in words for people, "" if it is.
     """
 
     task: Task
@@ -41,6 +42,7 @@ class PodRecord:
     confirmed: bool = False
     told: Standing | None = None
     message: str = ""
+    waits_for: str = ""
 
     @property
     def ref(self) -> PodRef:
@@ -66,7 +68,7 @@ class PodRecord:
     def standing(self) -> Standing | None:
         """How it should stand in the books of a solver that knows all machines; None: not at all."""
         place = self.place
-        if not place and not self.schedulable:
+        if not place and (not self.schedulable or self.waits_for):
             return None
         task = self.task
         return Standing(place, task.task_class, task.job, task.priority, task.initialized)

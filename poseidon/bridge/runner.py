@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
-from poseidon.bridge.feeds import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Feed, T
+from poseidon.bridge.feeds import (
+    CLAIMS,
+    CSI_NODES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+    VOLUMES,
+    Feed,
+    T,
+)
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.session import Session, SessionOptions
 from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindResult
+from poseidon.kube.claim_writer import ClaimWriter
 from poseidon.kube.condition_writer import ConditionWriter
 from poseidon.kube.event_writer import EventWriter
 from poseidon.kube.following import ReflectorOptions
@@ -23,11 +36,13 @@ from poseidon.kube.reflector import Reflector
 from poseidon.kube.write_behind import WriteBehindOptions
 from poseidon.sources.options import UtilisationOptions
 from poseidon.sources.utilisation import Utilisation
+from poseidon.volumes.state import BIND_SECONDS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.following import Change
     from poseidon.kube.listing import Resource
     from poseidon.kube.transport import Transport
@@ -42,8 +57,8 @@ class BridgeOptions:
     ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays; they say what pods are
     told apart by.
     ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
-    than that of any earlier driver, ``instance`` the name of this process in events. Drain times are in
-    seconds.
+    than that of any earlier driver, ``instance`` the name of this process in events. Drain times, and how long
+    binding the claims of a pod may take, are in seconds.
     """
 
     firmament: str
@@ -58,6 +73,7 @@ class BridgeOptions:
     drain_bindings_seconds: float = 10.0
     drain_reports_seconds: float = 3.0
     drain_writes_seconds: float = 5.0
+    volume_seconds: float = BIND_SECONDS
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
     optional_reflector: ReflectorOptions = field(default_factory=lambda: ReflectorOptions(optional=True))
     binder: BinderOptions = field(default_factory=BinderOptions)
@@ -88,7 +104,14 @@ class Bridge:
         self._synced = False
         self._metrics = BridgeMetrics(registry)
         self._kube_metrics = KubeMetrics(registry)
-        self.state = BridgeState(options.scheduler_names, options.policy, options.overlays)
+        self.state = BridgeState(
+            options.scheduler_names,
+            options.policy,
+            options.overlays,
+            clock=clock,
+            # Bindings of a dry run stay under way for ever.
+            volume_seconds=math.inf if options.dry_run else options.volume_seconds,
+        )
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         component = next((name for name in options.scheduler_names if name != ANY_SCHEDULER), "poseidon")
@@ -119,10 +142,11 @@ class Bridge:
             wall=wall,
             options=options.writes,
         )
+        self._claim_writer = ClaimWriter(transport, self._on_claim_refused, random=random)
         self._dispatcher: Dispatcher = (
             DryRunDispatcher()
             if options.dry_run
-            else LiveDispatcher(self._binder, self._events, self._conditions)
+            else LiveDispatcher(self._binder, self._events, self._conditions, self._claim_writer)
         )
         self._session = self._new_session()
         self._nodes = self._follow(NODES, self.state.nodes_changed, options.reflector)
@@ -130,6 +154,7 @@ class Bridge:
             PRIORITY_CLASSES, self.state.priority_classes_changed, options.optional_reflector
         )
         self._namespaces = self._follow(NAMESPACES, self.state.namespaces_changed, options.optional_reflector)
+        self._storage = self._follow_storage(options.optional_reflector)
         self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
         self._utilisation = Utilisation(
             transport,
@@ -175,6 +200,15 @@ class Bridge:
             random=self._random,
             clock=self._clock,
             options=options,
+        )
+
+    def _follow_storage(self, options: ReflectorOptions) -> tuple[Reflector[Any], ...]:
+        """Make the reflectors of what decides about volumes."""
+        return (
+            self._follow(STORAGE_CLASSES, self.state.storage_classes_changed, options),
+            self._follow(CSI_NODES, self.state.csi_nodes_changed, options),
+            self._follow(VOLUMES, self.state.volumes_changed, options),
+            self._follow(CLAIMS, self.state.claims_changed, options),
         )
 
     # --- what a session asks its peer ----------------------------------------------------------------------
@@ -223,9 +257,12 @@ class Bridge:
             asyncio.create_task(self._nodes.run(), name="nodes"),
             asyncio.create_task(self._priority_classes.run(), name="priorityclasses"),
             asyncio.create_task(self._namespaces.run(), name="namespaces"),
+            *(asyncio.create_task(each.run(), name="storage") for each in self._storage),
             asyncio.create_task(self._follow_pods(), name="pods"),
             asyncio.create_task(self._follow_use(), name="utilisation"),
             asyncio.create_task(self._binder.run(), name="binder"),
+            asyncio.create_task(self._claim_writer.run(), name="claims"),
+            asyncio.create_task(self._expire(), name="expiry"),
             asyncio.create_task(self._events.run(), name="events"),
             asyncio.create_task(self._conditions.run(), name="conditions"),
         ]
@@ -248,7 +285,16 @@ class Bridge:
         await self._priority_classes.wait_synced()
         # Rules between pods may refer to namespaces by label: no round before these are known.
         await self._namespaces.wait_synced()
+        # A claim that is not known yet would count as one that does not exist.
+        for each in self._storage:
+            await each.wait_synced()
         await self._pods.run()
+
+    async def _expire(self) -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            self.state.expire()
+            self._on_changed()
 
     async def _follow_use(self) -> None:
         # What a source says of a pod is understood once the pod is known.
@@ -294,6 +340,10 @@ class Bridge:
         if outcome.result is BindResult.BOUND:
             self._metrics.pods_bound.inc()
         self.state.binding_ended(outcome)
+        self._on_changed()
+
+    def _on_claim_refused(self, write: ClaimWrite, reason: str) -> None:
+        self.state.claim_refused(write, reason)
         self._on_changed()
 
 

@@ -7,7 +7,8 @@ can describe itself to a solver at any time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from poseidon.bridge.namespaces import Namespaces
 from poseidon.bridge.occupancy import Occupancy
 from poseidon.bridge.placements import Placements
 from poseidon.bridge.records import PodRecord
+from poseidon.bridge.storage import Storage
 from poseidon.bridge.tasks import Tasks
 from poseidon.sources.book import SampleBook
 from poseidon.sources.utilisation import SOURCES
@@ -28,13 +30,21 @@ from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver
 from poseidon.translate.visibility import visible_to
+from poseidon.volumes.state import BIND_SECONDS, VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.bridge.actions import Action
     from poseidon.kube.binder import BindOutcome
+    from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.following import Change
     from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
+    from poseidon.kube.storage_objects import (
+        CsiNode,
+        PersistentVolume,
+        PersistentVolumeClaim,
+        StorageClass,
+    )
 
 _log = logging.getLogger(__name__)
 
@@ -46,11 +56,18 @@ class BridgeState:
 
     ``scheduler_names`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*":
     all). Pods of other schedulers count on the nodes that they are bound to. ``policy`` is the solver's base
-    policy, ``overlays`` are its overlays: what they look at tells pods apart. Not thread-safe.
+    policy, ``overlays`` are its overlays: what they look at tells pods apart. ``volume_seconds`` is how long
+    binding a pod's claims may take by ``clock``, which is monotonic. Not thread-safe.
     """
 
     def __init__(
-        self, scheduler_names: Iterable[str], policy: str = "", overlays: Collection[str] = ()
+        self,
+        scheduler_names: Iterable[str],
+        policy: str = "",
+        overlays: Collection[str] = (),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        volume_seconds: float = BIND_SECONDS,
     ) -> None:
         self._ours = frozenset(scheduler_names)
         self._classes = ClassTable(visible_to(policy, overlays))
@@ -62,8 +79,12 @@ class BridgeState:
         self._jobs = Jobs()
         self._occupancy = Occupancy()
         self._fitness = Fitness(self._machines, self._occupancy, self._classes)
-        self._tasks = Tasks(self._machines, self._occupancy, self._fitness)
-        self._placements = Placements(self._tasks, self._machines, self._fitness)
+        self._volumes = VolumeState(volume_seconds)
+        self._tasks = Tasks(self._machines, self._occupancy, self._fitness, self._volumes.move_pod)
+        self._placements = Placements(self._tasks, self._machines, self._fitness, self._volumes, clock)
+        self._storage = Storage(
+            self._volumes, self._tasks, self._machines, self._placements, self._classes, clock
+        )
         self._told_classes: set[int] = set()
         self.samples = SampleBook(SOURCES)
         """The latest samples of use, which sources write."""
@@ -110,6 +131,7 @@ class BridgeState:
             if change.object is None:
                 name = self._machines.remove(change.uid)
                 if name:
+                    self._volumes.node_gone(name)
                     self._fitness.forget(name)
                     self._tasks.mark_node(name)
                     self.samples.mark(name)
@@ -119,11 +141,34 @@ class BridgeState:
             )
             if not machine.name:
                 continue
+            self._volumes.node_changed(machine.name, change.object.metadata.labels)
             if self._machines.put(change.uid, machine):
                 self._tasks.mark_node(machine.name)
                 self.samples.mark(machine.name)
                 for defect in defects:
                     _log.warning('node has a defect node=%s defect="%s"', machine.name, defect)
+
+        self._storage.apply()
+
+    def claims_changed(self, changes: Sequence[Change[PersistentVolumeClaim]]) -> None:
+        """Take claims as they are now."""
+        self._volumes.claims_changed(changes)
+        self._storage.apply()
+
+    def volumes_changed(self, changes: Sequence[Change[PersistentVolume]]) -> None:
+        """Take volumes as they are now."""
+        self._volumes.volumes_changed(changes)
+        self._storage.apply()
+
+    def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
+        """Take storage classes as they are now."""
+        self._volumes.storage_classes_changed(changes)
+        self._storage.apply()
+
+    def csi_nodes_changed(self, changes: Sequence[Change[CsiNode]]) -> None:
+        """Take what nodes can attach as it is now."""
+        self._volumes.csi_nodes_changed(changes)
+        self._storage.apply()
 
     def priority_classes_changed(self, changes: Sequence[Change[PriorityClass]]) -> None:
         """Take priority classes as they are now. They count for pods seen from here on, as in admission."""
@@ -152,6 +197,7 @@ class BridgeState:
                 self._pod_ended(change.uid)
             else:
                 self._pod_changed(change.uid, change.object)
+        self._storage.apply()
 
     def _pod_changed(self, uid: str, pod: Pod) -> None:
         disposition = pod_translation.disposition(pod)
@@ -169,11 +215,16 @@ class BridgeState:
         if not ours:
             # Nothing is decided about pods of other schedulers, so their jobs do not matter.
             task = replace(task, job="")
+        place = pod.spec.node_name or (known.place if known is not None else "")
+        task, waits_for = self._storage.translated(pod, task, place)
         if known is None:
             known = PodRecord(task, schedulable, node=pod.spec.node_name, message=_reported_reason(pod))
+            known.waits_for = waits_for
             self._join(pod, known)
             self._tasks.add(known)
+            self._storage.announce(known)
             return
+        known.waits_for = waits_for
         if task != known.task:
             self._jobs.leave(known.task.job)
             known.task = task
@@ -184,6 +235,7 @@ class BridgeState:
         else:
             # A pod never loses its node: an event that shows none is older than the binding.
             self._tasks.mark(uid)
+        self._storage.announce(known)
 
     def _join(self, pod: Pod, record: PodRecord) -> None:
         job = pod_translation.job(pod.metadata) if record.task.job else None
@@ -192,6 +244,7 @@ class BridgeState:
 
     def _pod_ended(self, uid: str) -> None:
         record = self._tasks.remove(uid)
+        self._volumes.remove_pod(uid)
         if record is not None:
             self._jobs.leave(record.task.job)
             self._placements.ended(uid)
@@ -201,6 +254,7 @@ class BridgeState:
     def on_round(self, result: pb.RoundResult) -> None:
         """Take the result of a round."""
         self._placements.on_round(result)
+        self._storage.apply()
 
     def refusal(self, uid: str, node: str) -> str:
         """Return why the binding of a pod to a node must not be posted now, or ""."""
@@ -209,6 +263,15 @@ class BridgeState:
     def binding_ended(self, outcome: BindOutcome) -> None:
         """Take the outcome of a binding."""
         self._placements.binding_ended(outcome)
+        self._storage.apply()
+
+    def claim_refused(self, write: ClaimWrite, reason: str) -> None:
+        """A write that was to begin the binding of a claim has failed for good."""
+        self._storage.refused(write, reason)
+
+    def expire(self) -> None:
+        """Give up what has taken too long. To be called about every second."""
+        self._storage.expire()
 
     # --- what is to be said and done -----------------------------------------------------------------------
 

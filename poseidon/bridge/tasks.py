@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from poseidon.translate.events import bound, submitted
@@ -21,13 +21,20 @@ class Tasks:
 
     What has to be told is found by comparison: of how a task should stand with what was told last. Any order
     and any repetition of the events that led there gives the same messages. What each task takes where it
-    runs, or is being bound to, is kept in ``occupancy``.
+    runs, or is being bound to, is kept in ``occupancy``; ``on_moved`` is told of uid and place.
     """
 
-    def __init__(self, machines: Machines, occupancy: Occupancy, fitness: Fitness) -> None:
+    def __init__(
+        self,
+        machines: Machines,
+        occupancy: Occupancy,
+        fitness: Fitness,
+        on_moved: Callable[[str, str], None],
+    ) -> None:
         self._machines = machines
         self._occupancy = occupancy
         self._fitness = fitness
+        self._on_moved = on_moved
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
         self._on_node: dict[str, set[str]] = {}
@@ -67,6 +74,7 @@ class Tasks:
         if record.place != before:
             self._leave(uid, before)
             self._occupy(uid, record.place)
+            self._on_moved(uid, record.place)
         self._charge(record)
         self._changed[uid] = None
 

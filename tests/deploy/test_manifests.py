@@ -195,6 +195,8 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         ("", "pods/status", "patch"),
         ("", "events", "create"),
         ("", "events", "patch"),
+        ("", "persistentvolumeclaims", "patch"),
+        ("", "persistentvolumes", "patch"),
     }
     (binding,) = of_kind("ClusterRoleBinding").values()
     assert binding["roleRef"]["name"] == role["metadata"]["name"]

@@ -1,0 +1,91 @@
+"""What claims mean for the pods that the bridge knows: classes, waiting, and binding them before their pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from poseidon.translate.claims import claims_of
+from poseidon.volumes.state import VolumeState, ranked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from poseidon.bridge.machines import Machines
+    from poseidon.bridge.placements import Placements
+    from poseidon.bridge.records import PodRecord
+    from poseidon.bridge.tasks import Tasks
+    from poseidon.kube.claim_writer import ClaimWrite
+    from poseidon.kube.objects import Pod
+    from poseidon.translate.classes import ClassTable
+    from poseidon.translate.pod import Task
+    from poseidon.volumes.resolution import Resolution
+
+
+class Storage:
+    """Applies what follows from ``volumes`` to tasks, machines and placements. ``clock`` is monotonic."""
+
+    def __init__(
+        self,
+        volumes: VolumeState,
+        tasks: Tasks,
+        machines: Machines,
+        placements: Placements,
+        classes: ClassTable,
+        clock: Callable[[], float],
+    ) -> None:
+        self._volumes = volumes
+        self._tasks = tasks
+        self._machines = machines
+        self._placements = placements
+        self._classes = classes
+        self._clock = clock
+
+    def translated(self, pod: Pod, task: Task, place: str) -> tuple[Task, str]:
+        """Return the task of a pod with what its claims ask for, and what the pod has to wait for ("": nothing)."""
+        claims = claims_of(pod)
+        if not claims:
+            return task, ""
+        rank = ranked(task.priority, task.created, task.uid)
+        resolution = self._volumes.put_pod(task.uid, task.name, claims, rank, place)
+        return self._with_needs(task, resolution), self._message(resolution)
+
+    def apply(self) -> None:
+        """Carry on after any change: to claims, volumes, classes, machines, or where pods are."""
+        for uid, reason in self._volumes.take_settled().items():
+            record = self._tasks.get(uid)
+            if record is not None:
+                self._placements.volumes_settled(record, reason)
+        for uid, resolution in self._volumes.take_affected():
+            record = self._tasks.get(uid)
+            if record is not None:
+                record.task = self._with_needs(record.task, resolution)
+                record.waits_for = self._message(resolution)
+                self._tasks.mark(uid)
+                self.announce(record)
+        for write in self._volumes.take_writes():
+            self._placements.write_claim(write)
+        for name, amounts in self._volumes.take_offers().items():
+            self._machines.offer(name, amounts)
+
+    def announce(self, record: PodRecord) -> None:
+        """Say what a pod waits for, if that is new."""
+        if record.waits_for and record.schedulable:
+            self._placements.announce(record, record.waits_for)
+
+    def refused(self, write: ClaimWrite, reason: str) -> None:
+        """A write has failed for good."""
+        self._volumes.refused(write, reason)
+        self.apply()
+
+    def expire(self) -> None:
+        """Give up claims that have taken too long to be bound."""
+        self._volumes.expire(self._clock())
+        self.apply()
+
+    def _with_needs(self, task: Task, resolution: Resolution) -> Task:
+        traits = self._classes.with_needs(task.traits, resolution.needs)
+        return task if traits is task.traits else replace(task, traits=traits)
+
+    def _message(self, resolution: Resolution) -> str:
+        return resolution.message(len(self._machines))
