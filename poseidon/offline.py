@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poseidon.embedding import EmbeddedScheduler, base_policy, overlays
+from poseidon.sources.listed import ListedUse
 from poseidon.translate import events, namespaces
 from poseidon.translate import pod as pods
 from poseidon.translate.classes import ClassTable
@@ -18,7 +19,7 @@ from poseidon.translate.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from poseidon.embedding import Configuration
     from poseidon.kube.objects import Pod
@@ -98,6 +99,9 @@ class _Feed:
         yield from self._history.take()
         yield from events.bound(self._placed)
         yield from events.submitted(self._waiting)
+        use = ListedUse(self._manifests.for_models, _PlacedPods(self._nodes, self._placed), self._now)
+        self.warnings.extend(use.warnings)
+        yield from use.events()
 
     def _namespace_records(self) -> Iterator[pb.Event]:
         """Yield the namespaces of the input, and those of its pods that are not described: they have a name."""
@@ -135,3 +139,20 @@ class _Feed:
             self._sizes[job.id] += 1
         pin = self._manifests.pinned.get(pod.metadata.uid, "")
         return pods.task(pod, self._classes, self._priorities, machine=pin, created=self._now)
+
+
+class _PlacedPods:
+    """The view that sources of use have of manifests; the uid of a pod is ``namespace/name`` here."""
+
+    def __init__(self, nodes: set[str], placed: Iterable[tuple[pods.Task, str]]) -> None:
+        self._nodes = nodes
+        self._node_of = {task.uid: node for task, node in placed}
+
+    def knows_node(self, name: str) -> bool:
+        return name in self._nodes
+
+    def node_of(self, namespace: str, name: str) -> str:
+        return self._node_of.get(f"{namespace}/{name}", "")
+
+    def uid_of(self, namespace: str, name: str, node: str) -> str:
+        return f"{namespace}/{name}" if node and self.node_of(namespace, name) == node else ""

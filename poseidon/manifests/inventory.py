@@ -11,6 +11,7 @@ from poseidon.kube.decoding import MalformedObjectError, convert_object
 from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
 from poseidon.kube.workloads import DaemonSet, Job, ReplicaWorkload
 from poseidon.manifests.validation import Validator
+from poseidon.sources.objects import NodeMetric, NodeMetrics, PodMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,14 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("batch", "Job"): Job,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
 }
-_CLUSTER_SCOPED = ("Namespace", "Node", "PriorityClass")
+_MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
+    ("metrics.k8s.io", "NodeMetrics"): NodeMetrics,
+    ("metrics.k8s.io", "PodMetrics"): PodMetrics,
+    ("slo.koordinator.sh", "NodeMetric"): NodeMetric,
+}
+"""Objects that only models look at. One that makes no sense is left out with a warning, and the rest goes on."""
+
+_CLUSTER_SCOPED = ("Namespace", "Node", "NodeMetric", "NodeMetrics", "PriorityClass")
 
 Workload = ReplicaWorkload | DaemonSet | Job
 
@@ -46,20 +54,26 @@ class Inventory:
     pods: list[Pod] = field(default_factory=list)
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
     priority_classes: list[PriorityClass] = field(default_factory=list)
+    for_models: list[KubeStruct] = field(default_factory=list)
 
 
 def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
     """Convert and check every document; kinds that play no part are skipped.
 
     Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
-    to ``warnings`` for what is odd but usable. Of two identical objects one is kept; different ones of the
-    same name are a defect.
+    to ``warnings`` for what is odd but usable, and for objects that only models look at. Of two identical objects
+    one is kept; different ones of the same name are a defect.
     """
     inventory = Inventory()
     seen: dict[tuple[str, str, str], Document] = {}
     validator = Validator()
     for document in documents:
-        kind = _KINDS.get((document.api_version.rpartition("/")[0], document.kind))
+        group_kind = (document.api_version.rpartition("/")[0], document.kind)
+        model_kind = _MODEL_KINDS.get(group_kind)
+        if model_kind is not None:
+            _take_for_models(inventory, document, model_kind, seen, warnings)
+            continue
+        kind = _KINDS.get(group_kind)
         if kind is None:
             continue
         try:
@@ -82,6 +96,33 @@ def take_inventory(documents: Iterable[Document], defects: list[str], warnings: 
         warnings.extend(f"{prefix}: {warning}" for warning in validator.warnings(found))
         _file(inventory, document.kind, found, replace(metadata, namespace=namespace))
     return inventory
+
+
+def _take_for_models(
+    inventory: Inventory,
+    document: Document,
+    kind: type[KubeStruct],
+    seen: dict[tuple[str, str, str], Document],
+    warnings: list[str],
+) -> None:
+    """Convert an object that only models look at; the first of a name counts."""
+    problem = ""
+    try:
+        found = convert_object(document.value, kind)
+    except (MalformedObjectError, RecursionError) as error:
+        problem = str(error) if isinstance(error, MalformedObjectError) else "nested too deeply"
+    else:
+        metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind in the table has it
+        namespace = "" if document.kind in _CLUSTER_SCOPED else metadata.namespace or "default"
+        earlier = seen.setdefault((document.kind, namespace, metadata.name), document)
+        if not metadata.name:
+            problem = "metadata.name: missing"
+        elif earlier is not document and earlier.value != document.value:
+            problem = f"metadata.name: given differently in {earlier.source} as well"
+        elif earlier is document:
+            inventory.for_models.append(replace(found, metadata=replace(metadata, namespace=namespace)))
+    if problem:
+        warnings.append(f"{_identity(document)}: {problem}; the object is left out")
 
 
 def _file(inventory: Inventory, kind: str, found: Any, metadata: ObjectMeta) -> None:

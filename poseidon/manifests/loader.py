@@ -14,7 +14,7 @@ from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassEr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
+    from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
 
 
 class ManifestError(ValueError):
@@ -31,7 +31,7 @@ class Manifests:
 
     ``pods`` holds those of the input and those that its workloads would create; each uid is
     ``namespace/name`` and unique. ``pinned`` maps the uid of a pod that does not exist yet to the node that
-    its template names. ``warnings`` are lines for people.
+    its template names. ``for_models`` holds objects that only models look at. ``warnings`` are lines for people.
     """
 
     nodes: tuple[Node, ...]
@@ -40,6 +40,7 @@ class Manifests:
     priority_classes: tuple[PriorityClass, ...]
     pinned: Mapping[str, str]
     warnings: tuple[str, ...]
+    for_models: tuple[KubeStruct, ...] = ()
 
 
 def load_manifests(paths: Iterable[str]) -> Manifests:
@@ -62,6 +63,7 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
         priority_classes=tuple(inventory.priority_classes),
         pinned=expansion.pinned,
         warnings=tuple(warnings),
+        for_models=tuple(inventory.for_models),
     )
 
 
