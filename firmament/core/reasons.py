@@ -13,6 +13,8 @@ WRONG_LABELS = "node(s) didn't match Pod's node affinity/selector"
 WRONG_VOLUMES = "node(s) had volume node affinity conflict"
 RESERVED = "node(s) were reserved for a pod that has waited longer"
 TOO_MANY = "Too many pods"
+TOO_MANY_VOLUMES = "node(s) exceed max volume count"
+NO_VOLUME_LEFT = "node(s) didn't find available persistent volumes to bind"
 NO_MACHINES = "no nodes available to schedule pods"
 
 
@@ -22,8 +24,14 @@ def untolerated(taint: Taint) -> str:
 
 
 def insufficient(resource: str) -> str:
-    """Reason for a lack of a resource."""
-    return TOO_MANY if resource == PODS else f"Insufficient {resource}"
+    """Reason for a lack of a resource. Attached and unclaimed volumes are told by how their resources begin."""
+    if resource == PODS:
+        return TOO_MANY
+    if resource.startswith("attachable-volumes-"):
+        return TOO_MANY_VOLUMES
+    if resource.startswith("available-volumes-"):
+        return NO_VOLUME_LEFT
+    return f"Insufficient {resource}"
 
 
 def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
