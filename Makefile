@@ -38,8 +38,8 @@ lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
 	@echo "==> import layers"
 	@$(BIN)/lint-imports --no-logo
 
-bench: $(INSTALLED) ## Measure throughput at a small size
-	@$(BIN)/python -m benchmarks $(or $(ARGS),throughput --nodes 1000 --tasks 1000 --classes 10)
+bench: $(INSTALLED) ## Measure and compare at small sizes, in under three minutes
+	@$(BIN)/python -m benchmarks $(or $(ARGS),small)
 
 proto: $(INSTALLED) ## Regenerate the code of the gRPC contract
 	@echo "==> generating protocol code"

@@ -12,6 +12,8 @@ from rich.console import Console
 
 from benchmarks.commands.compare import compare
 from benchmarks.commands.limits import growth, memory, optimum
+from benchmarks.commands.report import report
+from benchmarks.commands.small import small
 from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario
@@ -41,6 +43,8 @@ main.add_command(compare)
 main.add_command(optimum)
 main.add_command(growth)
 main.add_command(memory)
+main.add_command(report)
+main.add_command(small)
 
 
 @main.command()

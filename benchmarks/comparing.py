@@ -78,6 +78,11 @@ async def compare(
         "bareSolveRatio": best.seconds / stats.solve_seconds if stats.solve_seconds else None,
     }
     results = [ours]
+    problem = contest.problem
+    if problem.rules is not None or problem.ledgers or problem.most:
+        raise ValueError(
+            f"workload {workload.name} has rules between pods, which the comparators do not know"
+        )
     for name in names:
         progress(f"{workload.name}: {name}")
         try:

@@ -121,8 +121,8 @@ async def _grpc(
 ) -> list[list[Measured]]:
     async def run(address: str, number: int) -> list[Measured]:
         name = f"benchmark-{number}"
-        policy = configuration.policy.name
-        async with GrpcTarget(address, name, policy, timeout=options.timeout) as target:
+        policy, overlays = configuration.policy.name, [model.name for model in configuration.cost_models]
+        async with GrpcTarget(address, name, policy, overlays, timeout=options.timeout) as target:
             return await Runner(workload, target, progress=options.progress).run()
 
     with solver_process(path) as address:

@@ -55,6 +55,9 @@ def compare(
         for line in error.lines:
             click.echo(line, err=True)
         raise SystemExit(2) from None
-    result = asyncio.run(comparing.compare(loaded, names or known, runs=runs, progress=progress()))
+    try:
+        result = asyncio.run(comparing.compare(loaded, names or known, runs=runs, progress=progress()))
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
     report = {"kind": "comparison", "environment": environment(), "results": [result]}
     emit(report, output, save, print_comparison)

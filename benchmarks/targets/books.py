@@ -15,21 +15,25 @@ from poseidon.demo.tracker import PodName
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.decoding import MalformedObjectError, decode_object
 from poseidon.kube.following import Change
-from poseidon.kube.objects import Node, Pod, PriorityClass
+from poseidon.kube.objects import Namespace, Node, ObjectMeta, Pod, PriorityClass
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class Books:
     """What a bridge would know, told of manifests instead of watch events; bindings succeed at once.
 
-    Pods have ``namespace/name`` as their uid. ``policy``: the solver's base policy, by which pods are told apart.
+    Objects have ``namespace/name`` as their uid; namespaces appear with their first object. ``policy`` and
+    ``overlays``: what the solver is configured with, by which pods are told apart.
     """
 
-    def __init__(self, policy: str, timer: Callable[[], float] = time.perf_counter) -> None:
-        self._state = BridgeState(["poseidon"], policy)
+    def __init__(
+        self, policy: str, overlays: Sequence[str] = (), timer: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._state = BridgeState(["poseidon"], policy, overlays)
         self._timer = timer
         self._created: dict[str, float] = {}
         self._unplaced: set[str] = set()
+        self._namespaces: set[str] = set()
         self.placed = 0
         self.latencies: list[float] = []
 
@@ -48,6 +52,7 @@ class Books:
         now = self._timer()
         pods: list[Change[Pod]] = []
         nodes: list[Change[Node]] = []
+        self._found_namespaces({manifest.namespace for manifest in objects if manifest.namespace})
         for manifest in objects:
             try:
                 match manifest.kind:
@@ -59,7 +64,10 @@ class Books:
                         change = Change(manifest.name, decode_object(manifest.raw, PriorityClass))
                         self._state.priority_classes_changed([change])
                     case "Namespace":
-                        pass
+                        self._namespaces.add(manifest.name)
+                        self._state.namespaces_changed(
+                            [Change(manifest.name, decode_object(manifest.raw, Namespace))]
+                        )
                     case _:
                         raise TargetError(
                             f"{manifest.kind} {manifest.name}: the bridge follows no such objects"
@@ -96,6 +104,15 @@ class Books:
                 self._note_bound(pod.uid, now)
                 request = BindRequest(pod.uid, pod.namespace, pod.name, node)
                 self._state.binding_ended(BindOutcome(request, BindResult.BOUND))
+
+    def _found_namespaces(self, names: set[str]) -> None:
+        """Namespaces without an object of their own have the label that every namespace has."""
+        for name in sorted(names - self._namespaces):
+            labels = {"kubernetes.io/metadata.name": name}
+            self._state.namespaces_changed(
+                [Change(name, Namespace(metadata=ObjectMeta(name=name, labels=labels)))]
+            )
+        self._namespaces |= names
 
     def _note_bound(self, uid: str, now: float) -> None:
         created = self._created.pop(uid, None)

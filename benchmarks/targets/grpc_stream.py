@@ -38,11 +38,12 @@ class GrpcTarget:
         address: str,
         cluster: str,
         policy: str,
+        overlays: Sequence[str] = (),
         *,
         timeout: float = 600.0,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._books = Books(policy, timer)
+        self._books = Books(policy, overlays, timer)
         self._hello = pb.Hello(version_major=1, cluster=cluster, fencing=1, client="benchmarks")
         self._timeout = timeout
         self._timer = timer

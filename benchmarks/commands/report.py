@@ -1,0 +1,30 @@
+"""``report``: saved results as Markdown and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--plots", type=click.Path(file_okay=False, path_type=Path), help="Also draw pictures into this folder."
+)
+@click.option("--format", "kind", type=click.Choice(["svg", "png"]), default="svg", show_default=True)
+def report(paths: tuple[Path, ...], plots: Path | None, kind: str) -> None:
+    """Render results as Markdown, from files or folders; by default those that come with the harness."""
+    from benchmarks.plots import PlottingUnavailableError, draw_all
+    from benchmarks.report import ResultError, load_results, render
+
+    try:
+        results = load_results(paths or [RESULTS])
+        click.echo(render(results), nl=False)
+        if plots is not None:
+            for path in draw_all(results, plots, kind):
+                click.echo(f"wrote {path}", err=True)
+    except (ResultError, PlottingUnavailableError) as error:
+        raise click.ClickException(str(error)) from None
