@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from poseidon.simulated.admission import KubeletAdmission, Refusal
 from poseidon.simulated.following import Follower
 from poseidon.simulated.store import Store, decode
+from poseidon.simulated.volume_rules import claim_names, is_bound, is_reached
 
 if TYPE_CHECKING:
     from poseidon.simulated.history import Record
@@ -27,6 +28,7 @@ STOP_SECONDS = "simulated.poseidon.io/stop-seconds"
 """Annotation: how long a pod takes to stop once it is being deleted, its grace period at most; 0 without it."""
 
 _GONE = "Gone"
+_MOUNT_RETRY = 0.5
 _POD_NETWORK = int(ipaddress.IPv4Address("10.0.0.0"))
 _POD_ADDRESSES = 2**24
 
@@ -34,8 +36,8 @@ _POD_ADDRESSES = 2**24
 class KubeletSimulation:
     """Moves bound pods to Running after ``start_delay`` seconds, and on to Succeeded when they are to finish.
 
-    Pods that do not fit their node when they arrive fail at once. Pods that are being deleted are removed when they
-    have stopped.
+    Pods that do not fit their node when they arrive fail at once, and those whose volumes cannot be mounted
+    wait. Pods that are being deleted are removed when they have stopped.
     """
 
     def __init__(self, store: Store, *, start_delay: float = 0.0) -> None:
@@ -147,12 +149,31 @@ class KubeletSimulation:
             self._store.delete(self._pods, record)
         self._admission.leave(record.uid)
 
+    def _can_mount(self, pod: Object) -> bool:
+        """Whether all claims of a pod are bound to volumes that its node reaches; until then it does not start."""
+        names = claim_names(pod)
+        if not names:
+            return True
+        node = self._store.collection("nodes").get(pod["spec"]["nodeName"])
+        claims, volumes = (self._store.collection(f"persistentvolume{kind}s") for kind in ("claim", ""))
+        for name in names:
+            claim = claims.get(f"{pod['metadata']['namespace']}/{name}")
+            if claim is None or not is_bound(decode(claim)):
+                return False
+            volume = volumes.get(decode(claim)["spec"]["volumeName"])
+            if volume is None or node is None or not is_reached(decode(volume), decode(node)):
+                return False
+        return True
+
     def _enter(self, phase: str, record: Record, now: float) -> None:
         if phase == _GONE:
             self._remove(record)
             return
         pod = decode(record)
         if pod["status"].get("phase") in ("Succeeded", "Failed"):
+            return
+        if phase == "Running" and not self._can_mount(pod):
+            self._schedule(now + _MOUNT_RETRY, record, phase)
             return
         status, time = pod["status"], self._store.now()
         running = phase == "Running"

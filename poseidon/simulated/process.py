@@ -21,6 +21,7 @@ from poseidon.simulated.reporting import Reporter, run_reporters
 from poseidon.simulated.seeding import create_nodes
 from poseidon.simulated.server import SimulatedCluster
 from poseidon.simulated.true_use import TrueUse
+from poseidon.simulated.volumes import VolumeSimulation, run_volumes
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
 @click.option(
     "--report-lag", default=0.0, type=click.FloatRange(0.0), help="Seconds from measuring to reporting."
 )
+@click.option(
+    "--volumes/--no-volumes", default=False, help="Whether claims are bound and volumes provisioned."
+)
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate: serve HTTPS.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of --tls-cert.")
 @click.option(
@@ -88,6 +92,7 @@ async def _serve(
     nodes: int,
     kubelets: bool,
     start_delay: float,
+    volumes: bool,
     koordlets: bool,
     metrics_server: bool,
     report_interval: float,
@@ -106,6 +111,8 @@ async def _serve(
     if kubelets:
         simulation = KubeletSimulation(store, start_delay=start_delay)
         background.append(asyncio.create_task(run_kubelets(simulation, store)))
+    if volumes:
+        background.append(asyncio.create_task(run_volumes(VolumeSimulation(store))))
     reporters = _reporters(
         cluster,
         ReportOptions(report_interval, report_lag),
