@@ -268,12 +268,14 @@ class Ledger(Protocol):
     """Room that tasks share in a way that no joint row can say, such as a kubelet's alignment of what they ask for.
 
     A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on
-    them what it admits. Room never grows by booking. ``reason``: why a machine without room is refused. ``ordered``:
-    whether tasks of one machine must reach it in the order of their admission.
+    them what it admits. Room never grows by booking. ``reason``: why a machine without room is refused.
     """
 
     reason: str
-    ordered: bool
+
+    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+        """bool[A]: the ledger counts on tasks of ``shapes[i]`` reaching ``machines[i]`` in order of admission."""
+        ...
 
     def room(self, shape: int) -> Int64:
         """int64[M]: how many more tasks of a shape each machine takes by themselves; a large number: any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from cost_models.numa_room import ZoneRoom
 
 REASON = "cannot align pod"
@@ -15,13 +15,16 @@ REASON = "cannot align pod"
 class ZoneLedger:
     """Zones behind the scheduler's ``Ledger``; see there for what the methods guarantee.
 
-    The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so an order of
-    admission has to be an order of bindings: ``ordered``.
+    The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so the order
+    of admission has to be that of bindings wherever it aligns.
     """
 
     zones: ZoneRoom
     reason: str = REASON
-    ordered: bool = True
+
+    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+        """bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
+        return self.zones.policies(shapes, machines) > 0
 
     def room(self, shape: int) -> Int64:
         """int64[M]: how many more tasks of a shape each machine takes by themselves."""
@@ -37,4 +40,4 @@ class ZoneLedger:
 
     def copy(self) -> ZoneLedger:
         """Return an independent copy."""
-        return ZoneLedger(self.zones.copy(), self.reason, self.ordered)
+        return ZoneLedger(self.zones.copy(), self.reason)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.chaining import chained, disturbed, keeps_order
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.leaning import leaders
@@ -23,22 +24,30 @@ def assume_placements(
 ) -> list[Delta]:
     """Turn assignments into deltas, of each class the longest waiting tasks first, and assume them on their machines.
 
-    With rules between tasks the deltas keep the order of the assignments, in which each is valid when it is made.
+    With rules between tasks, or ledgers that count on it, the deltas keep the order of the assignments, in which each
+    is valid when it is made.
 
     If events arrived since the picture was taken, every single placement is checked again: the task must still wait
-    and be of the same class, the machine still be there, allowed, and have room, and the rules hold. What fails stays
-    pending, and the machine is marked as worth another look.
+    and be of the same class, the machine still be there, allowed, and have room, and the rules hold; and where a ledger
+    counts on the order, nothing else may have come to the machine. What fails stays pending, and the machine is marked
+    as worth another look.
     """
     decided = _decided(picture, placed)
+    ordered = keeps_order(picture, decided.cls, decided.row)
     if cluster.version == picture.version:
         cluster.assume_all(decided.task, decided.row)
         kept = np.ones(len(decided.task), dtype=np.bool_)
     else:
-        kept = _assume_possible(cluster, static_rows, picture, decided)
+        kept = _assume_possible(cluster, static_rows, picture, decided, ordered)
         for index in np.flatnonzero(~kept).tolist():
             cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
     where = np.flatnonzero(kept)
-    leans = leaders(picture.problem, decided.cls[where], decided.row[where], [decided.uid[i] for i in where])
+    if ordered.any():
+        cluster.number_arrivals(decided.task[where])
+    uids = [decided.uid[index] for index in where.tolist()]
+    leans = leaders(picture.problem, decided.cls[where], decided.row[where], uids)
+    for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():
+        leans[place] = tuple(dict.fromkeys((*leans.get(place, ()), leader)))
     return [
         Delta(DeltaKind.PLACE, decided.uid[index], decided.machine[index], depends_on=leans.get(place, ()))
         for place, index in enumerate(where.tolist())
@@ -60,7 +69,7 @@ class _Decided:
 
 def _decided(picture: Picture, placed: Assignments) -> _Decided:
     """Give the tasks of each class, oldest first, to the machines assigned to it."""
-    if picture.problem.rules is None:
+    if picture.problem.rules is None and not picture.problem.ledgers:
         order = np.lexsort((placed.machine, placed.cls))
         placed = Assignments(placed.cls[order], placed.machine[order], placed.count[order])
     cls = np.repeat(placed.cls, placed.count)
@@ -81,13 +90,19 @@ def _decided(picture: Picture, placed: Assignments) -> _Decided:
     return _Decided(cls, machine, task, uids, [picture.machine_names[row] for row in machine.tolist()])
 
 
-def _assume_possible(cluster: Cluster, static_rows: StaticRows, picture: Picture, decided: _Decided) -> Bool:
+def _assume_possible(
+    cluster: Cluster, static_rows: StaticRows, picture: Picture, decided: _Decided, ordered: Bool
+) -> Bool:
     """Assume the placements that are still possible; returns which those are, bool[N].
 
     Machines on which all of them still have room are dealt with at once; where they do not, the first in order stay.
     """
     machine = np.array([cluster.machines.row_of.get(name, -1) for name in decided.machine], dtype=np.int64)
     possible = _allowed(cluster, static_rows, picture, decided, machine)
+    if ordered.any():
+        counted_on = [decided.machine[index] for index in np.flatnonzero(ordered).tolist()]
+        moved = disturbed(cluster, picture, counted_on)
+        possible &= ~ordered | np.array([name not in moved for name in decided.machine], dtype=np.bool_)
     rows = np.flatnonzero(possible)
     shapes = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
     requests = cluster.request_rows(shapes)[decided.cls[rows]]

@@ -199,6 +199,11 @@ class Cluster:
             self._namespaces_changed = False
         return self._selector
 
+    @property
+    def last_came(self) -> int:
+        """Place of the last task or record that came, in the order that ``tasks.came`` counts in."""
+        return self._last_came
+
     # --- marks ---------------------------------------------------------------------------------------------------
 
     def mark(self, machine: str) -> None:
@@ -231,8 +236,7 @@ class Cluster:
         They come to their machines in this order.
         """
         tasks = self.tasks
-        tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
-        self._last_came += len(rows)
+        self.number_arrivals(rows)
         tasks.state[rows] = State.ASSUMED
         tasks.parked[rows] = False
         tasks.passed_over[rows] = 0
@@ -243,6 +247,11 @@ class Cluster:
         classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
         self.machines.book_all(machines, self.request_rows(shapes)[of_class])
+
+    def number_arrivals(self, rows: Int64) -> None:
+        """Note that the tasks in ``rows`` come to their machines now, in this order."""
+        self.tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
+        self._last_came += len(rows)
 
     def date_assumptions(self, now: float) -> None:
         """Note that the tasks assumed since this was last called got their machines ``now``."""

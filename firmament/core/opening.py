@@ -29,6 +29,7 @@ class Picture:
 
     ``members[c]`` are the task rows of class c of the problem, longest waiting first; ``cls[c]`` is its row in the
     class table; ``uids`` are those of the members, to recognise rows that were used anew meanwhile.
+    ``version`` and ``came`` tell what has happened since: see ``Cluster``.
     """
 
     problem: PlacementProblem
@@ -38,6 +39,7 @@ class Picture:
     cls: Int64
     machine_names: tuple[str, ...]
     version: int
+    came: int
 
 
 def take_picture(
@@ -94,6 +96,7 @@ def take_picture(
         cls=cls,
         machine_names=tuple(columns.names),
         version=cluster.version,
+        came=cluster.last_came,
     )
 
 
