@@ -81,10 +81,19 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
     def _send(self, message, outgoing=None):
         (outgoing or self._outgoing).put_nowait(message)
 
-    def round(self, message=""):
-        """Place every pending task, over the machines in turn; with ``message`` none of them."""
+    def rules(self):
+        """Volume rules of all classes."""
+        found = (pb.TaskClass.FromString(encoded) for encoded in self.view.classes.values())
+        return [rule for task_class in found for rule in task_class.volumes]
+
+    def offers(self, machine):
+        """Allocatable resources of a machine."""
+        return {each.resource: each.amount for each in self.view.machines[machine].allocatable}
+
+    def round(self, message="", *, only=""):
+        """Place every pending task, over the machines in turn or on one; with ``message`` none of them."""
         result = pb.RoundResult(round=1)
-        machines = sorted(self.view.machines)
+        machines = [only] if only else sorted(self.view.machines)
         pending = sorted(uid for uid, task in self.view.tasks.items() if task.state == PENDING)
         if message:
             result.unscheduled.add(tasks=pending, message=message)
