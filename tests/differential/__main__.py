@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from tests.differential.generate import SIZES
+from tests.differential.generate import SIZES, WIDE
+from tests.differential.history import History
 from tests.differential.measure import Score, Summary, score, summarise
 from tests.differential.showing import show
+
+Result = TypeVar("Result")
+ROUNDS = 8
+"""Of a history."""
 
 
 @click.command()
@@ -27,6 +34,9 @@ from tests.differential.showing import show
 @click.option("--orders", default=20, show_default=True, help="Random orders of the pod-by-pod scheduler.")
 @click.option("--workers", default=1, show_default=True, help="Processes.")
 @click.option("--worst", default=8, show_default=True, help="Cases to name of each kind.")
+@click.option(
+    "--histories", default=0, show_default=True, help="Clusters in motion to play instead, twice each."
+)
 @click.option("--case", "shown", type=int, help="Print this one case of each size in full instead.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def main(
@@ -36,6 +46,7 @@ def main(
     orders: int,
     workers: int,
     worst: int,
+    histories: int,
     shown: int | None,
     output: str,
 ) -> None:
@@ -44,6 +55,8 @@ def main(
         for name in sizes or SIZES:
             click.echo(show(name, shown, orders))
         return
+    if histories:
+        sys.exit(_play(range(first, first + histories), workers))
     summaries = []
     for name in sizes or tuple(SIZES):
         count = max(1, seeds // 50) if name == "middle" else seeds
@@ -58,7 +71,29 @@ def main(
 
 
 def _scores(name: str, seeds: range, orders: int, workers: int) -> list[Score]:
-    one = partial(score, name, orders=orders)
+    return _for_each(partial(score, name, orders=orders), seeds, workers)
+
+
+def _play(seeds: range, workers: int) -> bool:
+    """Play histories; returns whether anything went wrong."""
+    faulty = [found for found in _for_each(_faults, seeds, workers) if found]
+    click.echo(
+        f"{len(seeds)} histories, each with events between rounds and during them: {len(faulty)} faulty"
+    )
+    for found in faulty:
+        click.echo("\n".join(found))
+    return bool(faulty)
+
+
+def _faults(seed: int) -> list[str]:
+    return [
+        f"history {seed}, events {'during' if during else 'between'} rounds: {fault}"
+        for during in (False, True)
+        for fault in History(seed, WIDE).play(ROUNDS, during=during)
+    ]
+
+
+def _for_each(one: Callable[[int], Result], seeds: range, workers: int) -> list[Result]:
     if workers == 1:
         return [one(seed) for seed in seeds]
     with ProcessPoolExecutor(workers) as pool:

@@ -38,6 +38,29 @@ class History:
         self.rests: set[str] = set()
         self.new = 0
 
+    def play(self, rounds: int, *, during: bool) -> list[str]:
+        """So many rounds, with events ``during`` them or else between them; lines about what went wrong.
+
+        A pod that was set aside before a round, and that only the round's own placements let onto some node, may wait
+        for the next round, if that is asked for at once.
+        """
+        for number in range(rounds):
+            faults = self._asked_for_if_needed()
+            outcome = self.round(meanwhile=self.draw.randint(1, 4) if during else 0)
+            faults += [*outcome.faults, *self._asked_for_if_needed(), *self.settle(), *self.neglected()]
+            if faults:
+                return [f"round {number}: {fault}" for fault in faults]
+            if not during:
+                for _ in range(self.draw.randint(1, 4)):
+                    self.happen()
+        return []
+
+    def _asked_for_if_needed(self) -> list[str]:
+        neglected = self.neglected()
+        if neglected and self.scheduler.next_round_in() != 0:
+            return [f"no round is asked for: {line}" for line in neglected]
+        return []
+
     # --- rounds ------------------------------------------------------------------------------------------------------
 
     def round(self, meanwhile: int = 0) -> Outcome:

@@ -10,39 +10,40 @@ from tests.differential.history import History
 HISTORIES, ROUNDS = 12, 6
 
 
+@pytest.mark.parametrize("during", [False, True], ids=["between", "during"])
 @pytest.mark.parametrize("block", range(4))
-def test_rounds_with_events_between(block: int):
+def test_rounds_with_events(block: int, during: bool):
     for seed in range(block * HISTORIES, (block + 1) * HISTORIES):
-        history = History(seed, WIDE)
-        for number in range(ROUNDS):
-            where = f"history {seed}, round {number}"
-            asked_for_if_needed(history, where)
-            outcome = history.round()
-            assert (outcome.faults, outcome.left) == ((), ()), where
-            asked_for_if_needed(history, where)
-            at_rest(history, where)
-            for _ in range(history.draw.randint(1, 4)):
-                history.happen()
+        faults = History(seed, WIDE).play(ROUNDS, during=during)
+        assert faults == [], f"history {seed}"
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_rounds_with_events_while_they_are_solved(block: int):
-    for seed in range(block * HISTORIES, (block + 1) * HISTORIES):
-        history = History(seed, WIDE)
-        for number in range(ROUNDS):
-            where = f"history {seed}, round {number}"
-            outcome = history.round(meanwhile=history.draw.randint(1, 4))
-            assert outcome.faults == (), where
-            asked_for_if_needed(history, where)
-            at_rest(history, where)
-
-
-def asked_for_if_needed(history: History, where: str) -> None:
-    if history.neglected():
-        assert history.scheduler.next_round_in() == 0, f"{where}: no round is asked for"
-
-
-def at_rest(history: History, where: str) -> None:
-    """Once the core asks for no further round, nothing that could be placed waits."""
-    assert history.settle() == [], where
-    assert history.neglected() == [], where
+def test_a_history_sees_much():
+    """Bindings that fail, pods and nodes that come and go: what the tests above rely on."""
+    history = History(5, WIDE)
+    seen: set[str] = set()
+    for _ in range(40):
+        before = (set(history.cluster.nodes), set(history.cluster.pods), set(history.waiting))
+        history.round()
+        seen.add("a binding failed" if history.rests else "")
+        for _ in range(3):
+            history.happen()
+        after = (set(history.cluster.nodes), set(history.cluster.pods), set(history.waiting))
+        for what, then, now in zip(("node", "pod", "waiting pod"), before, after, strict=True):
+            seen.update([f"{what} came"] if now - then else [])
+            seen.update([f"{what} went"] if then - now else [])
+        seen.update("a pod ends" for pod in history.cluster.pods.values() if pod.terminating)
+        seen.update(
+            "a pod lost its node" for pod in history.cluster.pods.values() if pod.node not in after[0]
+        )
+    assert seen - {""} == {
+        "a binding failed",
+        "node came",
+        "node went",
+        "pod came",
+        "pod went",
+        "waiting pod came",
+        "waiting pod went",
+        "a pod ends",
+        "a pod lost its node",
+    }
