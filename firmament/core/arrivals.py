@@ -45,7 +45,7 @@ def arrivals(cluster: Cluster, kinds: frozenset[str], *, without: int = -1) -> A
         kind=shape_of_class[tasks.cls[on]],
         task=on,
         after=tasks.came[on] > record_came[machine[on]],
-        time=np.where(tasks.assigned[on] > 0, tasks.assigned[on], np.nan),
+        time=np.where(tasks.dated[on], tasks.assigned[on], np.nan),
         uids=tasks.uid,
         kinds=ShapeKinds(cluster),
     )

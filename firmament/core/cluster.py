@@ -257,6 +257,7 @@ class Cluster:
         """Note that the tasks assumed since this was last called got their machines ``now``."""
         for rows in self._undated:
             self.tasks.assigned[rows] = now
+            self.tasks.dated[rows] = True
         self._undated.clear()
 
     def request_rows(self, shapes: Sequence[int]) -> Int64:
@@ -332,6 +333,7 @@ class Cluster:
                 self.vacate(task)
             tasks.cls[task], tasks.priority[task] = cls, event.priority
             tasks.assigned[task] = now
+            tasks.dated[task] = False
             self._last_came += 1
             tasks.came[task] = self._last_came
             self._date(task, event, index)
@@ -348,6 +350,7 @@ class Cluster:
         """Take over what an event knows of a task's times."""
         if event.assigned and event.assigned[index]:
             self.tasks.assigned[task] = event.assigned[index]
+            self.tasks.dated[task] = True
         if event.initialized:
             self.tasks.initialized[task] = event.initialized[index]
 

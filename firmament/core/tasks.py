@@ -29,7 +29,8 @@ class TaskTable:
     ``refused`` (its binding was refused for good: parked until an event about the task itself), ``revised`` (came or
     changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
-    ``came`` (its place among all that came to machines, and among records; 0 for none).
+    ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
+    that came to machines, and among records; 0 for none).
     """
 
     def __init__(self) -> None:
@@ -57,6 +58,7 @@ class TaskTable:
         self.revised: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.assigned: Float64 = np.zeros(size)
         self.initialized: Float64 = np.zeros(size)
+        self.dated: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.came: Int64 = np.zeros(size, dtype=np.int64)
 
     COLUMNS = (
@@ -75,6 +77,7 @@ class TaskTable:
         "revised",
         "assigned",
         "initialized",
+        "dated",
         "came",
     )
 
@@ -113,6 +116,7 @@ class TaskTable:
         self.refused[row] = False
         self.revised[row] = True
         self.assigned[row] = self.initialized[row] = 0.0
+        self.dated[row] = False
         self.came[row] = 0
         self._next_sequence += 1
         return row

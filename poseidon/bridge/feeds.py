@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from poseidon.kube.listing import Resource
+from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
 from poseidon.kube.storage_objects import (
     CsiNode,
@@ -22,6 +23,16 @@ T = TypeVar("T", bound=KubeStruct)
 NODES = Resource("nodes", "/api/v1/nodes", Node)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
 PODS = Resource("pods", "/api/v1/pods", Pod)
+NODE_TOPOLOGIES = Resource(
+    "noderesourcetopologies",
+    "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+    NodeResourceTopology,
+)
+NODE_TOPOLOGIES_ALPHA1 = Resource(
+    "noderesourcetopologies.v1alpha1",
+    "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies",
+    NodeResourceTopology,
+)
 PRIORITY_CLASSES = Resource("priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass)
 
 CLAIMS = Resource("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim)

@@ -37,7 +37,7 @@ class Tasks:
         self._on_moved = on_moved
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
-        self._on_node: dict[str, set[str]] = {}
+        self._on_node: dict[str, dict[str, None]] = {}  # in the order in which they came
         self._changed: dict[str, None] = {}
         self._removed: dict[str, None] = {}
         self._doubted: set[str] = set()
@@ -88,6 +88,10 @@ class Tasks:
         record.told = None
         self._doubted.add(record.task.uid)
         self.mark(record.task.uid)
+
+    def on_node(self, node: str) -> list[PodRecord]:
+        """Return the records of a node, in the order in which they came to it."""
+        return [self._records[uid] for uid in self._on_node.get(node, ())]
 
     def mark_moved(self) -> None:
         """Compare all tasks anew whose class is no longer the one that the solver was told."""
@@ -175,11 +179,11 @@ class Tasks:
 
     def _occupy(self, uid: str, node: str) -> None:
         if node:
-            self._on_node.setdefault(node, set()).add(uid)
+            self._on_node.setdefault(node, {})[uid] = None
 
     def _leave(self, uid: str, node: str) -> None:
         there = self._on_node.get(node)
         if there is not None:
-            there.discard(uid)
+            there.pop(uid, None)
             if not there:
                 del self._on_node[node]

@@ -79,7 +79,7 @@ def task(
     except UnknownPriorityClassError:
         priority = 0
     time = seconds(metadata.creation_timestamp)
-    timed = classes.visibility.estimates
+    timed = classes.visibility.timed
     return Task(
         uid=metadata.uid,
         name=qualified_name(metadata),

@@ -25,6 +25,9 @@ PROGRAM_POLICIES = frozenset({"sjf", "whare_map"})
 LOAD_MODELS = frozenset({"load_threshold"})
 """Models that estimate what a task will use: by limits, priority class and owner, and container by container."""
 
+NUMA_MODELS = frozenset({"numa_fit"})
+"""Models that align containers with NUMA zones, and must know which came after a node was measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
@@ -33,7 +36,8 @@ class Visibility:
     ``labels`` and ``annotations`` by name, further annotations by ``prefix`` ("": none). ``programs``: a pod
     that does not name its program is given that of its owner, so that pods of different jobs differ.
     ``estimates``: limits, Koordinator's priority class and whether a DaemonSet owns the pod. ``containers``: what
-    each container asks for. ``node_annotations``: those of nodes, besides those meant for models.
+    each container asks for, and its QoS class. ``timed``: when pods were scheduled and initialized.
+    ``node_annotations``: those of nodes, besides those meant for models.
     """
 
     labels: frozenset[str] = frozenset()
@@ -43,6 +47,7 @@ class Visibility:
     programs: bool = False
     estimates: bool = False
     containers: bool = False
+    timed: bool = False
     node_annotations: frozenset[str] = frozenset()
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
@@ -61,13 +66,15 @@ class Visibility:
 def visible_to(policy: str, overlays: Collection[str] = ()) -> Visibility:
     """Return what a base policy and overlays look at, by their names."""
     estimates = not LOAD_MODELS.isdisjoint(overlays)
+    aligned = not NUMA_MODELS.isdisjoint(overlays)
     return Visibility(
         labels=MODEL_LABELS,
         annotations=POD_ANNOTATIONS if estimates else frozenset(),
         prefix=ANNOTATION_PREFIX,
         programs=policy in PROGRAM_POLICIES,
         estimates=estimates,
-        containers=estimates,
+        containers=estimates or aligned,
+        timed=estimates or aligned,
         node_annotations=NODE_ANNOTATIONS if estimates else frozenset(),
     )
 

@@ -1,0 +1,98 @@
+"""Fingerprints of the pods on a node, as exporters of NodeResourceTopology compute them.
+
+Source: k8stopologyawareschedwg/podfingerprint, version 1: ``pfp0`` ``v001`` and, in hexadecimal, xxHash64 over the
+sorted hashes of the pods, each as 8 bytes, little endian. A pod's hash is xxHash64 of its name, seeded with that of its
+namespace. The order of pods does not matter.
+
+xxHash64 is Yann Collet's, from its specification (github.com/Cyan4973/xxHash, doc/xxhash_spec.md). Names are short, so
+plain Python does.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PREFIX = "pfp0v001"
+
+_MASK = 2**64 - 1
+_PRIME_1 = 0x9E3779B185EBCA87
+_PRIME_2 = 0xC2B2AE3D27D4EB4F
+_PRIME_3 = 0x165667B19E3779F9
+_PRIME_4 = 0x85EBCA77C2B2AE63
+_PRIME_5 = 0x27D4EB2F165667C5
+
+
+def fingerprint(pods: Iterable[tuple[str, str]]) -> str:
+    """Return the fingerprint of pods given by namespace and name."""
+    return of_hashes(pod_hash(namespace, name) for namespace, name in pods)
+
+
+def of_hashes(hashes: Iterable[int]) -> str:
+    """Return the fingerprint of pods given by their hashes."""
+    return f"{PREFIX}{xxhash64(b''.join(each.to_bytes(8, 'little') for each in sorted(hashes))):016x}"
+
+
+@lru_cache(maxsize=65_536)
+def pod_hash(namespace: str, name: str) -> int:
+    """Return the hash of one pod."""
+    return xxhash64(name.encode(), xxhash64(namespace.encode()))
+
+
+def xxhash64(data: bytes, seed: int = 0) -> int:
+    """Return the 64-bit xxHash of ``data``."""
+    length, at = len(data), 0
+    if length >= 32:
+        lanes = [
+            (seed + _PRIME_1 + _PRIME_2) & _MASK,
+            (seed + _PRIME_2) & _MASK,
+            seed,
+            (seed - _PRIME_1) & _MASK,
+        ]
+        while at + 32 <= length:
+            for lane in range(4):
+                lanes[lane] = _round(lanes[lane], _word(data, at + 8 * lane, 8))
+            at += 32
+        total = sum(_rotated(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
+        for lane in lanes:
+            total = ((total ^ _round(0, lane)) * _PRIME_1 + _PRIME_4) & _MASK
+    else:
+        total = (seed + _PRIME_5) & _MASK
+    return _mixed(_with_rest((total + length) & _MASK, data, at))
+
+
+def _with_rest(total: int, data: bytes, at: int) -> int:
+    """Take in the last bytes, fewer than 32."""
+    while at + 8 <= len(data):
+        total ^= _round(0, _word(data, at, 8))
+        total = (_rotated(total, 27) * _PRIME_1 + _PRIME_4) & _MASK
+        at += 8
+    if at + 4 <= len(data):
+        total ^= (_word(data, at, 4) * _PRIME_1) & _MASK
+        total = (_rotated(total, 23) * _PRIME_2 + _PRIME_3) & _MASK
+        at += 4
+    for byte in data[at:]:
+        total ^= (byte * _PRIME_5) & _MASK
+        total = (_rotated(total, 11) * _PRIME_1) & _MASK
+    return total
+
+
+def _mixed(total: int) -> int:
+    total = ((total ^ (total >> 33)) * _PRIME_2) & _MASK
+    total = ((total ^ (total >> 29)) * _PRIME_3) & _MASK
+    return total ^ (total >> 32)
+
+
+def _round(lane: int, word: int) -> int:
+    return (_rotated((lane + word * _PRIME_2) & _MASK, 31) * _PRIME_1) & _MASK
+
+
+def _rotated(value: int, turn: int) -> int:
+    return ((value << turn) | (value >> (64 - turn))) & _MASK
+
+
+def _word(data: bytes, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "little")
