@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,12 +10,10 @@ from benchmarks.comparators.networks import network_comparators
 from benchmarks.comparators.pod_by_pod import kept_rows, sampled, scored
 from benchmarks.declarative.loading import Workload
 from benchmarks.declarative.runner import Runner
-from benchmarks.quality import placement_quality
 from benchmarks.targets.algorithm import AlgorithmTarget
 from firmament.configuration import build_core, load
 from firmament.core.opening import Picture
-from firmament.core.rounds import OpenRound, Placement, decide
-from firmament.solvers.ortools_solver import OrToolsSolver
+from firmament.core.rounds import OpenRound, Placement
 
 OURS = "this scheduler"
 
@@ -32,7 +28,7 @@ def comparators() -> dict[str, Comparator]:
     }
 
 
-class _Largest:
+class LargestRound:
     """Keeps the picture of the round that placed most, and how long the whole round took."""
 
     def __init__(self) -> None:
@@ -60,7 +56,7 @@ async def compare(
     configuration = build_core(load(None))
     rounds = []
     for _ in range(runs + 1):
-        largest = _Largest()
+        largest = LargestRound()
         target = AlgorithmTarget(configuration, observer=largest)
         await Runner(workload, target, progress=progress).run()
         rounds.append(largest)
@@ -101,15 +97,3 @@ def _relate(results: list[dict[str, Any]]) -> None:
             each["timesSlower"] = each["seconds"] / ours["seconds"]
             cost = ours["quality"]["cost"]
             each["costRatio"] = each["quality"]["cost"] / cost if cost else None
-
-
-def bare_decision(picture: Picture, runs: int = 3) -> float:
-    """Median seconds of deciding a picture again, without opening and closing the round."""
-    configuration = build_core(load(None))
-    seconds = []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        placement = decide(picture.problem, OrToolsSolver(), configuration.options.passes, time.perf_counter)
-        seconds.append(time.perf_counter() - begin)
-        placement_quality(picture.problem, placement.assignments)
-    return statistics.median(seconds)

@@ -27,7 +27,6 @@ WORKLOADS = (
     "daemonset",
     "many-deployments",
     "mutual-anti-affinity",
-
 )
 INSTANCES = 50
 

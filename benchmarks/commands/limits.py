@@ -17,7 +17,7 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, emit, parsed_params
     type=click.Choice(["typical", "coarse"]),
     default="typical",
     show_default=True,
-    help="Tasks of 3 to 35 % of a machine, or of 10 to 50 %.",
+    help="6 to 20 tasks per machine, or 3 to 6.",
 )
 @click.option(
     "--seconds", default=5.0, show_default=True, type=click.FloatRange(0.1), help="For CP-SAT, per instance."

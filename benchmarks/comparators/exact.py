@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from cost_models.interface import Int64
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 
 
@@ -22,7 +21,8 @@ class Optimum:
 def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, seed: int = 0) -> Optimum:
     """The largest number of tasks that fit together: rules, resources and pins, whatever the cost.
 
-    Priorities and waits do not count: meant for instances of equal priority and age.
+    Priorities and waits do not count: meant for instances of equal priority and age. ``seconds`` are of CP-SAT's
+    deterministic clock, about as long as real ones, so that a busy machine changes no result.
     """
     model = cp_model.CpModel()
     waiting = problem.counts.sum(axis=1)
@@ -46,7 +46,7 @@ def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, s
             model.add(load <= max(0, int(problem.free[machine, column])))
     model.maximize(sum(parts.values()))
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.max_deterministic_time = seconds
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = seed
     status = solver.solve(model)
@@ -54,44 +54,43 @@ def most_tasks(problem: PlacementProblem, *, seconds: float, workers: int = 1, s
     return Optimum(placed, status == cp_model.OPTIMAL)
 
 
-FAMILIES: dict[str, tuple[float, float]] = {"typical": (0.03, 0.35), "coarse": (0.1, 0.5)}
-"""Least and largest request of the resource that a task needs most of, as a share of a mean machine."""
+FAMILIES: dict[str, tuple[int, int]] = {"typical": (6, 20), "coarse": (3, 6)}
+"""Least and most tasks per machine, on average; the fewer, the coarser they are."""
+
+MOST_TASKS = 60
 
 
 def overloaded_instance(rng: np.random.Generator, family: str) -> PlacementProblem:
     """A small instance with more work than room: 2-8 machines, 8-60 tasks, three resources, equal priority and age.
 
-    Machines differ by up to a factor of 3 in each resource. Classes of 1 to 8 tasks; a task's main request is drawn
-    log-uniformly from the family's range, the two others are 10 to 100 % of that. All tasks together want 1.1 to 2
-    times what there is of the scarcest resource (less where 60 tasks do not suffice). A tenth of all pairs of class
-    and machine is forbidden.
+    Classes of 1 to 8 tasks. A task's main request is drawn log-uniformly from a range of 1 to 10, the two others are
+    10 to 100 % of it. Machines differ by up to a factor of 3 in each resource and are scaled so that all tasks
+    together want 1.1 to 2 times what there is of the scarcest one. A tenth of all pairs of class and machine is
+    forbidden.
     """
-    least, largest = FAMILIES[family]
-    machines = int(rng.integers(2, 9))
-    capacity = rng.integers(500, 1501, (machines, 3)).astype(np.int64)
-    target = rng.uniform(1.1, 2.0) * capacity.sum(axis=0).astype(np.float64)
-    requests: list[Int64] = []
+    least, most = FAMILIES[family]
+    machines = int(rng.integers(2, min(8, MOST_TASKS // least) + 1))
+    tasks = int(rng.integers(max(8, least * machines), min(MOST_TASKS, most * machines) + 1))
     counts: list[int] = []
-    load = np.zeros(3)
-    while sum(counts) < 8 or ((load < target).all() and sum(counts) < 60):
-        main = np.exp(rng.uniform(np.log(least), np.log(largest))) * 1000
-        shares = rng.uniform(0.1, 1.0, 3)
-        shares[rng.integers(0, 3)] = 1.0
-        request = np.maximum(1, np.rint(main * shares)).astype(np.int64)
-        count = min(int(rng.integers(1, 9)), 60 - sum(counts))
-        requests.append(request)
-        counts.append(count)
-        load += request * count
+    while sum(counts) < tasks:
+        counts.append(min(int(rng.integers(1, 9)), tasks - sum(counts)))
     classes = len(counts)
+    shares = rng.uniform(0.1, 1.0, (classes, 3))
+    shares[np.arange(classes), rng.integers(0, 3, classes)] = 1.0
+    main = np.exp(rng.uniform(np.log(100), np.log(1000), classes))
+    requests = np.rint(main[:, None] * shares).astype(np.int64)
+    load = (requests * np.array(counts)[:, None]).sum(axis=0)
+    offered = rng.uniform(0.5, 1.5, (machines, 3))
+    scale = float((load / offered.sum(axis=0)).max()) / rng.uniform(1.1, 2.0)
     buckets = np.zeros((classes, WAIT_BUCKETS), dtype=np.int64)
     buckets[:, -1] = counts
     return PlacementProblem(
         counts=buckets,
         priority=np.zeros(classes, dtype=np.int64),
         shape=np.arange(classes, dtype=np.int64),
-        requests=np.array(requests, dtype=np.int64),
+        requests=requests,
         feasible=rng.random((classes, machines)) < 0.9,
         cost=rng.integers(0, 10_000, (classes, machines)).astype(np.int32),
         crowd=rng.integers(0, 1_000, machines).astype(np.int64),
-        free=capacity,
+        free=(offered * scale).astype(np.int64),
     )
