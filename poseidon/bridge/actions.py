@@ -40,4 +40,27 @@ class WriteClaim(NamedTuple):
     write: ClaimWrite
 
 
-Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim
+class AnnounceRefused(NamedTuple):
+    """Write the event that a kubelet refused a pod; ``reason`` is the kubelet's."""
+
+    pod: PodRef
+    reason: str
+    message: str
+
+
+class RecreateRefused(NamedTuple):
+    """Create a refused pod again under its name after ``delay`` seconds, for the ``times``-th time."""
+
+    pod: PodRef
+    times: int
+    delay: float
+
+
+class DeleteRefused(NamedTuple):
+    """Delete a refused pod that its controller has replaced."""
+
+    pod: PodRef
+
+
+Recovery: TypeAlias = AnnounceRefused | RecreateRefused | DeleteRefused
+Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim | Recovery

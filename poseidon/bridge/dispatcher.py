@@ -6,13 +6,25 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from poseidon.bridge.actions import Action, AnnounceScheduled, AnnounceUnschedulable, Bind, WriteClaim
+from poseidon.bridge.actions import (
+    Action,
+    AnnounceRefused,
+    AnnounceScheduled,
+    AnnounceUnschedulable,
+    Bind,
+    DeleteRefused,
+    Recovery,
+    RecreateRefused,
+    WriteClaim,
+)
 from poseidon.kube.binder import Binder, BindRequest
 
 if TYPE_CHECKING:
+    from poseidon.bridge.metrics import BridgeMetrics
     from poseidon.kube.claim_writer import ClaimWriter
     from poseidon.kube.condition_writer import ConditionWriter
     from poseidon.kube.event_writer import EventWriter
+    from poseidon.kube.pod_recovery import PodRecovery
 
 _log = logging.getLogger(__name__)
 
@@ -28,12 +40,20 @@ class LiveDispatcher:
     """Changes the cluster."""
 
     def __init__(
-        self, binder: Binder, events: EventWriter, conditions: ConditionWriter, claims: ClaimWriter
+        self,
+        binder: Binder,
+        events: EventWriter,
+        conditions: ConditionWriter,
+        claims: ClaimWriter,
+        recovery: PodRecovery,
+        metrics: BridgeMetrics,
     ) -> None:
         self._binder = binder
         self._events = events
         self._conditions = conditions
         self._claims = claims
+        self._recovery = recovery
+        self._metrics = metrics
 
     def dispatch(self, actions: Iterable[Action]) -> None:
         """Queue bindings, events and conditions."""
@@ -52,6 +72,19 @@ class LiveDispatcher:
                 case AnnounceUnschedulable(pod, message, was_unschedulable):
                     self._events.failed_scheduling(pod, message)
                     self._conditions.unschedulable(pod, message, was_unschedulable=was_unschedulable)
+                case AnnounceRefused() | RecreateRefused() | DeleteRefused():
+                    self._recover(action)
+
+    def _recover(self, action: Recovery) -> None:
+        match action:
+            case AnnounceRefused(pod, reason, message):
+                _log.info('refused pod=%s message="%s"', pod, message)
+                self._metrics.pods_refused.labels(reason).inc()
+                self._events.refused(pod, message)
+            case RecreateRefused(pod, times, delay):
+                self._recovery.recreate(pod, times, delay)
+            case DeleteRefused(pod):
+                self._recovery.delete(pod)
 
 
 class DryRunDispatcher:
@@ -67,3 +100,7 @@ class DryRunDispatcher:
                     _log.info("would have a claim bound claim=%s/%s", write.namespace, write.claim)
                 case AnnounceUnschedulable(pod, message, _):
                     _log.info('would report pod=%s reason="%s"', pod, message)
+                case RecreateRefused(pod, _, delay):
+                    _log.info("would create a refused pod again pod=%s in=%.0fs", pod, delay)
+                case DeleteRefused(pod):
+                    _log.info("would delete a refused pod pod=%s", pod)

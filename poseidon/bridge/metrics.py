@@ -18,5 +18,11 @@ class BridgeMetrics:
         self.rounds = Counter("poseidon_rounds", "Rounds received.", registry=registry)
         self.deltas = Counter("poseidon_deltas", "Deltas received.", ["kind"], registry=registry)
         self.pods_bound = Counter("poseidon_pods_bound", "Pods bound by this process.", registry=registry)
+        self.pods_refused = Counter(
+            "poseidon_pods_refused",
+            "Pods of ours that kubelets refused after they had been bound.",
+            ["reason"],
+            registry=registry,
+        )
         self.pending_pods = Gauge("poseidon_pending_pods", "Pods that wait for a node.", registry=registry)
         self.nodes = Gauge("poseidon_nodes", "Nodes known.", registry=registry)

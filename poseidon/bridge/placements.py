@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from poseidon.bridge.actions import Action, AnnounceScheduled, AnnounceUnschedulable, Bind, WriteClaim
+from poseidon.bridge.actions import Action, AnnounceScheduled, Bind, WriteClaim
 from poseidon.bridge.dependencies import Dependencies
 from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -13,6 +13,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from poseidon.bridge.announcements import Announcements
     from poseidon.bridge.fitness import Fitness
     from poseidon.bridge.machines import Machines
     from poseidon.bridge.records import PodRecord
@@ -26,7 +27,8 @@ _log = logging.getLogger(__name__)
 class Placements:
     """Decides what to post for a round, and what to report back.
 
-    Claims of a pod are bound before it is, by ``volumes``; ``clock`` is monotonic.
+    Claims of a pod are bound before it is, by ``volumes``; ``clock`` is monotonic. What is said of pods that
+    stay pending, and when, is for ``announcements`` to decide.
     """
 
     def __init__(
@@ -35,12 +37,14 @@ class Placements:
         machines: Machines,
         fitness: Fitness,
         volumes: VolumeState,
+        announcements: Announcements,
         clock: Callable[[], float],
     ) -> None:
         self._tasks = tasks
         self._machines = machines
         self._fitness = fitness
         self._volumes = volumes
+        self._announcements = announcements
         self._clock = clock
         self._dependencies = Dependencies()
         self._reports: list[pb.BindingReport] = []
@@ -84,9 +88,13 @@ class Placements:
 
     def announce(self, record: PodRecord, message: str) -> None:
         """Say why a pod stays pending, if that is new."""
-        if not record.place and record.message != message:
-            self._actions.append(AnnounceUnschedulable(record.ref, message, bool(record.message)))
-            record.message = message
+        said = self._announcements.consider(record, message)
+        if said is not None:
+            self._actions.append(said)
+
+    def announce_due(self) -> None:
+        """Say what was put off for a while, if the while is over."""
+        self._actions.extend(self._announcements.take_due())
 
     def _place(self, delta: pb.Delta) -> None:
         uid, machine = delta.task, delta.machine

@@ -32,7 +32,8 @@ class PodRecord:
     server says that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or
     has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
     is the reason last reported for its being unschedulable, "" if none was. ``waits_for`` is why it is not
-    offered to the solver although it is schedulable, in words for people, "" if it is.
+    offered to the solver although it is schedulable, in words for people, "" if it is. ``announced_at`` is
+    when ``message`` was reported, by the monotonic clock. ``ran``: something of it may have run on its node.
     """
 
     task: Task
@@ -43,6 +44,8 @@ class PodRecord:
     told: Standing | None = None
     message: str = ""
     waits_for: str = ""
+    announced_at: float = float("-inf")
+    ran: bool = False
 
     @property
     def ref(self) -> PodRef:

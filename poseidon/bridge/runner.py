@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from poseidon.bridge.announcements import COUNTS_SECONDS
 from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
 from poseidon.bridge.feeds import (
     CLAIMS,
@@ -24,6 +25,7 @@ from poseidon.bridge.feeds import (
     T,
 )
 from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.refused import RECREATIONS, RecoveryOptions
 from poseidon.bridge.session import Session, SessionOptions
 from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindResult
@@ -32,6 +34,7 @@ from poseidon.kube.condition_writer import ConditionWriter
 from poseidon.kube.event_writer import EventWriter
 from poseidon.kube.following import ReflectorOptions
 from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.pod_recovery import PodRecovery
 from poseidon.kube.reflector import Reflector
 from poseidon.kube.write_behind import WriteBehindOptions
 from poseidon.sources.options import UtilisationOptions
@@ -58,7 +61,8 @@ class BridgeOptions:
     told apart by.
     ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
     than that of any earlier driver, ``instance`` the name of this process in events. Drain times, and how long
-    binding the claims of a pod may take, are in seconds.
+    binding the claims of a pod may take, are in seconds; ``counts_seconds`` is how long the counts in what is
+    said of a pending pod may be out of date.
     """
 
     firmament: str
@@ -74,6 +78,8 @@ class BridgeOptions:
     drain_reports_seconds: float = 3.0
     drain_writes_seconds: float = 5.0
     volume_seconds: float = BIND_SECONDS
+    counts_seconds: float = COUNTS_SECONDS
+    recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
     reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
     optional_reflector: ReflectorOptions = field(default_factory=lambda: ReflectorOptions(optional=True))
     binder: BinderOptions = field(default_factory=BinderOptions)
@@ -111,6 +117,8 @@ class Bridge:
             clock=clock,
             # Bindings of a dry run stay under way for ever.
             volume_seconds=math.inf if options.dry_run else options.volume_seconds,
+            counts_seconds=options.counts_seconds,
+            recovery=options.recovery,
         )
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
@@ -142,11 +150,21 @@ class Bridge:
             wall=wall,
             options=options.writes,
         )
+        self._recovery = PodRecovery(
+            transport, annotation=RECREATIONS, metrics=self._kube_metrics, random=random
+        )
         self._claim_writer = ClaimWriter(transport, self._on_claim_refused, random=random)
         self._dispatcher: Dispatcher = (
             DryRunDispatcher()
             if options.dry_run
-            else LiveDispatcher(self._binder, self._events, self._conditions, self._claim_writer)
+            else LiveDispatcher(
+                self._binder,
+                self._events,
+                self._conditions,
+                self._claim_writer,
+                self._recovery,
+                self._metrics,
+            )
         )
         self._session = self._new_session()
         self._nodes = self._follow(NODES, self.state.nodes_changed, options.reflector)
@@ -262,6 +280,7 @@ class Bridge:
             asyncio.create_task(self._follow_use(), name="utilisation"),
             asyncio.create_task(self._binder.run(), name="binder"),
             asyncio.create_task(self._claim_writer.run(), name="claims"),
+            asyncio.create_task(self._recovery.run(), name="recovery"),
             asyncio.create_task(self._expire(), name="expiry"),
             asyncio.create_task(self._events.run(), name="events"),
             asyncio.create_task(self._conditions.run(), name="conditions"),
@@ -312,7 +331,9 @@ class Bridge:
         self._session.drain()
         if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))
-        writes = asyncio.gather(self._events.wait_drained(), self._conditions.wait_drained())
+        writes = asyncio.gather(
+            self._events.wait_drained(), self._conditions.wait_drained(), self._recovery.wait_settled()
+        )
         await _within(self._options.drain_writes_seconds, writes)
         _log.info("stopped")
 

@@ -12,13 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from poseidon.bridge.announcements import COUNTS_SECONDS, Announcements
 from poseidon.bridge.fitness import Fitness
 from poseidon.bridge.jobs import Jobs
 from poseidon.bridge.machines import Machines
 from poseidon.bridge.namespaces import Namespaces
+from poseidon.bridge.node_images import NodeImages
 from poseidon.bridge.occupancy import Occupancy
 from poseidon.bridge.placements import Placements
 from poseidon.bridge.records import PodRecord
+from poseidon.bridge.refused import RecoveryOptions, RefusedPods
 from poseidon.bridge.storage import Storage
 from poseidon.bridge.tasks import Tasks
 from poseidon.sources.book import SampleBook
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 ANY_SCHEDULER = "*"
+RUNNING = "Running"
+"""The phase of a pod that has a container which runs, or did."""
 
 
 class BridgeState:
@@ -57,7 +62,8 @@ class BridgeState:
     ``scheduler_names`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*":
     all). Pods of other schedulers count on the nodes that they are bound to. ``policy`` is the solver's base
     policy, ``overlays`` are its overlays: what they look at tells pods apart. ``volume_seconds`` is how long
-    binding a pod's claims may take by ``clock``, which is monotonic. Not thread-safe.
+    binding a pod's claims may take by ``clock``, which is monotonic, ``counts_seconds`` how long the counts
+    in what is said of a pending pod may be out of date. Not thread-safe.
     """
 
     def __init__(
@@ -68,7 +74,10 @@ class BridgeState:
         *,
         clock: Callable[[], float] = time.monotonic,
         volume_seconds: float = BIND_SECONDS,
+        counts_seconds: float = COUNTS_SECONDS,
+        recovery: RecoveryOptions | None = None,
     ) -> None:
+        self._clock = clock
         self._ours = frozenset(scheduler_names)
         self._classes = ClassTable(visible_to(policy, overlays))
         self._history = RuntimeHistory()
@@ -76,12 +85,17 @@ class BridgeState:
         self._priority_names: dict[str, str] = {}
         self._namespaces = Namespaces()
         self._machines = Machines()
+        self._images = NodeImages()
         self._jobs = Jobs()
         self._occupancy = Occupancy()
         self._fitness = Fitness(self._machines, self._occupancy, self._classes)
         self._volumes = VolumeState(volume_seconds)
         self._tasks = Tasks(self._machines, self._occupancy, self._fitness, self._volumes.move_pod)
-        self._placements = Placements(self._tasks, self._machines, self._fitness, self._volumes, clock)
+        announcements = Announcements(self._tasks, clock, counts_seconds)
+        self._placements = Placements(
+            self._tasks, self._machines, self._fitness, self._volumes, announcements, clock
+        )
+        self._refused = RefusedPods(recovery or RecoveryOptions())
         self._storage = Storage(
             self._volumes, self._tasks, self._machines, self._placements, self._classes, clock
         )
@@ -131,6 +145,7 @@ class BridgeState:
             if change.object is None:
                 name = self._machines.remove(change.uid)
                 if name:
+                    self._images.forget(name)
                     self._volumes.node_gone(name)
                     self._fitness.forget(name)
                     self._tasks.mark_node(name)
@@ -141,6 +156,9 @@ class BridgeState:
             )
             if not machine.name:
                 continue
+            wanted = self._images.put(machine.name, machine.images)
+            del machine.images[:]
+            machine.images.extend(wanted)
             self._volumes.node_changed(machine.name, change.object.metadata.labels)
             if self._machines.put(change.uid, machine):
                 self._tasks.mark_node(machine.name)
@@ -194,6 +212,7 @@ class BridgeState:
         for change in changes:
             if change.object is None:
                 self._history.gone(change.uid)
+                self._refused.gone(change.uid)
                 self._pod_ended(change.uid)
             else:
                 self._pod_changed(change.uid, change.object)
@@ -209,6 +228,8 @@ class BridgeState:
             # Not for us, or not now. One that is being bound stays until the outcome is known.
             if disposition is Disposition.FINISHED:
                 self._history.finished(uid, pod)
+                if ours:
+                    self._refused.finished(uid, pod, known)
             self._pod_ended(uid)
             return
         task = pod_translation.task(pod, self._classes, self._priorities)
@@ -219,6 +240,8 @@ class BridgeState:
         task, waits_for = self._storage.translated(pod, task, place)
         if known is None:
             known = PodRecord(task, schedulable, node=pod.spec.node_name, message=_reported_reason(pod))
+            known.announced_at = self._clock()
+            known.ran = pod.status.phase == RUNNING
             known.waits_for = waits_for
             self._join(pod, known)
             self._tasks.add(known)
@@ -230,6 +253,7 @@ class BridgeState:
             known.task = task
             self._join(pod, known)
         known.schedulable = schedulable
+        known.ran = known.ran or pod.status.phase == RUNNING
         if pod.spec.node_name:
             self._tasks.move(known, node=pod.spec.node_name)
         else:
@@ -270,8 +294,9 @@ class BridgeState:
         self._storage.refused(write, reason)
 
     def expire(self) -> None:
-        """Give up what has taken too long. To be called about every second."""
+        """Give up what has taken too long, and say what was put off. To be called about every second."""
         self._storage.expire()
+        self._placements.announce_due()
 
     # --- what is to be said and done -----------------------------------------------------------------------
 
@@ -294,6 +319,8 @@ class BridgeState:
         """Return what the solver has to be told, once, in an order in which it can be applied."""
         if self._classes.refresh():
             self._tasks.mark_moved()
+        for node in self._images.want(self._classes.take_images()):
+            self._machines.show_images(node, self._images.wanted_on(node))
         events = []
         for name in self._machines.take_removed():
             self._tasks.forget_node(name)
@@ -321,7 +348,7 @@ class BridgeState:
 
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""
-        return self._placements.take_actions()
+        return [*self._placements.take_actions(), *self._refused.take_actions()]
 
 
 def _reported_reason(pod: Pod) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"
+REFUSED = "Refused"
 
 _MAX_MESSAGE = 1024
 _MAX_NAME = 230
@@ -79,6 +80,10 @@ class EventWriter:
     def failed_scheduling(self, pod: PodRef, message: str) -> None:
         """Say why a pod stays pending. Callers report changes only."""
         self._submit(pod, FAILED_SCHEDULING, message)
+
+    def refused(self, pod: PodRef, message: str) -> None:
+        """Say that a kubelet refused a pod, and what becomes of it."""
+        self._submit(pod, REFUSED, message)
 
     def withdraw_failure(self, uid: str) -> None:
         """Forget a failure that still waits: the pod is being bound."""

@@ -32,6 +32,12 @@ class KubeMetrics:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
         )
         self.bind_retries = Counter("poseidon_bind_retries", "Bindings posted again.", registry=registry)
+        self.recoveries = Counter(
+            "poseidon_pod_recoveries",
+            "Refused pods that were created again or deleted, by outcome.",
+            ["result"],
+            registry=registry,
+        )
         self.writes = Counter(
             "poseidon_status_writes",
             "Events and pod conditions written.",

@@ -337,10 +337,17 @@ class Terminated(KubeStruct, frozen=True):
     finished_at: str | None = None
 
 
+class Running(KubeStruct, frozen=True):
+    """Since when a container has been running."""
+
+    started_at: str | None = None
+
+
 class ContainerState(KubeStruct, frozen=True):
-    """What a container does at present, as far as it has ended."""
+    """What a container does at present; neither while it waits to be started."""
 
     terminated: Terminated | None = None
+    running: Running | None = None
 
 
 class ContainerStatus(KubeStruct, frozen=True):
@@ -348,14 +355,18 @@ class ContainerStatus(KubeStruct, frozen=True):
 
     name: str = ""
     state: ContainerState = ContainerState()
+    restart_count: int = 0
 
 
 class PodStatus(KubeStruct, frozen=True):
-    """How far a pod has come; ``container_statuses`` are those of its regular containers."""
+    """How far a pod has come, and why it failed if it did. ``container_statuses`` are of regular containers."""
 
     phase: str = ""
+    reason: str = ""
+    message: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
     nominated_node_name: str = ""
 
 

@@ -239,8 +239,8 @@ def test_a_reason_is_announced_when_it_is_new(harness):
     ]
     harness.new_stream()
     assert harness.unscheduled("0/2 nodes", "pod-a", "pod-b") == []
-    assert harness.unscheduled("0/3 nodes", "pod-a") == [
-        AnnounceUnschedulable(PodRef("pod-a", "default", "a"), "0/3 nodes", True)
+    assert harness.unscheduled("0/2 nodes, or so", "pod-a") == [
+        AnnounceUnschedulable(PodRef("pod-a", "default", "a"), "0/2 nodes, or so", True)
     ]
 
 
