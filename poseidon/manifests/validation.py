@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
 from poseidon.kube.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
+from poseidon.manifests.storage import STORAGE_KINDS, storage_defects
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.defects import Defect
 from poseidon.translate.label_syntax import label_defects
@@ -38,7 +39,9 @@ class Validator:
         elif isinstance(found, Pod):
             yield from self._pod_defects(found)
         elif isinstance(found, Namespace):
-            yield from label_defects(metadata.labels, "metadata.labels")
+            return
+        elif isinstance(found, STORAGE_KINDS):
+            yield from storage_defects(found)
         elif isinstance(found, PriorityClass):
             yield from _priority_defects("value", found.value)
         else:
@@ -62,7 +65,11 @@ class Validator:
         if template is None:
             yield Defect("spec.template", "missing; describe the pods")
             return
-        for defect in self._pod_defects(Pod(metadata=template.metadata, spec=template.spec)):
+        faults = (
+            *label_defects(template.metadata.labels, "metadata.labels"),
+            *self._pod_defects(Pod(metadata=template.metadata, spec=template.spec)),
+        )
+        for defect in faults:
             yield defect.below("spec.template")
 
 
@@ -73,6 +80,7 @@ def _metadata_defects(metadata: ObjectMeta) -> Iterator[Defect]:
         if value and (len(value) > 253 or not _NAME.fullmatch(value)):
             problem = f"{value!r} is not a valid name; use lower-case letters, digits, '-' and '.'"
             yield Defect(f"metadata.{field}", problem)
+    yield from label_defects(metadata.labels, "metadata.labels")
     for field, time in (
         ("creationTimestamp", metadata.creation_timestamp),
         ("deletionTimestamp", metadata.deletion_timestamp),

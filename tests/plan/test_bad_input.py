@@ -46,6 +46,34 @@ def test_all_defects_of_manifests_and_configuration_at_once(refused, write):
     assert "Pod shop/p: spec.containers[0].resources.requests.cpu: '-1' is negative" in lines[2]
 
 
+def test_rules_that_make_no_sense(refused, write):
+    term = {"topologyKey": "", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}}
+    soft = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2}
+    bad = pod(
+        "p",
+        metadata={"labels": {"app": "no way"}},
+        affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+        topologySpreadConstraints=[soft],
+    )
+    bad["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 70000}]
+    file = write(node("n1"), bad)
+    fields = [line.removeprefix(f"{file} (document 2): Pod shop/p: ") for line in refused("plan", "-f", file)]
+    where = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+    assert fields[0].startswith("metadata.labels[app]: 'no way' is not a label value; ")
+    assert sorted(fields[1:]) == [
+        (
+            f"{where}.labelSelector.matchExpressions[0].operator: unknown operator 'Near'; "
+            "use In, NotIn, Exists or DoesNotExist"
+        ),
+        f"{where}.topologyKey: empty; name a label of nodes, such as kubernetes.io/hostname",
+        "spec.containers[0].ports[0].hostPort: 70000 is out of range; give a port from 1 to 65535",
+        (
+            "spec.topologySpreadConstraints[0].minDomains: only whenUnsatisfiable: DoNotSchedule takes it; "
+            "remove it"
+        ),
+    ]
+
+
 @pytest.mark.parametrize("command", [["plan"], ["explain", "--pod", "shop/p"]])
 @pytest.mark.parametrize(
     "now", ["yesterday", "2026-01-31", "2026-13-01T00:00:00Z", "2026-01-31T12:00:00", "1e9"]
