@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from poseidon.embedding import EmbeddedScheduler, base_policy, overlays
+from poseidon.manifests.storage import volume_state
 from poseidon.sources.listed import ListedUse
 from poseidon.translate import events, namespaces
 from poseidon.translate import pod as pods
+from poseidon.translate.claims import claims_of
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.node import machine
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver
 from poseidon.translate.visibility import visible_to
+from poseidon.translate.volumes import VolumeNeeds
+from poseidon.volumes.state import ranked
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from poseidon.embedding import Configuration
     from poseidon.kube.objects import Pod
@@ -29,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OfflineCluster:
-    """A scheduler that knows the cluster. ``gated`` lists pods that are not to be scheduled yet, by uid."""
+    """A scheduler that knows the cluster. ``held`` says by uid why pods are not to be scheduled yet."""
 
     scheduler: EmbeddedScheduler
-    gated: tuple[str, ...]
+    held: Mapping[str, str]
     warnings: tuple[str, ...]
 
 
@@ -54,7 +58,7 @@ def build(
     feed = _Feed(manifests, now, scheduler_names, forced, visible)
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     scheduler.apply(feed.events())
-    return OfflineCluster(scheduler, tuple(feed.gated), tuple(feed.warnings))
+    return OfflineCluster(scheduler, feed.held, tuple(feed.warnings))
 
 
 class _Feed:
@@ -78,15 +82,22 @@ class _Feed:
         self._placed: list[tuple[pods.Task, str]] = []
         self._jobs: dict[str, pb.Job] = {}
         self._sizes: Counter[str] = Counter()
-        self.gated: list[str] = []
+        self._volumes = volume_state(manifests.storage, manifests.nodes)
+        self.held: dict[str, str] = {}
         self.warnings: list[str] = []
 
     def events(self) -> Iterator[pb.Event]:
         """Yield the whole cluster: machines, jobs, namespaces, classes, what finished pods teach, then tasks."""
-        for node in self._manifests.nodes:
-            yield pb.Event(machine=machine(node, self._classes.visibility.node_annotations)[0])
+        for each in self._manifests.pods:
+            self._take_claims(each)
+        self._volumes.take_affected()
         for each in self._manifests.pods:
             self._sort(each)
+        for node in self._manifests.nodes:
+            described = machine(node, self._classes.visibility.node_annotations)[0]
+            offers = sorted(self._volumes.offers(node.metadata.name).items())
+            described.allocatable.extend(pb.Quantity(resource=name, amount=amount) for name, amount in offers)
+            yield pb.Event(machine=described)
         for job_id, job in self._jobs.items():
             job.size = self._sizes[job_id]
             yield pb.Event(job=job)
@@ -109,6 +120,18 @@ class _Feed:
         for name in sorted({*labels, *(pod.metadata.namespace for pod in self._manifests.pods)}):
             yield pb.Event(record=namespaces.record(name, labels.get(name, {})))
 
+    def _take_claims(self, pod: Pod) -> None:
+        """Note the claims of a pod that runs, or may come to."""
+        claims = claims_of(pod)
+        if not claims:
+            return
+        disposition, node = pods.disposition(pod), pod.spec.node_name
+        runs = disposition is Disposition.BOUND and node in self._nodes
+        if runs or disposition is Disposition.PENDING or pod.metadata.uid == self._forced:
+            task = pods.task(pod, self._classes, self._priorities, created=self._now)
+            rank = ranked(task.priority, task.created, task.uid)
+            self._volumes.put_pod(task.uid, task.name, claims, rank, node if runs else "")
+
     def _sort(self, pod: Pod) -> None:
         """Put a pod where it belongs: on its node, in the queue, or aside."""
         disposition = pods.disposition(pod)
@@ -128,7 +151,10 @@ class _Feed:
         elif self._scheduler_names and pods.scheduler_of(pod) not in self._scheduler_names:
             return
         elif disposition is Disposition.GATED:
-            self.gated.append(pod.metadata.uid)
+            self.held[pod.metadata.uid] = pods.GATED_REASON
+        elif disposition is Disposition.PENDING and self._volumes.resolution(pod.metadata.uid).reason:
+            resolution = self._volumes.resolution(pod.metadata.uid)
+            self.held[pod.metadata.uid] = resolution.message(len(self._nodes))
         elif disposition is Disposition.PENDING:
             self._waiting.append(self._task(pod))
 
@@ -138,7 +164,10 @@ class _Feed:
             self._jobs.setdefault(job.id, job)
             self._sizes[job.id] += 1
         pin = self._manifests.pinned.get(pod.metadata.uid, "")
-        return pods.task(pod, self._classes, self._priorities, machine=pin, created=self._now)
+        task = pods.task(pod, self._classes, self._priorities, machine=pin, created=self._now)
+        resolution = self._volumes.resolution(task.uid)
+        needs = VolumeNeeds(invalid=resolution.reason) if resolution.reason else resolution.needs
+        return replace(task, traits=self._classes.with_needs(task.traits, needs))
 
 
 class _PlacedPods:

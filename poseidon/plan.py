@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from poseidon.offline import build
-from poseidon.translate.pod import GATED_REASON
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def make_plan(
         scheduler.report_bound(
             (delta.task, delta.machine) for delta in result.deltas if delta.kind == pb.Delta.PLACE
         )
-    pending = [Pending(uid, GATED_REASON) for uid in cluster.gated]
+    pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
     pending.extend(_left_waiting(scheduler, outcome, has_nodes=bool(manifests.nodes)))
     return Plan(
         bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from poseidon.kube.objects import Condition, KubeStruct, ObjectMeta, PodSpec
+from poseidon.kube.storage_objects import PersistentVolumeClaim
 
 
 class PodTemplate(KubeStruct, frozen=True):
@@ -19,11 +20,12 @@ class Ordinals(KubeStruct, frozen=True):
 
 
 class ReplicaSpec(KubeStruct, frozen=True):
-    """Spec of a ReplicaSet, Deployment or StatefulSet; ``ordinals`` is of the last alone."""
+    """Spec of a ReplicaSet, Deployment or StatefulSet; the fields after the template are of the last."""
 
     replicas: int = 1
     template: PodTemplate | None = None
     ordinals: Ordinals = Ordinals()
+    volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
 
 
 class ReplicaWorkload(KubeStruct, frozen=True):

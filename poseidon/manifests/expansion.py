@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.objects import ObjectMeta, OwnerReference, Pod
+from poseidon.kube.objects import ClaimSource, ObjectMeta, OwnerReference, Pod, PodVolume
+from poseidon.kube.storage_objects import PersistentVolumeClaim
 from poseidon.kube.workloads import DaemonSet, Job, ReplicaWorkload
 from poseidon.manifests.daemon_sets import daemon_template, node_of, nodes_of
 
@@ -27,12 +28,15 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Pods that are still to be created. ``pinned`` maps uid to node where the template names one; the pods
-    themselves carry no ``nodeName``, as they run nowhere yet.
+    """Pods that are still to be created, and the claims that come with them.
+
+    ``pinned`` maps uid to node where the template names one; the pods themselves carry no ``nodeName``, as they
+    run nowhere yet.
     """
 
     pods: tuple[Pod, ...]
     pinned: dict[str, str]
+    claims: tuple[PersistentVolumeClaim, ...] = ()
 
 
 def expand(inventory: Inventory) -> Expansion:
@@ -43,7 +47,8 @@ def expand(inventory: Inventory) -> Expansion:
     nothing.
     """
     expander = _Expander(inventory)
-    return Expansion(tuple(expander.pods()), expander.pinned)
+    pods = tuple(expander.pods())
+    return Expansion(pods, expander.pinned, tuple(expander.claims))
 
 
 class _Expander:
@@ -53,6 +58,12 @@ class _Expander:
         self._owned: dict[Key, list[tuple[str, Pod]]] = defaultdict(list)
         self._taken: dict[tuple[str, str], Pod | None] = {}
         self.pinned: dict[str, str] = {}
+        self.claims: list[PersistentVolumeClaim] = []
+        self._claimed = {
+            (each.metadata.namespace, each.metadata.name)
+            for each in inventory.storage
+            if isinstance(each, PersistentVolumeClaim)
+        }
         self._replica_sets: dict[Key, list[tuple[str, ReplicaWorkload]]] = defaultdict(list)
         self._index(inventory)
 
@@ -170,7 +181,24 @@ class _Expander:
             name = f"{workload.metadata.name}-{ordinal}"
             holder = self._taken.get((workload.metadata.namespace, name))
             if holder is None or holder.terminal:
-                yield self._pod("StatefulSet", workload.metadata, template, name)
+                pod = self._pod("StatefulSet", workload.metadata, template, name)
+                yield self._with_claims(pod, workload.spec.volume_claim_templates)
+
+    def _with_claims(self, pod: Pod, templates: tuple[PersistentVolumeClaim, ...]) -> Pod:
+        """Give a pod the claims TEMPLATE-POD, which take the place of volumes named like the template."""
+        if not templates:
+            return pod
+        namespace, volumes = pod.metadata.namespace, {each.name: each for each in pod.spec.volumes}
+        for template in templates:
+            name = f"{template.metadata.name}-{pod.metadata.name}"
+            source = ClaimSource(claim_name=name)
+            volumes[template.metadata.name] = PodVolume(
+                name=template.metadata.name, persistent_volume_claim=source
+            )
+            if (namespace, name) not in self._claimed:
+                metadata = ObjectMeta(name=name, namespace=namespace, uid=f"{namespace}/{name}")
+                self.claims.append(PersistentVolumeClaim(metadata=metadata, spec=template.spec))
+        return replace(pod, spec=replace(pod.spec, volumes=tuple(volumes.values())))
 
     def _of_daemon_set(self, kind: str, workload: DaemonSet) -> Iterator[Pod]:
         """Yield one pod per eligible node that has none, in order of the nodes' names."""

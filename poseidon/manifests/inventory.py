@@ -9,7 +9,14 @@ from msgspec.structs import replace
 
 from poseidon.kube.decoding import MalformedObjectError, convert_object
 from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
+from poseidon.kube.storage_objects import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from poseidon.kube.workloads import DaemonSet, Job, ReplicaWorkload
+from poseidon.manifests.storage import STORAGE_KINDS
 from poseidon.manifests.validation import Validator
 from poseidon.sources.objects import NodeMetric, NodeMetrics, PodMetrics
 
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
 _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("", "Namespace"): Namespace,
     ("", "Node"): Node,
+    ("", "PersistentVolume"): PersistentVolume,
+    ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "Pod"): Pod,
     ("apps", "ReplicaSet"): ReplicaWorkload,
     ("apps", "Deployment"): ReplicaWorkload,
@@ -28,6 +37,8 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("apps", "DaemonSet"): DaemonSet,
     ("batch", "Job"): Job,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
+    ("storage.k8s.io", "CSINode"): CsiNode,
+    ("storage.k8s.io", "StorageClass"): StorageClass,
 }
 _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("metrics.k8s.io", "NodeMetrics"): NodeMetrics,
@@ -36,7 +47,16 @@ _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
 }
 """Objects that only models look at. One that makes no sense is left out with a warning, and the rest goes on."""
 
-_CLUSTER_SCOPED = ("Namespace", "Node", "NodeMetric", "NodeMetrics", "PriorityClass")
+_CLUSTER_SCOPED = (
+    "CSINode",
+    "Namespace",
+    "Node",
+    "NodeMetric",
+    "NodeMetrics",
+    "PersistentVolume",
+    "PriorityClass",
+    "StorageClass",
+)
 
 Workload = ReplicaWorkload | DaemonSet | Job
 
@@ -54,6 +74,7 @@ class Inventory:
     pods: list[Pod] = field(default_factory=list)
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
     priority_classes: list[PriorityClass] = field(default_factory=list)
+    storage: list[KubeStruct] = field(default_factory=list)
     for_models: list[KubeStruct] = field(default_factory=list)
 
 
@@ -135,6 +156,8 @@ def _file(inventory: Inventory, kind: str, found: Any, metadata: ObjectMeta) -> 
         inventory.namespaces.append(found)
     elif isinstance(found, PriorityClass):
         inventory.priority_classes.append(found)
+    elif isinstance(found, STORAGE_KINDS):
+        inventory.storage.append(replace(found, metadata=metadata))
     else:
         inventory.workloads.append((kind, replace(found, metadata=metadata)))
 

@@ -31,7 +31,8 @@ class Manifests:
 
     ``pods`` holds those of the input and those that its workloads would create; each uid is
     ``namespace/name`` and unique. ``pinned`` maps the uid of a pod that does not exist yet to the node that
-    its template names. ``for_models`` holds objects that only models look at. ``warnings`` are lines for people.
+    its template names. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models`` objects
+    that only models look at. ``warnings`` are lines for people.
     """
 
     nodes: tuple[Node, ...]
@@ -41,6 +42,7 @@ class Manifests:
     pinned: Mapping[str, str]
     warnings: tuple[str, ...]
     for_models: tuple[KubeStruct, ...] = ()
+    storage: tuple[KubeStruct, ...] = ()
 
 
 def load_manifests(paths: Iterable[str]) -> Manifests:
@@ -64,6 +66,7 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
         pinned=expansion.pinned,
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
+        storage=(*inventory.storage, *expansion.claims),
     )
 
 

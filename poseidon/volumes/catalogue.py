@@ -36,7 +36,9 @@ class Catalogue:
     def volume_for(self, claim: Claim) -> Volume | None:
         """Return the volume that has been given to a claim which is not bound yet."""
         volume = self._volumes.get(self._given.get(claim.key, ""))
-        return volume if volume is not None and volume.claim_uid in ("", claim.uid) else None
+        if volume is None or (volume.claim_uid != claim.uid and volume.claim_uid and claim.uid):
+            return None
+        return volume
 
     def provision(self, storage_class: str) -> Provision | None:
         """Return a storage class."""
