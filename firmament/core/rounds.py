@@ -10,7 +10,7 @@ from firmament.flow.alike import AlikeMachines
 from firmament.flow.generation import FlowOutcome
 from firmament.flow.network import Network
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.rounds.bands import place_by_priority
+from firmament.rounds.bands import place
 from firmament.rounds.cost import placed_cost, placement_cost
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.stopwatch import Timer
@@ -38,7 +38,7 @@ def decide(problem: PlacementProblem, solver: Solver, options: PassOptions, time
     Depends on the arguments alone, time-outs excepted: equal problems, solvers and options give equal assignments.
     """
     log = PassLog(timer=timer)
-    assignments, _ = place_by_priority(problem, solver, options, log)
+    assignments = place(problem, solver, options, log)
     cost = placement_cost(problem, assignments)
     stats = RoundStats(
         machines=problem.machines,

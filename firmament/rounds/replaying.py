@@ -13,6 +13,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
+from firmament.rules.ruleset import RuleSet
 from firmament.rules.state import RuleState
 
 
@@ -28,6 +29,15 @@ def replay(residual: Residual, state: RuleState, proposed: Assignments) -> Assig
         if free.any():
             parts.append(admit(residual, proposed.taken(free)))
     return Assignments.joined(parts)
+
+
+def in_valid_order(residual: Residual, units: Assignments) -> Assignments | None:
+    """Single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes; None if none is
+    found. ``residual`` is that of a problem of which nothing has been placed.
+    """
+    state = RuleState(residual.problem.rules or RuleSet([]))
+    ordered = _one_by_one(residual, state, _units_in_order(residual, state, units))
+    return ordered if len(ordered.cls) == len(units.cls) else None
 
 
 def _units_in_order(residual: Residual, state: RuleState, proposed: Assignments) -> Assignments:
