@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class Machines:
@@ -54,6 +54,15 @@ class Machines:
             self._offers.pop(name, None)
         if name in self._reported:
             self._describe(name)
+
+    def show_images(self, name: str, images: Iterable[pb.Image]) -> None:
+        """These images of a machine matter now, in place of those that it was put with."""
+        machine = pb.Machine()
+        machine.CopyFrom(self._reported[name])
+        del machine.images[:]
+        machine.images.extend(images)
+        self._reported[name] = machine
+        self._describe(name)
 
     def remove(self, uid: str) -> str:
         """Forget a node. Returns its name, or "" when it was unknown or a namesake has taken its place."""

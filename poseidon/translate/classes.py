@@ -82,6 +82,7 @@ class ClassTable:
         self._templates = TemplateTable(self._visibility)
         self._onlookers = Onlookers()
         self._observed: set[Template] = set()
+        self._images: set[str] = set()
         self._scenes: WeakValueDictionary[tuple[str, tuple[str, ...]], Scene] = WeakValueDictionary()
         self._traits: WeakValueDictionary[_TraitsKey, Traits] = WeakValueDictionary()
         self._numbers: dict[_ClassKey, int] = {}
@@ -109,6 +110,7 @@ class ClassTable:
         if template not in self._observed:
             self._observed.add(template)
             self._onlookers.observe(template.message)
+            self._images.update(template.message.images)
         labels = pod.metadata.labels
         names = tuple(sorted(labels))
         scene = self._scene(_namespace(pod), names)
@@ -138,6 +140,11 @@ class ClassTable:
                 moved = moved or number != traits.task_class
                 traits.task_class = number
         return moved
+
+    def take_images(self) -> set[str]:
+        """Return the images that pods seen since the last call name."""
+        images, self._images = self._images, set()
+        return images
 
     def message(self, number: int) -> pb.TaskClass:
         """Return the description of a class, to be sent once per stream before tasks refer to it."""
