@@ -41,30 +41,51 @@ class Weights:
         return int(self.resources.sum()) + self.worst
 
 
-def used_score(use: Int64, amounts: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> Float64:
-    """``LeastUsed`` or ``MostUsed`` of one shape: float64[M] of whole numbers.
+class UsedScores:
+    """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M]."""
 
-    ``use``, ``allocatable``: int64[R, M]; ``amounts``: int64[R], of the task itself.
-    """
-    machines = use.shape[1]
-    score = np.zeros(machines)
-    if weights.total == 0:
-        return score
-    worst = np.full(machines, 100.0)
-    for position, weight in enumerate(weights.resources.tolist()):
-        if weight == 0 and weights.worst == 0:
-            continue
-        offered = allocatable[position]
-        total = use[position] + amounts[position]
-        part = total if most else offered - total
-        possible = (offered > 0) & (total <= offered)
-        single = _hundredths(np.where(possible, part, 0), np.where(possible, offered, 1))
-        score += weight * single
-        if weights.worst:
-            np.minimum(worst, single, out=worst)
-    if weights.worst:
-        score += weights.worst * worst
-    return np.floor(score / weights.total)
+    def __init__(self, use: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> None:
+        self._weights = weights
+        self._most = most
+        self._counted = [
+            position for position, weight in enumerate(weights.resources.tolist()) if weight or weights.worst
+        ]
+        largest = max(int(allocatable.max(initial=0)), int(use.max(initial=0)))
+        self._type = np.float64 if largest < EXACT else np.int64
+        offered = np.maximum(allocatable, 1)
+        # Where nothing is offered, any use is too much.
+        left = np.where(allocatable > 0, allocatable - use, -1)
+        self._offered = offered.astype(self._type)
+        self._left = (left * 100).astype(self._type)
+
+    def of(self, amounts: Int64) -> Float64:
+        """Scores for a task of ``amounts`` (int64[R]): float64[M] of whole numbers."""
+        score = np.zeros(self._left.shape[1])
+        worst = np.full(self._left.shape[1], 100.0)
+        for position in self._counted:
+            single = self._single(position, int(amounts[position]) * 100)
+            weight = int(self._weights.resources[position])
+            score += single if weight == 1 else weight * single
+            if self._weights.worst:
+                np.minimum(worst, single, out=worst)
+        if not self._counted:
+            return score
+        score += self._weights.worst * worst
+        score /= self._weights.total
+        return np.floor(score, out=score)
+
+    def _single(self, position: int, amount: int) -> Float64:
+        """Score of one resource; ``amount`` in hundredths."""
+        offered = self._offered[position]
+        part = self._left[position] - amount
+        if self._most:
+            part = np.where(part < 0, 0, 100 * offered - part)
+        else:
+            np.maximum(part, 0, out=part)
+        if self._type is np.int64:
+            return (part // offered).astype(np.float64)
+        np.divide(part, offered, out=part)
+        return np.floor(part, out=part)
 
 
 def used_growth(amounts: Float64, allocatable: Int64, weights: Weights) -> Float64:
@@ -103,10 +124,3 @@ def variation_score(
         spread = np.floor(spread)  # to an infinite power
     spread = np.clip(spread * strategy.margin, 0.0, 1.0)
     return np.where(capacity > 0, (1.0 - (mean + spread) / 2.0) * 100.0, 0.0)
-
-
-def _hundredths(part: Int64, whole: Int64) -> Float64:
-    """``part`` * 100 div ``whole``, exactly."""
-    if int(whole.max(initial=1)) < EXACT:
-        return np.floor(part * 100.0 / whole)
-    return (part * 100 // whole).astype(np.float64)

@@ -10,10 +10,10 @@ from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns, Sh
 from cost_models.load_threshold_arguments import Settings
 from cost_models.load_threshold_estimates import Estimates, rounded
 from cost_models.load_threshold_scores import (
+    UsedScores,
     Weights,
     packing_score,
     used_growth,
-    used_score,
     variation_score,
 )
 from cost_models.load_threshold_strategy import Strategy
@@ -66,14 +66,14 @@ class Scorer:
     def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
         settings = self._settings
         weights = weights_of(settings)
-        whole = self._estimated().T.copy()
+        whole = UsedScores(self._estimated().T, self._allocatable, weights, most=most)
         prod = whole
         if settings.score_prod:
-            prod = np.where(self._known[:, None], self._use.prod, self._use.prod_estimated).T.copy()
+            use = np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
+            prod = UsedScores(use.T, self._allocatable, weights, most=most)
         score = np.empty((shapes.count, self._machines.count))
-        for shape in range(shapes.count):
-            use = prod if expected.prod[shape] else whole
-            score[shape] = used_score(use, expected.amounts[shape], self._allocatable, weights, most=most)
+        for shape, amounts in enumerate(expected.amounts):
+            score[shape] = (prod if expected.prod[shape] else whole).of(amounts)
         if most:
             return Scored(score, np.zeros(self._machines.count))
         mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns
+from cost_models.interface import Assigned, Bool, Float64, Int64, Load, MachineColumns
 from cost_models.load_threshold_arguments import Aggregation, Settings
 from cost_models.load_threshold_estimates import Estimates, estimates
 
@@ -41,35 +41,71 @@ class Use:
     fresh: Bool
 
 
-def machine_use(machines: MachineColumns, load: Load, settings: Settings) -> Use:
-    """Work out the use of all machines."""
+def machine_use(machines: MachineColumns, load: Load, settings: Settings, *, prod: bool = True) -> Use:
+    """Work out the use of all machines; without ``prod`` that of prod tasks stays 0."""
     columns = [machines.column(name) for name in settings.known]
-    assigned = load.assigned
-    kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
-    used = whole(_chosen(assigned.usage, columns))
-    expected = kinds.amounts[assigned.kind]
-    counts: Bool = np.asarray(expected.any(axis=1))  # a task without any estimate contributes nothing
-    early = assigned.reported & ~_estimate_counts(machines, load, kinds)
-    excess = np.maximum(expected - used, 0)
-    prod = kinds.prod[assigned.kind]
-    active = prod & assigned.reported & assigned.prod
-    prod_excess = np.where(active[:, None], np.where(early[:, None], 0, excess), expected)
-    count = machines.count
-    prod_use = _summed(assigned.machine, used, active, count)
-    prod_use += _summed(assigned.machine, prod_excess, prod & counts, count)
-    if settings.prod_includes_system:
+    tasks = _Tasks.of(machines, load, settings)
+    shape = (machines.count, len(columns))
+    delta, estimated, prod_use, prod_estimated = (np.zeros(shape, dtype=np.int64) for _ in range(4))
+    for position, column in enumerate(columns):
+        expected, used = tasks.amounts(position, column)
+        excess = np.maximum(expected - used, 0.0) * tasks.estimated
+        delta[:, position] = tasks.summed(excess, machines.count)
+        estimated[:, position] = tasks.summed(expected, machines.count)
+        if prod:
+            view = np.where(tasks.active, used + excess, expected) * tasks.prod
+            prod_use[:, position] = tasks.summed(view, machines.count)
+            prod_estimated[:, position] = tasks.summed(expected * tasks.prod, machines.count)
+    if prod and settings.prod_includes_system:
         prod_use += whole(_chosen(load.system, columns))
-    reported = _chosen(machines.usage, columns)
-    measured = ~np.isnan(machines.usage).all(axis=1) & load.reported
+    measured: Bool = np.asarray(~np.isnan(machines.usage).all(axis=1)) & load.reported
     return Use(
-        reported=whole(np.where(measured[:, None], reported, 0.0)),
-        delta=_summed(assigned.machine, excess, counts & ~early, count),
-        estimated=_summed(assigned.machine, expected, counts, count),
+        reported=whole(np.where(measured[:, None], _chosen(machines.usage, columns), 0.0)),
+        delta=delta,
+        estimated=estimated,
         prod=prod_use,
-        prod_estimated=_summed(assigned.machine, expected, prod & counts, count),
+        prod_estimated=prod_estimated,
         measured=measured,
         fresh=_fresh(machines, settings),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tasks:
+    """The tasks on machines. ``expected``: float64[R, kinds], their estimates. bool[A]: ``estimated``, the estimate
+    counts beside what is reported; ``prod``, of class koord-prod; ``active``, and the report takes them for such.
+
+    Amounts are whole numbers in floating point, and sums of them exact below 2**53.
+    """
+
+    assigned: Assigned
+    expected: Float64
+    estimated: Bool
+    prod: Bool
+    active: Bool
+
+    @classmethod
+    def of(cls, machines: MachineColumns, load: Load, settings: Settings) -> _Tasks:
+        assigned = load.assigned
+        kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
+        prod = kinds.prod[assigned.kind]
+        return cls(
+            assigned=assigned,
+            expected=kinds.amounts.T.astype(np.float64),
+            estimated=~assigned.reported | _estimate_counts(machines, load, kinds),
+            prod=prod,
+            active=prod & assigned.reported & assigned.prod,
+        )
+
+    def amounts(self, position: int, column: int | None) -> tuple[Float64, Float64]:
+        """Estimates and reported use of one resource: float64[A] each."""
+        expected = self.expected[position][self.assigned.kind]
+        used = np.zeros_like(expected) if column is None else np.ceil(self.assigned.usage[:, column])
+        return expected, used
+
+    def summed(self, amounts: Float64, machines: int) -> Int64:
+        """Sum of ``amounts`` (float64[A]) per machine: int64[machines]."""
+        return np.bincount(self.assigned.machine, weights=amounts, minlength=machines).astype(np.int64)
 
 
 def aggregated(
@@ -124,13 +160,3 @@ def _chosen(amounts: Float64, columns: Sequence[int | None]) -> Float64:
         if column is not None:
             found[:, position] = amounts[:, column]
     return found
-
-
-def _summed(machine: Int64, amounts: Int64, counted: Bool, machines: int) -> Int64:
-    """Sum of ``amounts`` (int64[A, R]) of those that count, per machine: int64[machines, R]; exact below 2**53."""
-    total = np.zeros((machines, amounts.shape[1]), dtype=np.int64)
-    where = machine[counted]
-    for position in range(amounts.shape[1]):
-        weights = amounts[counted, position].astype(np.float64)
-        total[:, position] = np.bincount(where, weights=weights, minlength=machines).astype(np.int64)
-    return total
