@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationErr
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import available, load_model
 from firmament.sections import Duration, PositiveDuration, Section, parse_duration
+from firmament.sharing import AnnouncementSection, RecoverySection
 from firmament.utilisation import UtilisationSection
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ class SchedulerConfiguration(Section):
     cost_models: tuple[ModelSection, ...] = ()
     round: RoundSection = Field(default_factory=RoundSection)
     utilisation: UtilisationSection = Field(default_factory=UtilisationSection)
+    recovery: RecoverySection = Field(default_factory=RecoverySection)
+    announcements: AnnouncementSection = Field(default_factory=AnnouncementSection)
 
     def schedules(self, scheduler_name: str) -> bool:
         """Say whether pods of this scheduler name are ours."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from poseidon.bridge.refused import RecoveryOptions
     from poseidon.sources.options import UtilisationOptions
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -71,6 +72,28 @@ def overlays(configuration: Configuration) -> tuple[str, ...]:
 
     assert isinstance(configuration, SchedulerConfiguration)
     return tuple(overlay.name for overlay in configuration.cost_models)
+
+
+def recovery_options(configuration: Configuration) -> RecoveryOptions:
+    """Return what is done about pods that kubelets refuse."""
+    from firmament.configuration import SchedulerConfiguration
+    from poseidon.bridge.refused import RecoveryOptions
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    section = configuration.recovery
+    return RecoveryOptions(
+        recreate_bare=section.recreate_bare_pods,
+        max_recreations=section.max_recreations,
+        delete_replaced=section.delete_replaced_pods,
+    )
+
+
+def counts_seconds(configuration: Configuration) -> float:
+    """Return how long the counts in what is said of a pending pod may be out of date."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return configuration.announcements.counts_after
 
 
 def utilisation_options(configuration: Configuration) -> UtilisationOptions:

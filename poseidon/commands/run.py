@@ -85,7 +85,14 @@ def run(
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.bridge.logs import configure
     from poseidon.bridge.runner import BridgeOptions
-    from poseidon.embedding import base_policy, load_configuration, overlays, utilisation_options
+    from poseidon.embedding import (
+        base_policy,
+        counts_seconds,
+        load_configuration,
+        overlays,
+        recovery_options,
+        utilisation_options,
+    )
     from poseidon.kube.errors import SettingsError
     from poseidon.kube.settings import load_settings
     from poseidon.sources.prometheus import connection
@@ -112,6 +119,8 @@ def run(
         instance=socket.gethostname(),
         dry_run=dry_run,
         utilisation=utilisation,
+        counts_seconds=counts_seconds(configuration),
+        recovery=recovery_options(configuration),
     )
     _start(_Arguments(settings, options, metrics))
 

@@ -161,7 +161,7 @@ def test_the_solver_has_no_credentials():
     subjects = [
         subject for binding in of_kind("ClusterRoleBinding").values() for subject in binding["subjects"]
     ]
-    assert [(subject["name"], subject["namespace"]) for subject in subjects] == [("poseidon", "poseidon")]
+    assert {(subject["name"], subject["namespace"]) for subject in subjects} == {("poseidon", "poseidon")}
 
 
 def followed() -> set[tuple[str, str]]:
@@ -178,15 +178,19 @@ def polled() -> set[tuple[str, str]]:
     return {(group, plural) for _, group, _, plural in parts}
 
 
-def test_the_bridge_may_do_what_it_does_and_nothing_else():
-    role = of_kind("ClusterRole")["poseidon"]
-    granted = {
+def rights_of(role: str) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of all that a ClusterRole grants."""
+    return {
         (group, resource, verb)
-        for rule in role["rules"]
+        for rule in of_kind("ClusterRole")[role]["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
+
+
+def test_the_bridge_may_do_what_it_does_and_nothing_else():
+    granted = rights_of("poseidon")
     read = {(*collection, verb) for collection in followed() for verb in ("list", "watch")}
     read |= {(*collection, "list") for collection in polled()}
     assert len(read) >= 6
@@ -198,8 +202,19 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         ("", "persistentvolumeclaims", "patch"),
         ("", "persistentvolumes", "patch"),
     }
-    (binding,) = of_kind("ClusterRoleBinding").values()
-    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+
+
+def test_creating_pods_is_a_right_of_its_own_that_can_be_left_out():
+    assert rights_of("poseidon-recovery") == {
+        ("", "pods", "get"),
+        ("", "pods", "create"),
+        ("", "pods/eviction", "create"),
+    }
+
+
+def test_every_role_is_bound_by_its_name():
+    bound = {name: item["roleRef"]["name"] for name, item in of_kind("ClusterRoleBinding").items()}
+    assert bound == {name: name for name in of_kind("ClusterRole")}
 
 
 class TestImages:
