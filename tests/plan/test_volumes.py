@@ -1,0 +1,191 @@
+"""The examples of volumes, against verdicts that were written down by hand; and claims as people write them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.plan.objects import node, pod
+from tests.support.storage import HOSTNAME, ZONE, claim, csi_node, storage_class, using, volume
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "04-volumes"
+NODES = EXAMPLE / "nodes.yaml"
+RULES = sorted(file.stem for file in EXAMPLE.glob("*.yaml") if file != NODES)
+README = (EXAMPLE / "README.md").read_text()
+
+
+def expected(rule):
+    return json.loads((EXAMPLE / "expected" / f"{rule}.json").read_text())
+
+
+EXPLAINED = [(rule, name) for rule in RULES for name in expected(rule)["explain"]]
+
+
+@pytest.mark.parametrize(("rule", "name"), EXPLAINED)
+def test_verdicts(run, rule, name):
+    answer = run("explain", "-f", NODES, "-f", EXAMPLE / f"{rule}.yaml", "--pod", name, "-o", "json").json
+    found = {node: each["reasons"] for node, each in answer["nodes"].items()}
+    wanted = expected(rule)["explain"][name]
+    assert found == {node: [reason] if reason else [] for node, reason in wanted.items()}
+    assert all(each["feasible"] == (not each["reasons"]) for each in answer["nodes"].values())
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_plans(run, rule):
+    answer = run("plan", "-f", NODES, "-f", EXAMPLE / f"{rule}.yaml", "-o", "json").json
+    wanted = expected(rule)
+    bound = {each["pod"]: each["node"] for each in answer["bindings"]}
+    pending = {each["pod"]: each["reason"] for each in answer["pending"]}
+    some = wanted.get("anyOf", {"pods": [], "bound": 0, "nodes": []})
+    of_some = [bound.pop(name) for name in some["pods"] if name in bound]
+    assert len(of_some) == some["bound"]
+    assert set(of_some) <= set(some["nodes"])
+    assert {pending.pop(name) for name in some["pods"] if name in pending} <= {some.get("pending")}
+    assert pending == wanted["pending"]
+    assert bound.keys() == wanted["bindings"].keys()
+    for name, chosen in bound.items():
+        assert chosen in wanted["bindings"][name], name
+
+
+def test_every_expectation_belongs_to_a_rule_and_covers_all_nodes():
+    assert sorted(file.stem for file in (EXAMPLE / "expected").iterdir()) == RULES
+    objects = yaml.safe_load_all(NODES.read_text())
+    names = {each["metadata"]["name"] for each in objects if each["kind"] == "Node"}
+    assert all(verdicts.keys() == names for rule in RULES for verdicts in expected(rule)["explain"].values())
+
+
+def test_the_readme_lists_every_rule():
+    assert all(f"]({rule}.yaml)" in README for rule in RULES)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [line.removeprefix("$ poseidon ") for line in README.splitlines() if line.startswith("$ poseidon ")],
+)
+def test_the_readmes_commands_run(run, monkeypatch, command):
+    monkeypatch.chdir(EXAMPLE.parents[1])
+    outcome = run(*shlex.split(command))
+    assert (outcome.status, outcome.stderr) == (0, "")
+    assert outcome.stdout
+
+
+# --- claims as people write them, and as clusters print them ----------------------------------------------------
+
+
+def in_shop(name, **options):
+    return claim(name, namespace="shop", **options)
+
+
+def planned(run, write, *objects):
+    answer = run("plan", "-f", write(*objects), "-o", "json").json
+    pending = {each["pod"]: each["reason"] for each in answer["pending"]}
+    return {each["pod"]: each["node"] for each in answer["bindings"]}, pending
+
+
+def test_a_claim_without_a_class_gets_the_default_one(run, write):
+    default = storage_class("fast")
+    default["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    objects = [node("n1"), in_shop("c", storage_class=None), pod("p", volumes=using("c"))]
+    assert planned(run, write, default, *objects)[0] == {"shop/p": "n1"}
+    assert planned(run, write, *objects)[1] == {
+        "shop/p": "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    }
+
+
+@pytest.mark.parametrize(("owner", "bound"), [("p", True), ("another", False)])
+def test_the_claim_of_an_ephemeral_volume_belongs_to_its_pod(run, write, owner, bound):
+    found = in_shop("p-scratch", volume="v")
+    found["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": "1-2-3", "controller": True}
+    ]
+    scratch = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]
+    placed, pending = planned(
+        run, write, node("n1"), storage_class(), volume("v"), found, pod("p", volumes=scratch)
+    )
+    assert bool(placed) is bound
+    reason = "PVC shop/p-scratch was not created for pod shop/p (pod is not owner)"
+    assert bool(pending) is not bound
+    assert all(text == f"0/1 nodes are available: {reason}." for text in pending.values())
+
+
+def test_of_two_pods_for_one_place_the_more_important_one_is_placed(run, write):
+    solo = in_shop("c", volume="v", modes=("ReadWriteOncePod",))
+    pods = [pod("a", volumes=using("c")), pod("b", volumes=using("c"), priority=5)]
+    placed, pending = planned(run, write, node("n1"), volume("v", to="shop/c"), solo, *pods)
+    assert (set(placed), set(pending)) == ({"shop/b"}, {"shop/a"})
+
+
+def test_a_volume_that_is_given_to_a_claim_already_decides(run, write):
+    local = storage_class("fast", provisioner="kubernetes.io/no-provisioner")
+    objects = [
+        node("n1"),
+        node("n2"),
+        local,
+        volume("v", to="shop/c", at=(HOSTNAME, ["n2"])),
+        volume("w", at=(HOSTNAME, ["n1"])),
+        in_shop("c"),
+        pod("p", volumes=using("c")),
+    ]
+    assert planned(run, write, *objects)[0] == {"shop/p": "n2"}
+
+
+def test_volumes_that_are_shared_by_the_nodes_of_a_zone(run, write):
+    """More claims than volumes: plan counts no further than whether there is one, see docs/volumes.md."""
+    first = node("n1")
+    first["metadata"]["labels"][ZONE] = "a"
+    objects = [
+        first,
+        node("n2"),
+        storage_class("fast", provisioner="kubernetes.io/no-provisioner"),
+        volume("v", at=(ZONE, ["a"])),
+        in_shop("c"),
+        in_shop("other", size="2Gi"),
+        pod("p", volumes=using("c")),
+        pod("q", volumes=using("other")),
+    ]
+    placed, pending = planned(run, write, *objects)
+    assert placed == {"shop/p": "n1"}
+    assert pending == {
+        "shop/q": "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
+    }
+
+
+def test_limits_hold_within_a_round(run, write):
+    objects = [node("n1"), csi_node("n1", disk_example_com=2), storage_class()]
+    for index in range(3):
+        objects += [in_shop(f"c{index}"), pod(f"p{index}", volumes=using(f"c{index}"))]
+    placed, pending = planned(run, write, *objects)
+    assert len(placed) == 2
+    assert list(pending.values()) == ["0/1 nodes are available: 1 node(s) exceed max volume count."]
+
+
+@pytest.mark.parametrize(
+    ("bad", "line"),
+    [
+        (
+            volume("v", size="much"),
+            "PersistentVolume v: spec.capacity.storage: 'much' is not a quantity",
+        ),
+        (
+            in_shop("c", size="-1"),
+            "PersistentVolumeClaim shop/c: spec.resources.requests.storage: '-1' is negative",
+        ),
+        (
+            {**storage_class("s"), "volumeBindingMode": "Later"},
+            "StorageClass s: volumeBindingMode: unknown mode 'Later'",
+        ),
+        (
+            volume("v", at=("", ["a"])),
+            "PersistentVolume v: spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: missing",
+        ),
+    ],
+)
+def test_bad_storage_objects_are_refused_with_one_line(run, write, bad, line):
+    outcome = run("plan", "-f", write(node("n1"), bad))
+    assert outcome.status == 2
+    assert line in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
