@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
 from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.report import report
@@ -37,6 +38,7 @@ def main() -> None:
     """Measure the scheduler, stage by stage. Quote medians, and compare only within one run."""
 
 
+main.add_command(burst)
 main.add_command(run)
 main.add_command(list_workloads)
 main.add_command(compare)

@@ -109,8 +109,10 @@ async def _algorithm(
         target = AlgorithmTarget(build_core(configuration), observer=observer)
         progress = options.progress if number == 0 else lambda _: None
         measured = await Runner(workload, target, progress=progress).run()
+        broken = target.broken_rules()
         for part in measured:
             part.figures.extra["placementCost"] = observer.cost if len(measured) == 1 else None
+            part.figures.extra["brokenRules"] = broken
             part.figures.extra["quality"] = cluster_quality(target.machine_states()).as_json()
         runs.append(measured)
     return runs[1:]

@@ -37,12 +37,25 @@ def render(reports: Sequence[Report]) -> str:
     """Markdown for results of all kinds; unknown kinds are left out."""
     sections = []
     for kind, (title, write) in _KINDS.items():
-        found = [report for report in reports if report["kind"] == kind]
+        found = _merged([report for report in reports if report["kind"] == kind])
         if found:
             sections.append(
                 f"### {title}\n\n" + "\n\n".join(_with_machine(each, write(each)) for each in found)
             )
     return "\n\n".join(sections) + "\n"
+
+
+def _merged(reports: Sequence[Report]) -> list[Report]:
+    """Reports of one kind; those that consist of a list of results are put together if they share a machine."""
+    merged: list[Report] = []
+    for report in reports:
+        same = next((each for each in merged if each["environment"] == report["environment"]), None)
+        if same is None or not isinstance(report.get("results"), list):
+            merged.append(dict(report))
+        else:
+            same["results"] = [*same["results"], *report["results"]]
+            same["file"] += f", {report['file']}"
+    return merged
 
 
 def _with_machine(report: Report, table: str) -> str:
@@ -66,6 +79,7 @@ def _workloads(report: Report) -> str:
     for result in report["results"]:
         params = ", ".join(f"{value:,} {key}" for key, value in result["params"].items())
         for part in result["measured"]:
+            broken = part.get("brokenRules")
             latency, rounds, reference = part["latencySeconds"], part["rounds"], result.get("reference")
             rows.append(
                 [
@@ -76,10 +90,21 @@ def _workloads(report: Report) -> str:
                     "-" if latency["p99"] is None else f"{latency['p99']:.2f} s",
                     f"{part['waiting']:,}",
                     f"{rounds['certified']} of {rounds['count']}" if rounds["count"] else "-",
+                    "-" if broken is None else f"{sum(broken.values()):,}",
                     f"{reference['podsPerSecond']:,.0f}" if reference else "-",
                 ]
             )
-    headings = ("workload", "stage", "pods/s", "seconds", "p99", "left", "certified", "reference, pods/s")
+    headings = (
+        "workload",
+        "stage",
+        "pods/s",
+        "seconds",
+        "p99",
+        "left",
+        "certified",
+        "rules broken",
+        "reference, pods/s",
+    )
     return markdown_table(headings, rows)
 
 

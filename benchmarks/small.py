@@ -27,6 +27,7 @@ WORKLOADS = (
     "daemonset",
     "many-deployments",
     "mutual-anti-affinity",
+    "bound-claims",
 )
 INSTANCES = 50
 

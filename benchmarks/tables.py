@@ -85,6 +85,7 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
         "p50 / p99",
         "certified",
         "gap",
+        "broken rules",
     ):
         left = heading in ("workload", "stage")
         table.add_column(heading, justify="left" if left else "right", no_wrap=left)
@@ -103,9 +104,16 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
                 ),
                 f"{rounds['certified']}/{rounds['count']}" if rounds["count"] else "-",
                 "-" if rounds["gap"] is None else f"{rounds['gap']:.3%}",
+                _broken(part.get("brokenRules")),
             )
     console.print(table)
     _print_environment(report["environment"], console)
+
+
+def _broken(rules: dict[str, int] | None) -> str:
+    if rules is None:
+        return "-"
+    return ", ".join(f"{name} {count:,}" for name, count in rules.items()) or "none"
 
 
 def print_comparison(report: dict[str, Any], console: Console) -> None:

@@ -96,6 +96,10 @@ class AlgorithmTarget:
         """All machines and what is free on them."""
         return self._scheduler.machine_states()
 
+    def broken_rules(self) -> dict[str, int]:
+        """How many pods break which rule, by their manifests."""
+        return self._books.broken_rules()
+
     def _tell(self, begin: float) -> None:
         events = self._books.take_events()
         translated = self._timer()

@@ -4,19 +4,43 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import TargetError
+from benchmarks.verification import broken_rules
 from poseidon.bridge.actions import Bind
+from poseidon.bridge.feeds import (
+    CLAIMS,
+    CSI_NODES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+    VOLUMES,
+)
 from poseidon.bridge.state import BridgeState
 from poseidon.demo.tracker import PodName
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.decoding import MalformedObjectError, decode_object
 from poseidon.kube.following import Change
-from poseidon.kube.objects import Namespace, Node, ObjectMeta, Pod, PriorityClass
+from poseidon.kube.objects import KubeStruct, Namespace, ObjectMeta
 from protos.firmament.v1 import scheduler_pb2 as pb
+
+_STRUCTS: dict[str, type[KubeStruct]] = {
+    "Namespace": NAMESPACES.kind,
+    "PriorityClass": PRIORITY_CLASSES.kind,
+    "StorageClass": STORAGE_CLASSES.kind,
+    "CSINode": CSI_NODES.kind,
+    "PersistentVolume": VOLUMES.kind,
+    "PersistentVolumeClaim": CLAIMS.kind,
+    "Node": NODES.kind,
+    "Pod": PODS.kind,
+}
 
 
 class Books:
@@ -30,10 +54,24 @@ class Books:
         self, policy: str, overlays: Sequence[str] = (), timer: Callable[[], float] = time.perf_counter
     ) -> None:
         self._state = BridgeState(["poseidon"], policy, overlays)
+        state = self._state
+        # What pods refer to comes first.
+        self._take: dict[str, Callable[[Sequence[Change[Any]]], None]] = {
+            "Namespace": state.namespaces_changed,
+            "PriorityClass": state.priority_classes_changed,
+            "StorageClass": state.storage_classes_changed,
+            "CSINode": state.csi_nodes_changed,
+            "PersistentVolume": state.volumes_changed,
+            "PersistentVolumeClaim": state.claims_changed,
+            "Node": state.nodes_changed,
+            "Pod": state.pods_changed,
+        }
         self._timer = timer
         self._created: dict[str, float] = {}
         self._unplaced: set[str] = set()
         self._namespaces: set[str] = set()
+        self._manifests: dict[tuple[str, str], bytes] = {}
+        self._node_of: dict[str, str] = {}
         self.placed = 0
         self.latencies: list[float] = []
 
@@ -48,34 +86,22 @@ class Books:
         return len(self._created.keys() - self._unplaced)
 
     def create(self, objects: Sequence[Manifest]) -> None:
-        """Take objects as if a watch had shown them."""
+        """Take objects as if watches had shown them."""
         now = self._timer()
-        pods: list[Change[Pod]] = []
-        nodes: list[Change[Node]] = []
+        changes: dict[str, list[Change[Any]]] = {kind: [] for kind in self._take}
         self._found_namespaces({manifest.namespace for manifest in objects if manifest.namespace})
         for manifest in objects:
-            try:
-                match manifest.kind:
-                    case "Pod":
-                        pods.append(self._pod(manifest, now))
-                    case "Node":
-                        nodes.append(Change(manifest.name, decode_object(manifest.raw, Node)))
-                    case "PriorityClass":
-                        change = Change(manifest.name, decode_object(manifest.raw, PriorityClass))
-                        self._state.priority_classes_changed([change])
-                    case "Namespace":
-                        self._namespaces.add(manifest.name)
-                        self._state.namespaces_changed(
-                            [Change(manifest.name, decode_object(manifest.raw, Namespace))]
-                        )
-                    case _:
-                        raise TargetError(
-                            f"{manifest.kind} {manifest.name}: the bridge follows no such objects"
-                        )
-            except MalformedObjectError as error:
-                raise TargetError(f"{manifest.kind} {manifest.name}: {error}") from None
-        self._state.nodes_changed(nodes)
-        self._state.pods_changed(pods)
+            if manifest.kind not in changes:
+                raise TargetError(f"{manifest.kind} {manifest.name}: the bridge follows no such objects")
+            change = _change(manifest)
+            changes[manifest.kind].append(change)
+            self._manifests[manifest.kind, change.uid] = manifest.raw
+        for kind, take in self._take.items():
+            if changes[kind]:
+                take(changes[kind])
+        for change in changes["Pod"]:
+            if change.object is not None and not change.object.spec.node_name:
+                self._created[change.uid] = now
 
     def delete(self, names: Iterable[PodName]) -> None:
         """Take pods away."""
@@ -84,6 +110,13 @@ class Books:
         for uid in uids:
             self._created.pop(uid, None)
             self._unplaced.discard(uid)
+            self._node_of.pop(uid, None)
+            self._manifests.pop(("Pod", uid), None)
+
+    def broken_rules(self) -> dict[str, int]:
+        """How many of the pods that have been placed break which rule."""
+        objects = [msgspec.json.decode(raw) for raw in self._manifests.values()]
+        return broken_rules(objects, self._node_of)
 
     def take_events(self) -> list[pb.Event]:
         """What the solver has to be told, once."""
@@ -102,6 +135,7 @@ class Books:
         while binds := [action for action in self._state.take_actions() if isinstance(action, Bind)]:
             for pod, node in binds:
                 self._note_bound(pod.uid, now)
+                self._node_of[pod.uid] = node
                 request = BindRequest(pod.uid, pod.namespace, pod.name, node)
                 self._state.binding_ended(BindOutcome(request, BindResult.BOUND))
 
@@ -121,9 +155,12 @@ class Books:
             self.placed += 1
             self.latencies.append(now - created)
 
-    def _pod(self, manifest: Manifest, now: float) -> Change[Pod]:
-        pod = decode_object(manifest.raw, Pod)
-        uid = f"{manifest.namespace}/{manifest.name}"
-        if not pod.spec.node_name:
-            self._created[uid] = now
-        return Change(uid, replace(pod, metadata=replace(pod.metadata, uid=uid)))
+
+def _change(manifest: Manifest) -> Change[Any]:
+    """The object as a watch would show it, with its name as its uid."""
+    uid = f"{manifest.namespace}/{manifest.name}" if manifest.namespace else manifest.name
+    try:
+        found: Any = decode_object(manifest.raw, _STRUCTS[manifest.kind])
+    except MalformedObjectError as error:
+        raise TargetError(f"{manifest.kind} {manifest.name}: {error}") from None
+    return Change(uid, replace(found, metadata=replace(found.metadata, uid=uid)))

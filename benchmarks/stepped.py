@@ -1,0 +1,113 @@
+"""The simulated cluster, the bridge's state and the solver in one process and in one simulated time.
+
+Nothing waits here: whoever drives it moves the clock. Objects pass between the parts as they do over HTTP and gRPC,
+encoded by the cluster, decoded by the bridge, told to the solver in the protocol's messages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from poseidon.bridge.actions import Bind
+from poseidon.bridge.state import BridgeState
+from poseidon.embedding import Configuration, EmbeddedScheduler, base_policy, overlays
+from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.decoding import decode_object
+from poseidon.kube.following import Change
+from poseidon.kube.objects import KubeStruct, Node, Pod
+from poseidon.simulated.binding import Binding, bind
+from poseidon.simulated.following import Follower
+from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
+from poseidon.simulated.kubelet import KubeletSimulation
+from poseidon.simulated.operations import Operations
+from poseidon.simulated.store import Store
+from poseidon.simulated.true_use import TrueUse
+from poseidon.sources.intake import Intake
+from poseidon.sources.koordinator import NodeMetricHandler
+from poseidon.sources.metrics import SourceMetrics
+from poseidon.sources.objects import NodeMetric
+from poseidon.sources.utilisation import NODE_METRIC
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T", bound=KubeStruct)
+
+_HISTORY = 200_000
+
+
+class SteppedCluster:
+    """Moves through simulated time, from ``start`` (seconds since the epoch), by ``advance``."""
+
+    def __init__(
+        self, configuration: Configuration, reports: ReportOptions, *, start: float, seed: int
+    ) -> None:
+        self.now = start
+        self.rounds = 0
+        store = Store(clock=lambda: self.now, history_limit=_HISTORY, seed=seed)
+        self.operations = Operations(store)
+        self.use = TrueUse(store)
+        self._store = store
+        self._koordlets = KoordletSimulation(self.operations, self.use, reports)
+        self._kubelets = KubeletSimulation(store)
+        self._scheduler = EmbeddedScheduler(configuration, lambda: self.now)
+        self.state = BridgeState(("poseidon",), base_policy(configuration), overlays(configuration))
+        intake = Intake(
+            NODE_METRIC,
+            self.state.samples,
+            self.state,
+            metrics=SourceMetrics(CollectorRegistry()),
+            changed=lambda: None,
+        )
+        self._metrics = NodeMetricHandler(intake, lambda: self.now)
+        names = ("nodes", "pods", "nodemetrics.slo.koordinator.sh")
+        self._nodes, self._pods, self._reports = (Follower(store, store.collection(name)) for name in names)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and everything happen that is due: reports, rounds, bindings, pods that start to run."""
+        self.now += seconds
+        self._koordlets.advance(self.now)
+        self.schedule()
+        self._kubelets.advance(self.now)
+        self.use.refresh()
+
+    def schedule(self) -> None:
+        """Tell the solver what there is, and run rounds until nothing can be placed."""
+        self._look()
+        self._scheduler.apply(self.state.take_events())
+        while self._scheduler.has_work():
+            result = self._scheduler.run_round()
+            self.rounds += 1
+            self.state.on_round(result)
+            if not self._bind():
+                return
+            reports = self.state.take_reports()
+            self._scheduler.report_bound((each.task, each.machine) for each in reports if each.bound)
+            self._look()
+            self._scheduler.apply(self.state.take_events())
+
+    def _look(self) -> None:
+        """Let the bridge see what has changed in the cluster."""
+        self.state.nodes_changed(_changes(self._nodes, Node))
+        self.state.pods_changed(_changes(self._pods, Pod))
+        self._metrics.on_changes(_changes(self._reports, NodeMetric))
+
+    def _bind(self) -> int:
+        """Carry out the bindings that the bridge asks for; returns how many."""
+        wanted = [action for action in self.state.take_actions() if isinstance(action, Bind)]
+        for action in wanted:
+            pod = action.pod
+            binding = Binding()
+            binding.target.name = action.node
+            bind(self._store, pod.namespace, pod.name, binding)
+            request = BindRequest(pod.uid, pod.namespace, pod.name, action.node)
+            self.state.binding_ended(BindOutcome(request, BindResult.BOUND))
+        return len(wanted)
+
+
+def _changes(follower: Follower, kind: type[T]) -> Sequence[Change[T]]:
+    _, changes = follower.take()
+    return [Change(record.uid, None if gone else decode_object(record.raw, kind)) for gone, record in changes]
