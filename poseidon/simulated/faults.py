@@ -17,8 +17,9 @@ class Fault:
     """What happens to requests of ``method`` ("" for any) whose path matches ``path`` wholly (a regular expression).
 
     Of those, ``skip`` are let through first, then ``times`` are hit (None: all). In this order: wait ``delay`` seconds;
-    ``silent``: never answer; carry the request out if ``after``; ``cut``: break the connection; ``code``: answer with
-    that status, ``reason``, ``message`` and, if given, ``retry_after`` seconds. ``hits`` counts.
+    ``hold``: wait until ``release``; ``silent``: never answer; carry the request out if ``after``; ``cut``: break the
+    connection; ``code``: answer with that status, ``reason``, ``message`` and, if given, ``retry_after`` seconds.
+    ``hits`` counts.
 
     ``after`` with ``cut`` or ``code`` is a request that has worked although its client is told otherwise.
     """
@@ -28,6 +29,7 @@ class Fault:
     skip: int = 0
     times: int | None = None
     delay: float = 0.0
+    hold: bool = False
     silent: bool = False
     after: bool = False
     cut: bool = False
@@ -37,6 +39,7 @@ class Fault:
     retry_after: int | None = None
     hits: int = field(default=0, init=False)
     _seen: int = field(default=0, init=False)
+    _released: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.code and not 400 <= self.code < 600:
@@ -52,10 +55,16 @@ class Fault:
         self.hits += 1
         return True
 
+    def release(self) -> None:
+        """Let requests go on that are held, and those that come."""
+        self._released.set()
+
     async def before(self) -> None:
         """Let the time pass that the request has to wait, which may be for ever."""
         if self.delay:
             await asyncio.sleep(self.delay)
+        if self.hold:
+            await self._released.wait()
         if self.silent:
             await asyncio.Event().wait()
 

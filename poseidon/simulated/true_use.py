@@ -180,7 +180,9 @@ def _profile(obj: Object, *, requests: Use) -> tuple[Use, float]:
     try:
         given = msgspec.json.decode(text, type=dict[str, str | int | float])
         noise = float(given.pop("noise", 0.0))
-        parts = [_part(name, given.get(name), whole) for name, whole in zip(_RESOURCES, requests, strict=True)]
+        parts = [
+            _part(name, given.get(name), whole) for name, whole in zip(_RESOURCES, requests, strict=True)
+        ]
     except (ValueError, InvalidOperation, msgspec.MsgspecError):
         return requests, 0.0
     return Use(*parts), min(max(noise, 0.0), 1.0)

@@ -11,6 +11,7 @@ from poseidon.simulated.faults import Fault
 from poseidon.simulated.server import SimulatedCluster
 from tests.simulated.conftest import JsonClient
 from tests.support.cluster import binding, pod
+from tests.support.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -60,6 +61,18 @@ async def test_a_slow_request_lets_others_pass(cluster: SimulatedCluster, api: J
     await asyncio.sleep(0)
     assert (await api.call("GET", "/api/v1/nodes"))[0] == 200
     assert (await slow)[0] == 200
+
+
+async def test_a_request_can_be_held_until_something_has_happened(
+    cluster: SimulatedCluster, api: JsonClient
+) -> None:
+    fault = cluster.faults.add(Fault(f"{PODS}/a/binding", hold=True))
+    await api.create_pods("a")
+    held = asyncio.create_task(api.call("POST", f"{PODS}/a/binding", binding("a", "n1")))
+    await until(lambda: fault.hits)
+    assert (await api.call("GET", f"{PODS}/a"))[1]["spec"].get("nodeName") is None
+    fault.release()
+    assert (await held)[0] == 201
 
 
 def test_a_code_that_is_no_error_is_refused() -> None:
