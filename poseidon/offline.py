@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from poseidon.embedding import EmbeddedScheduler, base_policy, overlays
+from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.manifests.storage import volume_state
 from poseidon.sources.listed import ListedUse
 from poseidon.translate import events, namespaces
@@ -15,6 +17,7 @@ from poseidon.translate.claims import claims_of
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.node import machine
+from poseidon.translate.node_topology import RECORD_KIND, CountedPod, described
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver
 from poseidon.translate.visibility import visible_to
@@ -109,6 +112,7 @@ class _Feed:
             yield pb.Event(task_class=self._classes.message(number))
         yield from self._history.take()
         yield from events.bound(self._placed)
+        yield from self._topology_records()
         yield from events.submitted(self._waiting)
         use = ListedUse(self._manifests.for_models, _PlacedPods(self._nodes, self._placed), self._now)
         self.warnings.extend(use.warnings)
@@ -131,6 +135,26 @@ class _Feed:
             task = pods.task(pod, self._classes, self._priorities, created=self._now)
             rank = ranked(task.priority, task.created, task.uid)
             self._volumes.put_pod(task.uid, task.name, claims, rank, node if runs else "")
+
+    def _topology_records(self) -> Iterator[pb.Event]:
+        """Yield what the input says of NUMA zones, if some overlay reads it, after the pods that they count."""
+        if not self._classes.visibility.topologies:
+            return
+        for each in self._manifests.for_models:
+            if not isinstance(each, NodeResourceTopology):
+                continue
+            name = each.metadata.name
+            payload, defects = described(each, partial(self._on_node, name))
+            self.warnings.extend(f"{RECORD_KIND} {name}: {defect}" for defect in defects)
+            key = pb.RecordKey(kind=RECORD_KIND, name=name)
+            yield pb.Event(record=pb.Record(key=key, payload=payload))
+
+    def _on_node(self, node: str) -> list[CountedPod]:
+        return [
+            CountedPod(task.uid, task.name, self._classes.message(task.task_class))
+            for task, place in self._placed
+            if place == node
+        ]
 
     def _sort(self, pod: Pod) -> None:
         """Put a pod where it belongs: on its node, in the queue, or aside."""

@@ -174,6 +174,13 @@ class Bridge:
         self._namespaces = self._follow(NAMESPACES, self.state.namespaces_changed, options.optional_reflector)
         self._storage = self._follow_storage(options.optional_reflector)
         self._pods = self._follow(PODS, self.state.pods_changed, options.reflector)
+        self._custom = [
+            self._follow(
+                resource, self.state.custom_records.taker(custom, version), options.optional_reflector
+            )
+            for custom in self.state.custom_resources
+            for version, resource in enumerate(custom.resources)
+        ]
         self._utilisation = Utilisation(
             transport,
             options.utilisation,
@@ -278,6 +285,10 @@ class Bridge:
             *(asyncio.create_task(each.run(), name="storage") for each in self._storage),
             asyncio.create_task(self._follow_pods(), name="pods"),
             asyncio.create_task(self._follow_use(), name="utilisation"),
+            *(
+                asyncio.create_task(self._follow_custom(each), name="custom resource")
+                for each in self._custom
+            ),
             asyncio.create_task(self._binder.run(), name="binder"),
             asyncio.create_task(self._claim_writer.run(), name="claims"),
             asyncio.create_task(self._recovery.run(), name="recovery"),
@@ -321,6 +332,11 @@ class Bridge:
         await self._pods.wait_synced()
         await self._utilisation.run()
 
+    async def _follow_custom(self, reflector: Reflector[Any]) -> None:
+        # Likewise: an object may say which pods it counts.
+        await self._pods.wait_synced()
+        await reflector.run()
+
     async def _drain(self, session: asyncio.Task[None]) -> None:
         """Finish bindings that are in flight, report them, write what waits; each within its time."""
         self._draining = True
@@ -354,8 +370,9 @@ class Bridge:
             self._session.wake()
 
     def _is_known(self) -> bool:
-        """Whether the solver would see the cluster as it is; a first round without samples could go badly wrong."""
-        return self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
+        """Whether the solver would see the cluster as it is; a first round that does not could go badly wrong."""
+        known = self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
+        return known and all(each.has_synced for each in self._custom)
 
     def _on_outcome(self, outcome: BindOutcome) -> None:
         if outcome.result is BindResult.BOUND:

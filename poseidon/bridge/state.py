@@ -10,14 +10,16 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from poseidon.bridge.announcements import COUNTS_SECONDS, Announcements
+from poseidon.bridge.custom_records import CustomRecords, CustomResource
 from poseidon.bridge.fitness import Fitness
 from poseidon.bridge.jobs import Jobs
 from poseidon.bridge.machines import Machines
 from poseidon.bridge.namespaces import Namespaces
 from poseidon.bridge.node_images import NodeImages
+from poseidon.bridge.node_topologies import NodeTopologies
 from poseidon.bridge.occupancy import Occupancy
 from poseidon.bridge.placements import Placements
 from poseidon.bridge.records import PodRecord
@@ -102,6 +104,13 @@ class BridgeState:
         self._told_classes: set[int] = set()
         self.samples = SampleBook(SOURCES)
         """The latest samples of use, which sources write."""
+        self.custom_records = CustomRecords()
+        """Records out of custom resources, which their reflectors write."""
+        self.custom_resources: tuple[CustomResource[Any], ...] = ()
+        """What is to be followed for them: what some overlay reads."""
+        if self._classes.visibility.topologies:
+            topologies = NodeTopologies(self._tasks.on_node, self._classes)
+            self.custom_resources += (topologies.custom_resource(),)
 
     @property
     def node_count(self) -> int:
@@ -311,6 +320,7 @@ class BridgeState:
         self._history.forget_told()
         self._namespaces.forget_told()
         self.samples.forget_told()
+        self.custom_records.forget_told()
         self._told_classes.clear()
         self._placements.forget_reports()
         return self.take_events()
@@ -338,6 +348,8 @@ class BridgeState:
             if job is not None:
                 events.append(pb.Event(job=job))
         events.extend(task_events)
+        # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
+        events.extend(self.custom_records.take())
         events.extend(self.samples.take(self.knows_node))
         events.extend(pb.Event(job_removed=job_id) for job_id in self._jobs.take_ended())
         return events

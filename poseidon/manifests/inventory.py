@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from poseidon.kube.decoding import MalformedObjectError, convert_object
+from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
 from poseidon.kube.storage_objects import (
     CsiNode,
@@ -44,6 +45,7 @@ _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("metrics.k8s.io", "NodeMetrics"): NodeMetrics,
     ("metrics.k8s.io", "PodMetrics"): PodMetrics,
     ("slo.koordinator.sh", "NodeMetric"): NodeMetric,
+    ("topology.node.k8s.io", "NodeResourceTopology"): NodeResourceTopology,
 }
 """Objects that only models look at. One that makes no sense is left out with a warning, and the rest goes on."""
 
@@ -53,6 +55,7 @@ _CLUSTER_SCOPED = (
     "Node",
     "NodeMetric",
     "NodeMetrics",
+    "NodeResourceTopology",
     "PersistentVolume",
     "PriorityClass",
     "StorageClass",

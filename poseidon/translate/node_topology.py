@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.kube.quantity import QuantityError, milli_units, whole_units
 from poseidon.translate.defects import Defect
+from poseidon.translate.fingerprints import of_hashes, pod_hash
 from poseidon.translate.times import seconds
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from poseidon.kube.node_topology import NodeResourceTopology, Zone, ZoneResource
     from poseidon.kube.objects import Number
-    from protos.firmament.v1 import scheduler_pb2 as pb
 
 RECORD_KIND = "NodeResourceTopology"
 
@@ -31,6 +32,12 @@ MOST_ZONES = 64
 
 POLICY, SCOPE, MAX_ZONES = "topologyManagerPolicy", "topologyManagerScope", "topologyManagerMaxNUMANodes"
 FINGERPRINT, FINGERPRINT_METHOD = "nodeTopologyPodsFingerprint", "nodeTopologyPodsFingerprintMethod"
+
+EXCLUSIVE = "with-exclusive-resources"
+"""The fingerprint method that leaves out pods which are given nothing of their own."""
+
+LATEST = 8
+"""So many of the latest pods of a node may be missing from a fingerprint for it to be recognised."""
 
 _DEPRECATED = re.compile(r"(SingleNUMANode|Restricted|BestEffort)(Container|Pod)Level", re.ASCII)
 _DEPRECATED_POLICIES = {
@@ -56,9 +63,41 @@ def topology_record(found: NodeResourceTopology) -> tuple[dict[str, Any], tuple[
     return record, tuple(defects)
 
 
-def payload(record: dict[str, Any]) -> bytes:
-    """Return the payload's bytes: equal for equal records."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
+class CountedPod(NamedTuple):
+    """A pod on a node as far as fingerprints are concerned: uid, ``namespace/name`` and class."""
+
+    uid: str
+    name: str
+    task_class: pb.TaskClass
+
+
+def described(
+    found: NodeResourceTopology, on_node: Callable[[], Sequence[CountedPod]]
+) -> tuple[bytes, tuple[Defect, ...]]:
+    """Return the payload of an object's record, and what is wrong with the object.
+
+    ``on_node`` returns the pods on the node in the order in which they came. If the object states the fingerprint of
+    the pods that it counts, and that is theirs but for a few of the latest, these are named as missing.
+    """
+    record, defects = topology_record(found)
+    stated, method = record.pop("fingerprint", ""), record.pop("fingerprintMethod", "")
+    if stated:
+        devices = devices_of(found)
+        pods = [each for each in on_node() if method != EXCLUSIVE or has_exclusive(each.task_class, devices)]
+        missing = _missing(stated, pods)
+        if missing is not None:
+            record["missing"] = missing
+    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode(), defects
+
+
+def _missing(stated: str, pods: Sequence[CountedPod]) -> list[str] | None:
+    """Return the uids of the latest pods without which the fingerprint is the stated one, None if that is never."""
+    hashes = [pod_hash(*each.name.split("/", 1)) for each in pods]
+    for missing in range(min(LATEST, len(pods)) + 1):
+        counted = len(pods) - missing
+        if of_hashes(hashes[:counted]) == stated:
+            return [each.uid for each in pods[counted:]]
+    return None
 
 
 def _read_deprecated(found: NodeResourceTopology, record: dict[str, Any], defects: list[Defect]) -> None:

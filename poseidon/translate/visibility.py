@@ -36,7 +36,8 @@ class Visibility:
     ``labels`` and ``annotations`` by name, further annotations by ``prefix`` ("": none). ``programs``: a pod
     that does not name its program is given that of its owner, so that pods of different jobs differ.
     ``estimates``: limits, Koordinator's priority class and whether a DaemonSet owns the pod. ``containers``: what
-    each container asks for, and its QoS class. ``timed``: when pods were scheduled and initialized.
+    each container asks for, and its QoS class. ``timed``: when pods were scheduled and initialized. ``topologies``:
+    NodeResourceTopology objects.
     ``node_annotations``: those of nodes, besides those meant for models.
     """
 
@@ -48,6 +49,7 @@ class Visibility:
     estimates: bool = False
     containers: bool = False
     timed: bool = False
+    topologies: bool = False
     node_annotations: frozenset[str] = frozenset()
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
@@ -75,6 +77,7 @@ def visible_to(policy: str, overlays: Collection[str] = ()) -> Visibility:
         estimates=estimates,
         containers=estimates or aligned,
         timed=estimates or aligned,
+        topologies=aligned,
         node_annotations=NODE_ANNOTATIONS if estimates else frozenset(),
     )
 
