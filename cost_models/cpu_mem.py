@@ -14,15 +14,19 @@ B = floor(1000 var(fc, fr)), the population variance of the two. Mended here:
 * the terms for the task's own preferences (NA, PA: 1000 when nothing is preferred; T, V: 0) stay at their neutral
   values. Preferences are charged once, under ``kubernetes``, and not normalised across rounds.
 
-Fractions are of what the machine offers to tasks (allocatable).
+Fractions are of what the machine offers to tasks (allocatable). What is taken is, with the argument ``availability:
+auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``availability``);
+the original had a flag that chose one of the two for all machines. Whether a task fits is decided by requests alone.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from cost_models.arguments import Arguments
+from cost_models.availability import AVAILABILITIES, EXPIRATION_SECONDS, Availability, taken
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
 from cost_models.registry import Kind
 
@@ -42,6 +46,17 @@ class CpuMem:
     range = Range(best=NEUTRAL_PREFERENCES, worst=NEUTRAL_PREFERENCES + LARGEST_L + LARGEST_B)
     record_kinds = ()
 
+    def __init__(self, **args: Any) -> None:
+        read = Arguments(self.name, args)
+        self._availability = cast("Availability", read.choice("availability", AVAILABILITIES))
+        self._expiration = read.number("expirationSeconds", EXPIRATION_SECONDS, least=1)
+        read.finish()
+
+    @property
+    def uses_unseen(self) -> bool:
+        """Whether requests are added to measured use."""
+        return self._availability != "reservation"
+
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the cost of a machine's next slot: float64[S, M] of whole numbers.
 
@@ -49,7 +64,7 @@ class CpuMem:
         it matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
         number that it equals.
         """
-        columns = [_Fractions.of(machines, resource) for resource in ("cpu", "memory")]
+        columns = [self._fractions(machines, resource) for resource in ("cpu", "memory")]
         raw = np.empty((shapes.count, machines.count))
         cpu, memory, work = (np.empty(machines.count) for _ in range(3))
         for row, request in enumerate(shapes.requests):
@@ -83,6 +98,16 @@ class CpuMem:
                 growth += 500.0 * request[column] / np.maximum(machines.capacity[:, column], 1)
         return np.minimum(growth, LARGEST_L)
 
+    def _fractions(self, machines: MachineColumns, resource: str) -> _Fractions:
+        """Fractions of ``resource``; a machine without any of it counts as full."""
+        column = machines.column(resource)
+        if column is None:
+            return _Fractions(np.full(machines.count, 1000.0), np.ones(machines.count), None)
+        capacity = machines.capacity[:, column]
+        used = taken(machines, column, self._availability, self._expiration)
+        thousandths = np.where(capacity > 0, 1000.0 * used, 1000.0)
+        return _Fractions(thousandths, np.maximum(capacity, 1).astype(np.float64), column)
+
 
 class _Fractions:
     """Thousandths of one resource that are taken, per machine, before and after one more task."""
@@ -91,16 +116,6 @@ class _Fractions:
         self._taken = taken
         self._capacity = capacity
         self._column = column
-
-    @classmethod
-    def of(cls, machines: MachineColumns, resource: str) -> _Fractions:
-        """Columns of ``resource``; a machine without any of it counts as full."""
-        column = machines.column(resource)
-        if column is None:
-            return cls(np.full(machines.count, 1000.0), np.ones(machines.count), None)
-        capacity = machines.capacity[:, column]
-        taken = np.where(capacity > 0, 1000.0 * (capacity - machines.free[:, column]), 1000.0)
-        return cls(taken, np.maximum(capacity, 1).astype(np.float64), column)
 
     def after(self, request: Int64, *, out: Float64) -> None:
         """Write the thousandths taken once a task with ``request`` (int64[K]) is there, at most 1000, to ``out``."""

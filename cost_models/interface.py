@@ -193,7 +193,8 @@ class MachineColumns:
     epoch, NaN where there is none. ``records``: typed records by kind and name, as the models ask for them.
     ``residents``: the tasks on the machines, None unless some configured model has ``uses_residents``. ``load``: use
     in detail, None unless some configured model has ``uses_load``. ``arrivals``: tasks on machines with records, None
-    unless some configured model has ``uses_arrivals``.
+    unless some configured model has ``uses_arrivals``. ``unseen``: int64[M, K], requests of the tasks that ``usage``
+    cannot show yet, since they came after the report before it; None unless some model has ``uses_unseen``.
     """
 
     names: Sequence[str]
@@ -210,6 +211,7 @@ class MachineColumns:
     residents: Residents | None = None
     load: Load | None = None
     arrivals: Arrivals | None = None
+    unseen: Int64 | None = None
 
     @property
     def count(self) -> int:
@@ -342,7 +344,8 @@ class CostModel(Protocol):
     A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between
     rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``. A model that looks at
     the tasks on the machines has a further attribute ``uses_residents = True``: they are counted only on request. One
-    that looks at use in detail, or at single tasks on the machines, has ``uses_load = True``.
+    that looks at use in detail, or at single tasks on the machines, has ``uses_load = True``; one that adds requests to
+    measured use has ``uses_unseen = True``.
     """
 
     name: str
@@ -383,3 +386,8 @@ def uses_residents(model: CostModel) -> bool:
 def uses_load(model: CostModel) -> bool:
     """Whether a model asks for ``MachineColumns.load``."""
     return bool(getattr(model, "uses_load", False))
+
+
+def uses_unseen(model: CostModel) -> bool:
+    """Whether a model asks for ``MachineColumns.unseen``."""
+    return bool(getattr(model, "uses_unseen", False))

@@ -75,6 +75,8 @@ def machine_columns(
     residents: Residents | None = None,
     load: Load | None = None,
     arrivals: Arrivals | None = None,
+    *,
+    unseen: Int64 | None = None,
 ) -> MachineColumns:
     """A copy of the machines' columns as models see them, with the tasks on them and their use if models ask."""
     machines = cluster.machines
@@ -94,6 +96,7 @@ def machine_columns(
         residents=residents,
         load=load,
         arrivals=arrivals,
+        unseen=unseen,
     )
 
 

@@ -11,6 +11,7 @@ from cost_models.interface import (
     uses_load,
     uses_namespaces,
     uses_residents,
+    uses_unseen,
 )
 from cost_models.registry import load_model
 from firmament.rounds.passes import PassOptions
@@ -88,6 +89,11 @@ class CoreConfiguration:
     def uses_namespaces(self) -> bool:
         """Whether some model looks at the namespaces of tasks."""
         return any(uses_namespaces(weighted.model) for weighted in self.models)
+
+    @property
+    def uses_unseen(self) -> bool:
+        """Whether some model adds requests to measured use."""
+        return any(uses_unseen(weighted.model) for weighted in self.models)
 
     @property
     def record_kinds(self) -> frozenset[str]:

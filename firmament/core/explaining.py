@@ -11,7 +11,7 @@ from firmament.core.composition import Judgement, joint_room_lacking, judge, mac
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking
 from firmament.core.listing import state_name
-from firmament.core.loads import load
+from firmament.core.loads import load, unseen
 from firmament.core.pinning import with_pins
 from firmament.core.preferences import MODEL_NAME
 from firmament.core.residents import residents
@@ -37,7 +37,8 @@ def explain(
         others = residents(cluster, without=task) if configuration.uses_residents else None
         in_detail = load(cluster, without=task) if configuration.uses_load else None
         since = arrivals(cluster, configuration.arrival_kinds, without=task)
-        columns = machine_columns(cluster, now, others, in_detail, since)
+        late = unseen(cluster, without=task) if configuration.uses_unseen else None
+        columns = machine_columns(cluster, now, others, in_detail, since, unseen=late)
         free = cluster.machines.capacity - cluster.machines.used
         judgement = judge(
             cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models

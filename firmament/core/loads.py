@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Assigned, Float64, Load
+from cost_models.interface import Assigned, Float64, Int64, Load
 from firmament.core.cluster import Cluster
 from firmament.core.composition import shape_rows
 from firmament.core.samples import MachineSamples
+
+DEFAULT_INTERVAL = 60.0
+"""Seconds between reports of a source that does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,27 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
         windows=SampledWindows(samples, rows),
         assigned=_assigned(cluster, without),
     )
+
+
+def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
+    """Requests of the tasks that came to each machine after the report before its last: int64[M, K].
+
+    A report is about the time since the one before, so it cannot show them yet. The task in row ``without`` is left
+    out; machines without a report have none.
+    """
+    machines, tasks = cluster.machines, cluster.tasks
+    samples, rows = machines.samples, len(machines)
+    found = np.zeros(machines.capacity.shape, dtype=np.int64)
+    if not (samples.stamp(rows) > 0).any():
+        return found
+    interval = samples.interval(rows)
+    seen_until = samples.time(rows) - np.where(interval > 0, interval, DEFAULT_INTERVAL)
+    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    late = on[(tasks.assigned[on] > seen_until[tasks.machine[on]]) & (on != without)]
+    classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
+    shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
+    np.add.at(found, tasks.machine[late], cluster.request_rows(shapes)[of_class])
+    return found
 
 
 def _assigned(cluster: Cluster, without: int) -> Assigned:

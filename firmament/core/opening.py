@@ -12,7 +12,7 @@ from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import StaticRows
-from firmament.core.loads import load
+from firmament.core.loads import load, unseen
 from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
@@ -68,6 +68,7 @@ def take_picture(
         residents(cluster) if configuration.uses_residents else None,
         load(cluster) if configuration.uses_load else None,
         arrivals(cluster, configuration.arrival_kinds),
+        unseen=unseen(cluster) if configuration.uses_unseen else None,
     )
     judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), configuration.models)
     feasible = judgement.feasible()

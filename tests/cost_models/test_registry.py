@@ -62,7 +62,7 @@ def test_an_unknown_name_lists_what_is_known():
 
 
 def test_an_unknown_argument_names_the_model_and_the_argument():
-    with pytest.raises(ModelArgumentError, match=r"^cpu_mem: CpuMem\(\) takes no arguments"):
+    with pytest.raises(ModelArgumentError, match=r"^cpu_mem: unknown argument 'weight'; known: availability"):
         load_model("cpu_mem", {"weight": 3})
 
 

@@ -1,5 +1,7 @@
 """Koordinator's LoadAwareScheduling, pod by pod and node by node in plain Python: slow, obvious, sharing no code."""
 
+# ruff: noqa: N815 - arguments bear the names of the configuration
+
 from __future__ import annotations
 
 import math
@@ -98,10 +100,8 @@ def go_round(value: float) -> int:
 def estimate(pod: Pod, args: Args) -> dict[str, int]:
     result = dict.fromkeys(KNOWN, 0)
     for resource, factor in args.estimatedScalingFactors.items():
-        if pod.service_class in EXTENDED:
-            name = EXTENDED[pod.service_class].get(resource)
-        else:
-            name = resource
+        names = EXTENDED.get(pod.service_class, {each: each for each in KNOWN})
+        name = names.get(resource)
         if name is None:
             continue
         limit, request = pod.limits.get(name, 0), pod.requests.get(name, 0)
@@ -137,7 +137,7 @@ class Sums:
     estimated: dict[str, int]
 
 
-def sums(node: Node, args: Args) -> Sums:
+def sums(node: Node, args: Args) -> Sums:  # noqa: C901, PLR0912 - the reference's steps, in its order
     assert node.report is not None
     found = Sums(*(dict.fromkeys(KNOWN, 0) for _ in range(4)))
     if args.prodUsageIncludeSys:
@@ -253,8 +253,6 @@ def score(node: Node, pod: Pod, args: Args, now: float) -> int:
     single = {}
     for resource in KNOWN:
         offered, total = node.allocatable.get(resource, 0), use[resource] + mine[resource]
-        single[resource] = (
-            0 if offered == 0 or total > offered else (offered - total) * 100 // offered
-        )
+        single[resource] = 0 if offered == 0 or total > offered else (offered - total) * 100 // offered
     weighted = sum(weight * single[resource] for resource, weight in args.resourceWeights.items())
     return (weighted + args.dominantResourceWeight * min(single.values())) // total_weight

@@ -114,9 +114,7 @@ def arguments(draw: st.DrawFn) -> Args:
 
 @settings(max_examples=300, deadline=None)
 @given(nodes(), pods("waiting", placed=False), arguments())
-def test_verdicts_and_scores_are_those_of_the_reference(
-    scene: list[Node], waiting: Pod, args: Args
-) -> None:
+def test_verdicts_and_scores_are_those_of_the_reference(scene: list[Node], waiting: Pod, args: Args) -> None:
     core = cluster(scene, [waiting], of_args(args))
     found = verdicts(core, "waiting")
     for node in scene:

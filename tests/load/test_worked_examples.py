@@ -23,7 +23,12 @@ FRESH = NOW - 10
 
 
 def single(
-    usage: dict[str, int], *, cpu: int = 96_000, memory: int = 512 * GIB, pod: Pod | None = None, **args: object
+    usage: dict[str, int],
+    *,
+    cpu: int = 96_000,
+    memory: int = 512 * GIB,
+    pod: Pod | None = None,
+    **args: object,
 ):
     """The overlay's verdict on one machine with that use."""
     node = Node("n", {"cpu": cpu, "memory": memory}, Report(FRESH, usage=usage))
@@ -159,7 +164,11 @@ def test_load_variation_risk_balancing(
         ([ContainerRow("a", limits=(("cpu", 700),), requests=(("cpu", 700),))], 0, 700),
         ([ContainerRow("a", requests=(("cpu", 101),))], 0, 152),  # 151.5
         ([ContainerRow("a")], 0, 1_000),
-        ([ContainerRow("a"), ContainerRow("b", limits=(("cpu", 200),)), ContainerRow("i", "init")], 30, 1_230),
+        (
+            [ContainerRow("a"), ContainerRow("b", limits=(("cpu", 200),)), ContainerRow("i", "init")],
+            30,
+            1_230,
+        ),
     ],
 )
 def test_predicted_cpu_counts_container_by_container(

@@ -1,0 +1,121 @@
+"""What counts as taken under cpu_mem: measured use where it is fresh, requests elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from cost_models.interface import ModelArgumentError
+from cost_models.registry import load_model
+from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.model import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.core import GIB, START, Clock, machine, placed, task_class, tasks, uids
+
+HALF = 2_593.0
+"""Half full once a task of an eighth of the cpu and a sixteenth of the memory is there; see the worked example."""
+
+EMPTY = 2_093.0
+
+
+def core(*events: Event | list[Event], clock: Clock | None = None, **args: object) -> Scheduler:
+    made = Scheduler(
+        configuration=CoreConfiguration(policy=WeightedModel(load_model("cpu_mem", args))),
+        solver=OrToolsSolver(),
+        clock=clock or Clock(),
+    )
+    made.apply([each for event in events for each in (event if isinstance(event, list) else [event])])
+    return made
+
+
+def raw(scheduler: Scheduler) -> dict[str, float]:
+    return {each.machine: each.models[0].raw for each in scheduler.explain("t").machines}
+
+
+def small() -> list[Event]:
+    return tasks(1, "t", content=task_class(cpu=500, memory=GIB))
+
+
+def half_used(name: str, *, age: float = 10.0) -> MachineSampled:
+    return MachineSampled(name, START - age, {"cpu": 2_000.0, "memory": 8.0 * GIB})
+
+
+@pytest.mark.parametrize(
+    ("availability", "idle", "busy", "unmeasured"),
+    [
+        ("auto", EMPTY, HALF, EMPTY),
+        ("reservation", EMPTY, EMPTY, EMPTY),
+        ("utilisation", EMPTY, HALF, 3_000.0),
+    ],
+)
+def test_costs_follow_what_is_taken(availability: str, idle: float, busy: float, unmeasured: float):
+    made = core(
+        *(machine(name) for name in ("idle", "busy", "unmeasured")),
+        half_used("busy"),
+        MachineSampled("idle", START - 10, {"cpu": 0.0, "memory": 0.0}),
+        small(),
+        availability=availability,
+    )
+    assert raw(made) == {"idle": idle, "busy": busy, "unmeasured": unmeasured}
+
+
+def test_auto_is_the_default_and_reports_expire():
+    clock = Clock()
+    made = core(machine("busy"), half_used("busy"), small(), clock=clock, expirationSeconds=30)
+    assert raw(made) == {"busy": HALF}
+    clock.advance(19)
+    assert raw(made) == {"busy": HALF}
+    clock.advance(1)
+    assert raw(made) == {"busy": EMPTY}
+
+
+def test_tasks_that_a_report_cannot_show_yet_count_by_their_requests():
+    running = ClassDefined(9, task_class(cpu=2_000, memory=8 * GIB))
+    seen = TasksBound("seen", 9, ("old",), assigned=(START - 1_000,))
+    unseen = TasksBound("unseen", 9, ("new",), assigned=(START - 15,))
+    made = core(
+        machine("seen"),
+        machine("unseen"),
+        running,
+        seen,
+        unseen,
+        *(
+            MachineSampled(name, START - 10, {"cpu": 0.0, "memory": 0.0}, interval=10.0)
+            for name in ("seen", "unseen")
+        ),
+        small(),
+    )
+    assert raw(made) == {"seen": EMPTY, "unseen": HALF}
+
+
+def test_a_burst_is_spread_although_reports_lag():
+    made = core(
+        *(machine(f"m{index}") for index in range(4)),
+        *(MachineSampled(f"m{index}", START - 10, {"cpu": 0.0, "memory": 0.0}) for index in range(4)),
+    )
+    for wave in range(4):
+        made.apply(tasks(1, *uids(f"w{wave}", 4), content=task_class(cpu=500, memory=GIB)))
+        assert sorted(placed(made.run_round()).values()) == ["m0", "m1", "m2", "m3"]
+
+
+def test_fit_stays_by_requests():
+    full = [ClassDefined(9, task_class(cpu=4_000)), TasksBound("m", 9, ("running",))]
+    made = core(
+        machine("m"),
+        full,
+        MachineSampled("m", START - 10, {"cpu": 0.0, "memory": 0.0}),
+        [ClassDefined(1, task_class()), TasksSubmitted(1, ("t",))],
+    )
+    assert made.run_round().deltas == ()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"availability": "measured"}, "availability is 'measured'; it must be one of auto, utilisation"),
+        ({"expirationSeconds": 0}, "expirationSeconds is 0; it must be a number, 1 or more"),
+    ],
+)
+def test_bad_arguments(args: dict[str, object], message: str):
+    with pytest.raises(ModelArgumentError, match=message):
+        load_model("cpu_mem", args)
