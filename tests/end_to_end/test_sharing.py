@@ -75,6 +75,8 @@ async def test_two_schedulers_fill_a_cluster_together(tmp_path):
         await s.stack.start_servers()
         await s.stack.start_bridge()
         await s.until_solver(lambda counts: counts.machines == nodes)
+        # News takes its time: a binding of ours that is on its way does not see what the other one does.
+        s.cluster.faults.add(Fault(".*/pods/ours-.*/binding", delay=0.1))
         other = ForeignScheduler(s.operations.store, "other", interval=0.02, pace=4)
         async with working(other):
             for index in range(4):
