@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from poseidon.volumes.records import Claim, Provision, Volume, volume_record
+from poseidon.volumes.users import Users
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from poseidon.kube.storage_objects import PersistentVolume
 
 
@@ -19,6 +22,7 @@ class Catalogue:
         self._volumes: dict[str, Volume] = {}
         self._volume_names: dict[str, str] = {}
         self._given: dict[str, str] = {}
+        self._named_by = Users()
         self._provisions: dict[str, Provision] = {}
         self._class_names: dict[str, str] = {}
         self._rules: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
@@ -49,6 +53,10 @@ class Catalogue:
         claim = self._claims.get(key)
         return claim is not None and not claim.bound and claim.storage_class == storage_class
 
+    def claims_naming(self, volume: str) -> AbstractSet[str]:
+        """Return the claims that name a volume, whether or not the volume names them."""
+        return self._named_by.of(volume)
+
     # --- changing ------------------------------------------------------------------------------------------
 
     def put_claim(self, uid: str, record: Claim | None) -> str:
@@ -59,10 +67,16 @@ class Catalogue:
             if known is None or known.uid != uid:
                 return ""
             del self._claims[key]
+            self._named_by.remove(known.volume, key)
             return key
         key = self._claim_keys[uid] = record.key
-        if self._claims.get(key) == record:
+        known = self._claims.get(key)
+        if known == record:
             return ""
+        if known is not None and known.volume:
+            self._named_by.remove(known.volume, key)
+        if record.volume:
+            self._named_by.add(record.volume, key)
         self._claims[key] = record
         if record.bound and self._given.get(key) == record.volume:
             del self._given[key]

@@ -79,8 +79,10 @@ class VolumeState:
                 self._available.put(after)
             elif before is not None:
                 self._available.remove(before.name)
-            for key in {each.claim for each in (before, after) if each is not None and each.claim}:
-                self._claim_changed(key)
+            for found in (before, after):
+                if found is not None:
+                    for key in {found.claim, *self._storage.claims_naming(found.name)}:
+                        self._claim_changed(key)
 
     def storage_classes_changed(self, changes: Sequence[Change[StorageClass]]) -> None:
         """Take storage classes as they are now. Pods whose claims are not bound yet may be concerned."""
