@@ -26,8 +26,9 @@ _QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.50, "p90": 0.90, "p
 
 
 class History:
-    """Past samples by row. Samples of a row come in order of time; of those closer than ``SPACING`` to the one
-    before, only the newest stays."""
+    """Past samples by row, at least ``SPACING`` apart but for the newest, which is always there. Samples of a row
+    come in order of time.
+    """
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources
@@ -42,8 +43,8 @@ class History:
         """Add a sample: ``usage`` is float64[K]."""
         self._fit(row + 1)
         newest = int(self._newest[row])
-        before = self._time[row, newest - 1]  # slot -1 is the last: the ring closes by itself
-        replaces = math.isnan(self._time[row, newest]) or time - before < SPACING
+        last, before = self._time[row, newest], self._time[row, newest - 1]  # slot -1 closes the ring
+        replaces = math.isnan(last) or last - before < SPACING
         slot = newest if replaces else (newest + 1) % SLOTS
         self._time[row, slot] = time
         self._usage[row, slot] = 0.0
