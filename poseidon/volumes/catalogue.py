@@ -21,7 +21,7 @@ class Catalogue:
         self._claim_keys: dict[str, str] = {}
         self._volumes: dict[str, Volume] = {}
         self._volume_names: dict[str, str] = {}
-        self._given: dict[str, str] = {}
+        self._given = Users()
         self._named_by = Users()
         self._provisions: dict[str, Provision] = {}
         self._class_names: dict[str, str] = {}
@@ -39,10 +39,11 @@ class Catalogue:
 
     def volume_for(self, claim: Claim) -> Volume | None:
         """Return the volume that has been given to a claim which is not bound yet."""
-        volume = self._volumes.get(self._given.get(claim.key, ""))
-        if volume is None or (volume.claim_uid != claim.uid and volume.claim_uid and claim.uid):
-            return None
-        return volume
+        given = (self._volumes[name] for name in self._given.of(claim.key))
+        fitting = [
+            each for each in given if not (each.claim_uid and claim.uid) or each.claim_uid == claim.uid
+        ]
+        return min(fitting, key=lambda each: each.name, default=None)
 
     def provision(self, storage_class: str) -> Provision | None:
         """Return a storage class."""
@@ -78,8 +79,6 @@ class Catalogue:
         if record.volume:
             self._named_by.add(record.volume, key)
         self._claims[key] = record
-        if record.bound and self._given.get(key) == record.volume:
-            del self._given[key]
         return key
 
     def put_volume(self, uid: str, found: PersistentVolume | None) -> tuple[Volume | None, Volume | None]:
@@ -90,17 +89,16 @@ class Catalogue:
             if known is None or known.uid != uid:
                 return None, None
             del self._volumes[name]
-            self._forget_given(known)
+            self._given.remove(known.claim, name)
             return known, None
         record = volume_record(found, self._rules)
         name = self._volume_names[uid] = record.name
         before = self._volumes.get(name)
         self._volumes[name] = record
-        if before is not None and before.claim != record.claim:
-            self._forget_given(before)
-        claim = self._claims.get(record.claim)
-        if record.claim and (claim is None or not claim.bound or claim.volume != name):
-            self._given[record.claim] = name
+        if before is not None and before.claim:
+            self._given.remove(before.claim, name)
+        if record.claim:
+            self._given.add(record.claim, name)
         return before, record
 
     def put_provision(self, uid: str, found: tuple[str, Provision] | None) -> str:
@@ -116,7 +114,3 @@ class Catalogue:
             return ""
         self._provisions[name] = record
         return name
-
-    def _forget_given(self, volume: Volume) -> None:
-        if self._given.get(volume.claim) == volume.name:
-            del self._given[volume.claim]

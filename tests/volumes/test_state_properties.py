@@ -14,10 +14,11 @@ from poseidon.volumes.state import VolumeState, ranked
 from tests.support import storage
 from tests.volumes.objects import present
 
-NODES = ["n1", "n2", "n3"]
-CLAIMS = ["c1", "c2", "c3"]
+NODES = ["n1", "n2"]
+CLAIMS = ["c1", "c2"]
 CLASSES = ["fast", "local", "now"]
-VOLUMES = ["v1", "v2", "v3"]
+VOLUMES = ["v1", "v2"]
+PODS = ["p1", "p2", "p3"]
 DRIVER = "disk.example.com"
 
 claims = st.sampled_from(CLAIMS)
@@ -45,9 +46,9 @@ class Storage(RuleBasedStateMachine):
         for name in NODES:
             self.change_node(name=name, zone="a", there=True)
             self.change_limits(name=name, limit=2, there=limited)
-        for name, given in zip(CLAIMS, ["v1", "v2", ""], strict=True):
+        for name, given in zip(CLAIMS, ["v1", ""], strict=True):
             self.put_claim(name=name, storage_class="local", volume=given, node="", alone=alone, size="1Gi")
-        for name, given in zip(VOLUMES, ["c1", "c2", ""], strict=True):
+        for name, given in zip(VOLUMES, ["c1", ""], strict=True):
             self.put_volume(name=name, to=given, at=None, driver=DRIVER, size="2Gi")
 
     def _put(self, kind, name, value, take):
@@ -136,7 +137,7 @@ class Storage(RuleBasedStateMachine):
             self.state.node_gone(name)
 
     @rule(
-        uid=st.sampled_from(["p1", "p2", "p3", "p4"]),
+        uid=st.sampled_from(PODS),
         used=st.sets(claims, min_size=1, max_size=2),
         priority=st.integers(0, 1),
         place=st.sampled_from(["", *NODES]),
@@ -146,13 +147,13 @@ class Storage(RuleBasedStateMachine):
         self.pods[uid] = (kept, ranked(priority, 0.0, uid), place)
         self.told[uid] = self.state.put_pod(uid, f"default/{uid}", *self.pods[uid])
 
-    @rule(uid=st.sampled_from(["p1", "p2", "p3", "p4"]), place=st.sampled_from(["", *NODES]))
+    @rule(uid=st.sampled_from(PODS), place=st.sampled_from(["", *NODES]))
     def move_pod(self, uid, place):
         if uid in self.pods:
             self.pods[uid] = (*self.pods[uid][:2], place)
         self.state.move_pod(uid, place)
 
-    @rule(uid=st.sampled_from(["p1", "p2", "p3", "p4"]))
+    @rule(uid=st.sampled_from(PODS))
     def remove_pod(self, uid):
         self.pods.pop(uid, None)
         self.told.pop(uid, None)
@@ -198,5 +199,5 @@ def _relevant(offers, wanted):
 
 TestStorage = Storage.TestCase
 TestStorage.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=250, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
