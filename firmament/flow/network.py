@@ -104,7 +104,7 @@ def build_network(residual: Residual, columns: Columns, penalties: Penalties, st
     waiting = residual.remaining.sum(axis=1)
     capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
     if problem.most:
-        most = np.full(problem.classes, np.iinfo(np.int64).max)
+        most = waiting.copy()
         most[list(problem.most)] = list(problem.most.values())
         np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
     cost = problem.cost[shapes, columns.machine].astype(np.int64)
