@@ -49,6 +49,8 @@ class Router:
         if target is None:
             return self._document(request, path)
         if target.group == metrics_server.GROUP and self.metrics_server is not None:
+            if requests.flag(request.query, "watch"):
+                raise errors.method_not_allowed()
             return _json(self.metrics_server.answer(request.method, target))
         if target.plural == "bindings" and not target.group and target.version == "v1":
             return await self._bind(request, target)
