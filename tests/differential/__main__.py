@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tests.differential.drive import MANNERS
 from tests.differential.generate import SIZES, WIDE
 from tests.differential.history import History
 from tests.differential.measure import Score, Summary, score, summarise
@@ -46,6 +47,7 @@ def main(
     orders: int,
     workers: int,
     worst: int,
+    manner: str,
     histories: int,
     shown: int | None,
     output: str,
@@ -60,7 +62,7 @@ def main(
     summaries = []
     for name in sizes or tuple(SIZES):
         count = max(1, seeds // 50) if name == "middle" else seeds
-        scores = _scores(name, range(first, first + count), orders, workers)
+        scores = _scores(name, range(first, first + count), orders, manner, workers)
         summaries.append(summarise(name, scores, worst))
     if output == "json":
         json.dump([summary.as_dict() for summary in summaries], sys.stdout, indent=2)
@@ -70,8 +72,8 @@ def main(
     sys.exit(any(summary.faulty for summary in summaries))
 
 
-def _scores(name: str, seeds: range, orders: int, workers: int) -> list[Score]:
-    return _for_each(partial(score, name, orders=orders), seeds, workers)
+def _scores(name: str, seeds: range, orders: int, manner: str, workers: int) -> list[Score]:
+    return _for_each(partial(score, name, orders=orders, manner=MANNERS[manner]), seeds, workers)
 
 
 def _play(seeds: range, workers: int) -> bool:

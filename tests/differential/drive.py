@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.results import Delta
 from firmament.core.scheduler import Scheduler
+from firmament.rounds.passes import PassOptions
+from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.differential.checker import accepting_nodes, broken_rules
 from tests.differential.translation import Classes, machines, namespaces
@@ -32,14 +34,68 @@ class Outcome:
     order: tuple[tuple[str, str], ...]
 
 
-def core(case: Case, classes: Classes, *, clock: Clock | None = None, seed: int = 0) -> Scheduler:
+@dataclass(frozen=True)
+class Manner:
+    """How the core goes about it. ``fails_each``: every so many solves run out of time, 0 for none; ``priorities``:
+    specs have one of so many priorities, by their names.
+    """
+
+    policy: str = "cpu_mem"
+    passes: PassOptions = field(default_factory=PassOptions)
+    seed: int = 0
+    fails_each: int = 0
+    priorities: int = 1
+
+    def priority_of(self, spec: PodSpec) -> int:
+        """The priority of a spec's pods."""
+        return sum(map(ord, spec.name)) % self.priorities
+
+
+MANNERS = {
+    "usual": Manner(),
+    "another order": Manner(seed=3),
+    "spreading": Manner("octopus"),
+    "indifferent": Manner("trivial"),
+    "three priorities": Manner(priorities=3),
+    "few passes": Manner(passes=PassOptions(max_passes=1, max_waves=1)),
+    "out of time": Manner(fails_each=1),
+    "at times out of time": Manner(fails_each=3, priorities=2),
+}
+
+
+class ImpatientSolver:
+    """OR-Tools, of which every ``fails_each``-th solve runs out of time."""
+
+    def __init__(self, fails_each: int) -> None:
+        self._inner = OrToolsSolver()
+        self._fails_each = fails_each
+        self._solves = 0
+
+    def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
+        """As `Solver`."""
+        self._solves += 1
+        if self._solves % self._fails_each == 0:
+            raise SolverTimeoutError("out of time")
+        return self._inner.solve(problem, time_limit=time_limit)
+
+    def close(self) -> None:
+        """As `Solver`."""
+        self._inner.close()
+
+
+def core(
+    case: Case, classes: Classes, *, clock: Clock | None = None, manner: Manner | None = None
+) -> Scheduler:
     """A scheduler that knows the case's cluster and pods."""
+    manner = manner or Manner()
     made = Scheduler(
         configuration=CoreConfiguration(
-            policy=WeightedModel(load_model("cpu_mem", {})),
-            options=RoundOptions(seed=seed, reserve_after_rounds=NO_RESERVATIONS),
+            policy=WeightedModel(load_model(manner.policy, {})),
+            options=RoundOptions(
+                passes=manner.passes, seed=manner.seed, reserve_after_rounds=NO_RESERVATIONS
+            ),
         ),
-        solver=OrToolsSolver(),
+        solver=ImpatientSolver(manner.fails_each) if manner.fails_each else OrToolsSolver(),
         clock=clock or Clock(),
     )
     made.apply(
@@ -47,15 +103,15 @@ def core(case: Case, classes: Classes, *, clock: Clock | None = None, seed: int 
             *namespaces(case.cluster.namespaces),
             *machines(case.cluster.nodes.values()),
             *classes.bound(case.cluster.pods),
-            *classes.submitted(case.waiting),
+            *classes.submitted(case.waiting, manner.priority_of),
         ]
     )
     return made
 
 
-def place(case: Case) -> Outcome:
+def place(case: Case, manner: Manner | None = None) -> Outcome:
     """One round over the case, checked."""
-    deltas = core(case, Classes()).run_round().deltas
+    deltas = core(case, Classes(), manner=manner).run_round().deltas
     return check(case.cluster, case.waiting, deltas)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from firmament.core.model import BindingReport, MachineRemoved, TaskRemoved
 from firmament.core.results import Delta
-from tests.differential.drive import Outcome, check, core, left_behind
+from tests.differential.drive import MANNERS, Manner, Outcome, check, core, left_behind
 from tests.differential.generate import NAMESPACES, Size, case, node
 from tests.differential.translation import Classes, machines, namespaces
 from tests.differential.world import Pod
@@ -30,7 +30,8 @@ class History:
         self.clock = Clock()
         self.classes = Classes()
         made = case(seed, size)
-        self.scheduler = core(made, self.classes, clock=self.clock)
+        self.manner = self.draw.choice([Manner(), *MANNERS.values()])
+        self.scheduler = core(made, self.classes, clock=self.clock, manner=self.manner)
         self.cluster, self.waiting = made.cluster, dict(made.waiting)
         everything = [*made.waiting.values(), *(pod.spec for pod in made.cluster.pods.values())]
         self.specs = list({spec.name: spec for spec in everything}.values())
@@ -148,7 +149,7 @@ class History:
         arrived = {f"late-{self.new + index:03}": spec for index in range(count)}
         self.new += count
         self.waiting.update(arrived)
-        self.scheduler.apply(self.classes.submitted(arrived))
+        self.scheduler.apply(self.classes.submitted(arrived, self.manner.priority_of))
 
     def _another_scheduler_binds(self) -> None:
         """A pod of its own, or one of those that wait here; without regard to any rule."""

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from statistics import mean
 
-from tests.differential.drive import place
+from tests.differential.drive import Manner, place
 from tests.differential.exhaustive import most
 from tests.differential.generate import SIZES, case
 from tests.differential.pod_by_pod import orders as pod_by_pod
@@ -83,11 +83,11 @@ class Summary:
         return lines
 
 
-def score(size: str, seed: int, *, orders: int) -> Score:
+def score(size: str, seed: int, *, orders: int, manner: Manner | None = None) -> Score:
     """Place the case of a seed, and let the rivals do it."""
     made = case(seed, SIZES[size])
     began = time.perf_counter()
-    outcome = place(made)
+    outcome = place(made, manner)
     seconds = time.perf_counter() - began
     if size == "small":
         best = most(made).placed

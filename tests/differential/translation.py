@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from firmament.core.model import (
@@ -31,25 +31,35 @@ from tests.differential import world
 
 @dataclass
 class Classes:
-    """Numbers of the classes told so far."""
+    """Numbers of the classes told so far. A spec is known by its name, so no two may share one."""
 
     numbers: dict[tuple[str, bool], int] = field(default_factory=dict)
+    specs: dict[str, world.PodSpec] = field(default_factory=dict)
 
     def number(self, spec: world.PodSpec, events: list[Event], *, terminating: bool = False) -> int:
         """The number of a spec's class; a new one is defined in ``events``."""
+        assert self.specs.setdefault(spec.name, spec) == spec, f"two specs are called {spec.name}"
         key = (spec.name, terminating)
         if key not in self.numbers:
             self.numbers[key] = len(self.numbers) + 1
             events.append(ClassDefined(self.numbers[key], task_class(spec, terminating=terminating)))
         return self.numbers[key]
 
-    def submitted(self, waiting: Mapping[str, world.PodSpec]) -> list[Event]:
+    def submitted(
+        self, waiting: Mapping[str, world.PodSpec], priority_of: Callable[[world.PodSpec], int] = lambda _: 0
+    ) -> list[Event]:
         """Events that submit pods, in order of uid within each class."""
         events: list[Event] = []
         uids: dict[int, list[str]] = {}
+        priorities: dict[int, int] = {}
         for uid, spec in waiting.items():
-            uids.setdefault(self.number(spec, events), []).append(uid)
-        events.extend(TasksSubmitted(number, tuple(members)) for number, members in uids.items())
+            number = self.number(spec, events)
+            uids.setdefault(number, []).append(uid)
+            priorities[number] = priority_of(spec)
+        events.extend(
+            TasksSubmitted(number, tuple(members), priority=priorities[number])
+            for number, members in uids.items()
+        )
         return events
 
     def bound(self, pods: Mapping[str, world.Pod]) -> list[Event]:
