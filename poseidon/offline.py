@@ -17,6 +17,7 @@ from poseidon.translate.claims import claims_of
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.node import machine
+from poseidon.translate.node_images import NodeImages
 from poseidon.translate.node_topology import RECORD_KIND, CountedPod, described
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver
@@ -78,6 +79,7 @@ class _Feed:
         self._scheduler_names = scheduler_names
         self._forced = forced
         self._classes = ClassTable(visible)
+        self._images = NodeImages()
         self._history = RuntimeHistory()
         self._priorities = PriorityResolver(manifests.priority_classes)
         self._nodes = {node.metadata.name for node in manifests.nodes}
@@ -100,12 +102,15 @@ class _Feed:
             described = machine(node, self._classes.visibility.node_annotations)[0]
             offers = sorted(self._volumes.offers(node.metadata.name).items())
             described.allocatable.extend(pb.Quantity(resource=name, amount=amount) for name, amount in offers)
+            self._images.put(described.name, described.images)
             yield pb.Event(machine=described)
         for job_id, job in self._jobs.items():
             job.size = self._sizes[job_id]
             yield pb.Event(job=job)
         yield from self._namespace_records()
-        # Only now is it known what all selectors together look at.
+        # Only now is it known what all selectors together look at, and which images make a difference.
+        self._images.want(self._classes.take_images())
+        self._classes.weigh_images(self._images.take_heavy()[0])
         self._classes.refresh()
         tasks = (*(task for task, _ in self._placed), *self._waiting)
         for number in sorted({task.task_class for task in tasks}):

@@ -18,7 +18,6 @@ from poseidon.bridge.fitness import Fitness
 from poseidon.bridge.jobs import Jobs
 from poseidon.bridge.machines import Machines
 from poseidon.bridge.namespaces import Namespaces
-from poseidon.bridge.node_images import NodeImages
 from poseidon.bridge.node_topologies import NodeTopologies
 from poseidon.bridge.occupancy import Occupancy
 from poseidon.bridge.placements import Placements
@@ -32,6 +31,7 @@ from poseidon.translate import node as node_translation
 from poseidon.translate import pod as pod_translation
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.history import RuntimeHistory
+from poseidon.translate.node_images import NodeImages
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver
 from poseidon.translate.visibility import visible_to
@@ -165,9 +165,9 @@ class BridgeState:
             )
             if not machine.name:
                 continue
-            wanted = self._images.put(machine.name, machine.images)
+            self._images.put(machine.name, machine.images)
             del machine.images[:]
-            machine.images.extend(wanted)
+            machine.images.extend(self._images.heavy_on(machine.name))
             self._volumes.node_changed(machine.name, change.object.metadata.labels)
             if self._machines.put(change.uid, machine):
                 self._tasks.mark_node(machine.name)
@@ -327,10 +327,9 @@ class BridgeState:
 
     def take_events(self) -> list[pb.Event]:
         """Return what the solver has to be told, once, in an order in which it can be applied."""
+        self._weigh_images()
         if self._classes.refresh():
             self._tasks.mark_moved()
-        for node in self._images.want(self._classes.take_images()):
-            self._machines.show_images(node, self._images.wanted_on(node))
         events = []
         for name in self._machines.take_removed():
             self._tasks.forget_node(name)
@@ -353,6 +352,13 @@ class BridgeState:
         events.extend(self.samples.take(self.knows_node))
         events.extend(pb.Event(job_removed=job_id) for job_id in self._jobs.take_ended())
         return events
+
+    def _weigh_images(self) -> None:
+        self._images.want(self._classes.take_images())
+        heavy, nodes = self._images.take_heavy()
+        self._classes.weigh_images(heavy)
+        for node in nodes:
+            self._machines.show_images(node, self._images.heavy_on(node))
 
     def take_reports(self) -> list[pb.BindingReport]:
         """Return what has become of the solver's deltas, once."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from poseidon.translate.onlookers import Onlookers, Sight
-from poseidon.translate.templates import Template, TemplateTable, describe
+from poseidon.translate.templates import Plain, Template, TemplateTable, describe
 from poseidon.translate.visibility import Visibility
 from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds, with_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
     from poseidon.kube.objects import Pod
@@ -83,6 +83,9 @@ class ClassTable:
         self._onlookers = Onlookers()
         self._observed: set[Template] = set()
         self._images: set[str] = set()
+        self._heavy: dict[str, int] = {}
+        self._heavier: set[str] = set()
+        self._showing: set[Template] = set()
         self._scenes: WeakValueDictionary[tuple[str, tuple[str, ...]], Scene] = WeakValueDictionary()
         self._traits: WeakValueDictionary[_TraitsKey, Traits] = WeakValueDictionary()
         self._numbers: dict[_ClassKey, int] = {}
@@ -108,9 +111,7 @@ class ClassTable:
         """
         template = self._templates.intern(pod, machine=machine, priority=priority)
         if template not in self._observed:
-            self._observed.add(template)
-            self._onlookers.observe(template.message)
-            self._images.update(template.message.images)
+            self._observe(template)
         labels = pod.metadata.labels
         names = tuple(sorted(labels))
         scene = self._scene(_namespace(pod), names)
@@ -131,11 +132,12 @@ class ClassTable:
         """Bring the classes of all traits up to date. Returns whether some have changed."""
         grown = self._onlookers.take_grown()
         changed = {scene for scene in self._scenes.values() if self._sees_more(scene, grown)}
-        if not changed:
+        heavier = self._take_heavier()
+        if not changed and not heavier:
             return False
         moved = False
         for traits in list(self._traits.values()):
-            if traits.scene in changed:
+            if traits.scene in changed or traits.template in heavier:
                 number = self._number(traits)
                 moved = moved or number != traits.task_class
                 traits.task_class = number
@@ -146,20 +148,51 @@ class ClassTable:
         images, self._images = self._images, set()
         return images
 
+    def weigh_images(self, heavy: Mapping[str, int]) -> None:
+        """These images make a difference to pods of at least so many containers, from the next ``refresh`` on."""
+        self._heavy.update(heavy)
+        self._heavier.update(heavy)
+
     def message(self, number: int) -> pb.TaskClass:
         """Return the description of a class, to be sent once per stream before tasks refer to it."""
         message = self._messages.get(number)
         if message is None:
-            template, needs, shown = self._keys[number - 1]
-            message = with_needs(template.message, needs)
+            plain, needs, images, shown = self._keys[number - 1]
+            message = with_needs(plain.message, needs)
             message.id = number
+            message.images.extend(images)
             _add_shown(message, shown)
             self._messages[number] = message
         return message
 
     def defects(self, number: int) -> tuple[Defect, ...]:
         """Return what is wrong with the spec of the class's pods, empty if nothing is."""
-        return self._keys[number - 1][0].defects
+        plain, *_ = self._keys[number - 1]
+        return plain.defects
+
+    def _observe(self, template: Template) -> None:
+        self._observed.add(template)
+        self._onlookers.observe(template.plain.message)
+        self._images.update(template.images)
+        if self._shows_images(template):
+            self._showing.add(template)
+
+    def _shows_images(self, template: Template) -> bool:
+        count = len(template.images)
+        return any(self._heavy.get(image, count + 1) <= count for image in template.images)
+
+    def _take_heavier(self) -> set[Template]:
+        """Return the templates whose images begin to make a difference."""
+        heavier, self._heavier = self._heavier, set()
+        if not heavier:
+            return set()
+        found = {
+            template
+            for template in self._observed - self._showing
+            if not heavier.isdisjoint(template.images) and self._shows_images(template)
+        }
+        self._showing |= found
+        return found
 
     def _scene(self, namespace: str, names: tuple[str, ...]) -> Scene:
         scene = self._scenes.get((namespace, names))
@@ -195,7 +228,9 @@ class ClassTable:
         scene = traits.scene
         labels = zip(scene.labels, traits.values, strict=True)
         shown = _shown(self._visibility, scene.sight, scene.namespace, labels, ending=traits.ending)
-        key = (traits.template, traits.needs, shown)
+        # All images or none: their weights are summed up.
+        images = traits.template.images if traits.template in self._showing else ()
+        key = (traits.template.plain, traits.needs, images, shown)
         number = self._numbers.get(key)
         if number is None:
             self._keys.append(key)
@@ -238,4 +273,4 @@ def _is_ending(pod: Pod) -> bool:
 
 if TYPE_CHECKING:
     _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds]
-    _ClassKey: TypeAlias = tuple[Template, VolumeNeeds, _Shown]
+    _ClassKey: TypeAlias = tuple[Plain, VolumeNeeds, tuple[str, ...], _Shown]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -64,14 +64,21 @@ def describe(
     return message, tuple(defects)
 
 
-class Template:
-    """A class without labels and namespace. Two are equal only if they are the same object."""
+class Plain:
+    """A class without labels, namespace and images. Two are equal only if they are the same object."""
 
     __slots__ = ("defects", "message")
 
     def __init__(self, message: pb.TaskClass, defects: tuple[Defect, ...]) -> None:
         self.message = message
         self.defects = defects
+
+
+class Template(NamedTuple):
+    """What a spec says: a class, and the images of the containers, which belong to it only where they matter."""
+
+    plain: Plain
+    images: tuple[str, ...]
 
 
 class TemplateTable:
@@ -84,7 +91,8 @@ class TemplateTable:
         self._visibility = visibility
         self._encode = msgspec.json.Encoder().encode
         self._by_spec: dict[bytes, Template] = {}
-        self._by_content: dict[bytes, Template] = {}
+        self._by_content: dict[bytes, Plain] = {}
+        self._templates: dict[Template, Template] = {}
 
     def intern(self, pod: Pod, *, machine: str = "", priority: int | None = None) -> Template:
         """Return the pod's template; ``priority`` is the pod's, if its spec does not say."""
@@ -93,7 +101,11 @@ class TemplateTable:
         if known is not None:
             return known
         message, defects = describe(pod, self._visibility, machine=machine, priority=priority)
-        template = self._by_content.setdefault(canonical(message), Template(message, defects))
+        own = tuple(message.images)
+        del message.images[:]
+        plain = self._by_content.setdefault(canonical(message), Plain(message, defects))
+        template = Template(plain, own)
+        template = self._templates.setdefault(template, template)
         if len(self._by_spec) >= _SPEC_CACHE_LIMIT:
             self._by_spec.clear()
         self._by_spec[key] = template

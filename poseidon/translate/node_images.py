@@ -1,0 +1,138 @@
+"""The images on nodes, and which of them are large and common enough to make a difference.
+
+kube-scheduler's ImageLocality counts the size of an image times the share of nodes that have it, summed over a
+pod's containers; a sum below 23 MiB scores nothing. In a large cluster hardly any image gets there. If all others
+travelled, every application would be a class of its own, and what is said about nodes would be mostly images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    _Key: TypeAlias = tuple[tuple[str, ...], int]
+
+LEAST_SUM = 23 * 2**20
+"""Bytes below which the images of a pod score nothing (kube-scheduler's ImageLocality)."""
+
+MOST_CONTAINERS = 64
+"""Containers of a pod, as a power of two, beyond which no image is looked for that counts only together."""
+
+
+class _Held:
+    """An image as some nodes report it; those that report the same share one object."""
+
+    __slots__ = ("heavy", "holders", "names", "size")
+
+    def __init__(self, names: tuple[str, ...], size: int) -> None:
+        self.names = names
+        self.size = size
+        self.holders = 0
+        self.heavy = False
+
+
+class NodeImages:
+    """Images by node, and the names that pods have given so far.
+
+    A name becomes *heavy* when its image could score for pods of so many containers; it stays so, and the names
+    that pods gave are never forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, tuple[_Held, ...]] = {}
+        self._held: dict[_Key, _Held] = {}
+        self._by_name: dict[str, set[_Held]] = {}
+        self._wanted: set[str] = set()
+        self._containers: dict[str, int] = {}
+        self._stale: set[str] = set()
+        self._counted_nodes = 0
+
+    def put(self, node: str, images: Iterable[pb.Image]) -> None:
+        """Take what a node has now."""
+        before = self._nodes.get(node, ())
+        after = tuple([self._interned(tuple(each.names), each.size) for each in images])
+        self._nodes[node] = after
+        if after != before:
+            self._count(after, 1)
+            self._count(before, -1)
+
+    def forget(self, node: str) -> None:
+        """A node is gone."""
+        self._count(self._nodes.pop(node, ()), -1)
+
+    def want(self, names: Iterable[str]) -> None:
+        """Pods name these images."""
+        new = set(names) - self._wanted
+        self._wanted |= new
+        self._stale |= new
+
+    def take_heavy(self) -> tuple[Mapping[str, int], list[str]]:
+        """Return what has become heavier since the last call, and the nodes of which more is to be told.
+
+        The former is by name the fewest containers, as a power of two, of a pod for which it can score.
+        """
+        heavier: dict[str, int] = {}
+        found: set[_Held] = set()
+        for name in self._to_weigh():
+            held = self._by_name.get(name, ())
+            least = self._fewest_containers(held)
+            if least < self._containers.get(name, MOST_CONTAINERS + 1):
+                self._containers[name] = heavier[name] = least
+                found.update(image for image in held if not image.heavy)
+        for image in found:
+            image.heavy = True
+        nodes = (
+            [node for node, images in self._nodes.items() if not found.isdisjoint(images)] if found else []
+        )
+        return heavier, nodes
+
+    def heavy_on(self, node: str) -> list[pb.Image]:
+        """Return the heavy images on a node."""
+        return [pb.Image(names=each.names, size=each.size) for each in self._nodes[node] if each.heavy]
+
+    def _to_weigh(self) -> set[str]:
+        if len(self._nodes) != self._counted_nodes:
+            self._counted_nodes = len(self._nodes)
+            self._stale = self._wanted & self._by_name.keys()
+        stale, self._stale = self._stale, set()
+        return stale
+
+    def _fewest_containers(self, held: Iterable[_Held]) -> int:
+        """Return with how many containers, all of whose images weighed as much, a pod would reach the sum."""
+        weight = max((each.size for each in held), default=0) * sum(each.holders for each in held)
+        if not weight:
+            return MOST_CONTAINERS + 1
+        needed = -(-LEAST_SUM * len(self._nodes) // weight)
+        return 1 << (needed.bit_length() - 1)
+
+    def _interned(self, names: tuple[str, ...], size: int) -> _Held:
+        image = self._held.get((names, size))
+        if image is None:
+            image = self._held[names, size] = _Held(names, size)
+        return image
+
+    def _count(self, images: tuple[_Held, ...], change: int) -> None:
+        for image in images:
+            image.holders += change
+            if not image.holders:
+                self._drop(image)
+            elif image.holders == change:
+                self._file(image)
+            self._stale.update(name for name in image.names if name in self._wanted)
+
+    def _file(self, image: _Held) -> None:
+        image.heavy = not self._containers.keys().isdisjoint(image.names)
+        for name in image.names:
+            self._by_name.setdefault(name, set()).add(image)
+
+    def _drop(self, image: _Held) -> None:
+        del self._held[image.names, image.size]
+        for name in image.names:
+            self._by_name[name].discard(image)
+            if not self._by_name[name]:
+                del self._by_name[name]
