@@ -36,6 +36,13 @@ ROUNDS = 8
 @click.option("--workers", default=1, show_default=True, help="Processes.")
 @click.option("--worst", default=8, show_default=True, help="Cases to name of each kind.")
 @click.option(
+    "--manner",
+    type=click.Choice(list(MANNERS)),
+    default="usual",
+    show_default=True,
+    help="How the core goes about it.",
+)
+@click.option(
     "--histories", default=0, show_default=True, help="Clusters in motion to play instead, twice each."
 )
 @click.option("--case", "shown", type=int, help="Print this one case of each size in full instead.")
@@ -55,7 +62,7 @@ def main(
     """Place random clusters and hold every placement, and every pod left pending, against rules stated anew."""
     if shown is not None:
         for name in sizes or SIZES:
-            click.echo(show(name, shown, orders))
+            click.echo(show(name, shown, orders, MANNERS[manner]))
         return
     if histories:
         sys.exit(_play(range(first, first + histories), workers))

@@ -6,17 +6,17 @@ from collections import Counter
 from dataclasses import fields
 
 from tests.differential.checker import broken_rules
-from tests.differential.drive import Outcome, place
+from tests.differential.drive import Manner, Outcome, place
 from tests.differential.exhaustive import most
 from tests.differential.generate import SIZES, case
 from tests.differential.pod_by_pod import orders as pod_by_pod
 from tests.differential.world import Case, PodSpec
 
 
-def show(size: str, seed: int, orders: int) -> str:
+def show(size: str, seed: int, orders: int, manner: Manner) -> str:
     """Nodes, specs, what runs, what the core did, what the rivals did, and why pods stay pending."""
     made = case(seed, SIZES[size])
-    outcome = place(made)
+    outcome = place(made, manner)
     lines = [f"{size} case {seed}"]
     for node in made.cluster.nodes.values():
         flags = " cordoned" * node.unschedulable + " not-ready" * node.not_ready
