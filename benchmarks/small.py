@@ -42,9 +42,9 @@ async def measure_small(seed: int, progress: Callable[[str], None]) -> list[dict
     stages: tuple[Stage, ...] = ("grpc", "end-to-end")
     for stage in stages:
         results += await measure_workload(basic, stage, options)
-    comparison = await compare(basic, list(comparators()), runs=2, progress=progress)
+    comparison = await compare(basic, comparators(), runs=2, progress=progress)
     tiny = load_workload("basic", size="small", params={"nodes": 20, "pods": 80}, seed=seed)
-    tiny_comparison = await compare(tiny, list(comparators()), runs=2, progress=progress)
+    tiny_comparison = await compare(tiny, comparators(), runs=2, progress=progress)
     growth = await measure_growth(
         {"nodes": 500, "pods": 500, "classes": 10}, runs=1, seed=seed, progress=progress
     )

@@ -124,7 +124,7 @@ def print_comparison(report: dict[str, Any], console: Console) -> None:
         for heading in (
             "who",
             "tasks/s",
-            "seconds",
+            "CPU seconds",
             "times slower",
             "cost",
             "unplaced",

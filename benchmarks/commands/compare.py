@@ -18,6 +18,14 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parsed_
 @click.option(
     "--with", "names", multiple=True, metavar="NAME", help="A comparator by its name; all, if none is named."
 )
+@click.option(
+    "--firmament-binary",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The original Firmament service, to be compared as well.",
+)
+@click.option(
+    "--firmament-flag", multiple=True, help="A flag for it, instead of those for cpu_mem. Repeatable."
+)
 @click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs of the core.")
 @click.option("--seed", default=1, show_default=True)
 @OUTPUT
@@ -28,6 +36,8 @@ def compare(
     nodes: int | None,
     params: tuple[str, ...],
     names: tuple[str, ...],
+    firmament_binary: Path | None,
+    firmament_flag: tuple[str, ...],
     runs: int,
     seed: int,
     output: str,
@@ -38,6 +48,7 @@ def compare(
     Rules between pods are not known to the comparators; use workloads without them.
     """
     from benchmarks import comparing
+    from benchmarks.comparators.original_firmament import CPU_MEM, OriginalFirmament
     from benchmarks.declarative.loading import WorkloadError, load_workload
     from benchmarks.environment import environment
     from benchmarks.tables import print_comparison
@@ -48,6 +59,9 @@ def compare(
         raise click.BadParameter(
             f"{unknown[0]!r} is no comparator; use one of: {', '.join(known)}", param_hint="--with"
         )
+    chosen = {name: found for name, found in comparing.comparators().items() if not names or name in names}
+    if firmament_binary is not None:
+        chosen["original Firmament"] = OriginalFirmament(firmament_binary, firmament_flag or CPU_MEM)
     given = parsed_params(params) | ({"nodes": nodes} if nodes else {})
     try:
         loaded = load_workload(workload, size=size, params=given, seed=seed)
@@ -56,7 +70,7 @@ def compare(
             click.echo(line, err=True)
         raise SystemExit(2) from None
     try:
-        result = asyncio.run(comparing.compare(loaded, names or known, runs=runs, progress=progress()))
+        result = asyncio.run(comparing.compare(loaded, chosen, runs=runs, progress=progress()))
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     report = {"kind": "comparison", "environment": environment(), "results": [result]}

@@ -35,7 +35,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A comparator's placement. ``seconds``: all it took; ``details``: figures of its own."""
+    """A comparator's placement. ``seconds``: of the processor, all it took; ``details``: figures of its own."""
 
     placed: Assignments
     seconds: float

@@ -65,7 +65,7 @@ def _one_by_one(contest: Contest, wanted: int) -> Outcome:
     problem = contest.problem
     if any(uses_residents(weighted.model) for weighted in contest.models) or problem.joint:
         raise NotMeasuredError("models that look at neighbours or share rows are not compared pod by pod")
-    begin = time.perf_counter()
+    begin = time.process_time()
     state = _ring(contest)
     batches = [_single(contest.picture.judgement.batch, shape) for shape in range(len(problem.requests))]
     classes, machines, start, looked = [], [], 0, 0
@@ -78,7 +78,7 @@ def _one_by_one(contest: Contest, wanted: int) -> Outcome:
             state.take(found, problem.requests[shape])
             classes.append(cls)
             machines.append(found)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     placed = assignments(classes, machines, problem.machines)
     return Outcome(placed, seconds, {"machinesPerPod": looked / max(1, int(problem.counts.sum()))})
 
@@ -163,7 +163,7 @@ def kept_rows(contest: Contest) -> Outcome:
     problem = contest.problem
     if problem.joint:
         raise NotMeasuredError("models that share rows are not compared pod by pod")
-    begin = time.perf_counter()
+    begin = time.process_time()
     free, requests = problem.free.copy(), problem.requests
     cost = np.where(problem.feasible, problem.cost.astype(np.int64), FORBIDDEN)
     for column in range(requests.shape[1]):
@@ -183,4 +183,4 @@ def kept_rows(contest: Contest) -> Outcome:
         cost[:, machine] = np.where(lacking, FORBIDDEN, here + problem.crowd[machine])
         classes.append(cls)
         machines.append(machine)
-    return Outcome(assignments(classes, machines, problem.machines), time.perf_counter() - begin)
+    return Outcome(assignments(classes, machines, problem.machines), time.process_time() - begin)

@@ -57,6 +57,11 @@ class Figures:
         """Add to the seconds of a stage."""
         self.parts[part] = self.parts.get(part, 0.0) + seconds
 
+    def _times_bare_solve(self) -> float | None:
+        """How many times the solver's own seconds the rounds took; None where rounds are not timed by themselves."""
+        inside = sum(each.solve_seconds for each in self.rounds)
+        return self.parts["rounds"] / inside if inside and "rounds" in self.parts else None
+
     def as_json(self) -> dict[str, Any]:
         """Return what reports are made of."""
         return {
@@ -69,6 +74,7 @@ class Figures:
             "latencyCurve": thinned(self.latencies),
             "curve": thinned_curve(self.curve),
             "rounds": round_summary(self.rounds),
+            "timesBareSolve": self._times_bare_solve(),
             **self.extra,
         }
 
