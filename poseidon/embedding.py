@@ -189,7 +189,9 @@ class EmbeddedScheduler:
         """Return the verdicts on one task; raises ``KeyError`` for an unknown one."""
         from firmament.wire import explanation_to_proto
 
-        return explanation_to_proto(self._scheduler.explain(uid))
+        explanation = self._scheduler.explain(uid)
+        self.notes.extend(note for note in explanation.notes if note not in self.notes)
+        return explanation_to_proto(explanation)
 
     def tasks(self) -> Iterator[pb.TaskState]:
         """Yield every task and where it stands."""

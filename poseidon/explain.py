@@ -82,7 +82,8 @@ def explain_pod(manifests: Manifests, configuration: Configuration, now: float, 
         )
         for each in explanation.machines
     }
-    return PodExplanation(pod, explanation.machine, dict(sorted(verdicts.items())), cluster.warnings)
+    warnings = (*cluster.warnings, *cluster.scheduler.notes)
+    return PodExplanation(pod, explanation.machine, dict(sorted(verdicts.items())), warnings)
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

@@ -67,6 +67,7 @@ def explain(
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
         machines=tuple(_verdicts(judgement, configuration, static, lack, soft)),
+        notes=judgement.notes(),
     )
 
 

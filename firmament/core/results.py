@@ -97,13 +97,14 @@ class MachineVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Per-machine verdicts for one task, as of now."""
+    """Per-machine verdicts for one task, as of now. ``notes``: what models remarked on bad input."""
 
     uid: str
     name: str
     state: str
     machine: str
     machines: tuple[MachineVerdict, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

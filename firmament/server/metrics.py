@@ -38,6 +38,11 @@ class Metrics:
         self._failures = Counter(
             "firmament_round_failures", "Rounds that ended with an error.", registry=self.registry
         )
+        self._remarks = Counter(
+            "firmament_model_remarks",
+            "Remarks of cost models on bad input, such as annotations that cannot be read; each text once.",
+            registry=self.registry,
+        )
         self._restarts = Counter(
             "firmament_solver_restarts",
             "Solver processes replaced because they died or were killed at the time limit.",
@@ -65,6 +70,7 @@ class Metrics:
         self._tasks.labels("placed").inc(stats.placed)
         self._tasks.labels("pending").inc(stats.pending)
         self._arcs.set(stats.arcs)
+        self._remarks.inc(len(result.notes))
 
     def round_failed(self) -> None:
         """Count a round that ended with an error."""

@@ -16,6 +16,7 @@ from firmament.core.model import (
     Machine,
     MachineRemoved,
     MachineSampled,
+    MachineSampleRemoved,
     MachineUpserted,
     NodeSelectorTerm,
     PreferredTerm,
@@ -27,7 +28,9 @@ from firmament.core.model import (
     TaskSampled,
     TasksBound,
     TasksSubmitted,
+    TaskUses,
     Toleration,
+    WindowUse,
 )
 from firmament.wire import event_from_proto, events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -134,6 +137,43 @@ def test_the_rules_of_an_invalid_class_are_not_read():
             ),
             MachineSampled("m", 5.0, {"cpu": 0.5}),
         ),
+        (
+            pb.Event(
+                machine_sample=pb.MachineSample(
+                    machine="m",
+                    report_interval=60,
+                    no_usage=True,
+                    own_windows=True,
+                    windows=[
+                        pb.WindowUsage(type="p95", seconds=300, usage=[pb.Usage(resource="cpu", amount=2)])
+                    ],
+                    system=[pb.Usage(resource="memory", amount=3)],
+                    tasks=pb.TaskUsages(
+                        tasks=["a", "b"], resources=["cpu"], amounts=[1, 2], prod=[True, False]
+                    ),
+                )
+            ),
+            MachineSampled(
+                "m",
+                0.0,
+                {},
+                interval=60.0,
+                no_usage=True,
+                windows=(WindowUse("p95", 300.0, {"cpu": 2.0}),),
+                own_windows=True,
+                system={"memory": 3.0},
+                tasks=TaskUses(("a", "b"), ("cpu",), (1.0, 2.0), (True, False)),
+            ),
+        ),
+        (pb.Event(machine_sample_removed="m"), MachineSampleRemoved("m")),
+        (
+            pb.Event(
+                bound=pb.BoundTasks(
+                    machine="m", task_class=2, uids=["a", "b"], assigned=[5, 0], initialized=[0, 6]
+                )
+            ),
+            TasksBound("m", 2, ("a", "b"), assigned=(5.0, 0.0), initialized=(0.0, 6.0)),
+        ),
         (pb.Event(task_sample=pb.TaskSample(task="u", time=5)), TaskSampled("u", 5.0, {})),
         (
             pb.Event(record=pb.Record(key=pb.RecordKey(kind="K", name="ns/n"), payload=b"{}")),
@@ -184,10 +224,55 @@ def sample(amount: float, when: float = 1.0) -> pb.Event:
     return pb.Event(machine_sample=pb.MachineSample(machine="m", time=when, usage=usage))
 
 
+def report(**fields) -> pb.Event:
+    return pb.Event(machine_sample=pb.MachineSample(machine="m", **fields))
+
+
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
         (pb.Event(), "Event: body: is missing"),
+        (pb.Event(machine_sample_removed=""), "MachineSampleRemoved: machine: is empty"),
+        (report(report_interval=-1), "MachineSample m: report_interval: -1.0 is not a time"),
+        (report(windows=[pb.WindowUsage()]), "MachineSample m: windows[0].type: is empty"),
+        (
+            report(windows=[pb.WindowUsage(type="avg", seconds=math.inf)]),
+            "MachineSample m: windows[0].seconds: inf is not a time",
+        ),
+        (
+            report(system=[pb.Usage(resource="cpu", amount=-1)]),
+            "MachineSample m: system[cpu]: -1.0 is not an amount",
+        ),
+        (
+            report(tasks=pb.TaskUsages(tasks=["a"], resources=["cpu"], amounts=[1, 2])),
+            "MachineSample m: tasks.amounts: has 2 entries; send one for each of 1 tasks x 1 resources",
+        ),
+        (
+            report(tasks=pb.TaskUsages(tasks=["a"], resources=["cpu"], amounts=[math.nan])),
+            "MachineSample m: tasks.amounts: has an entry that is no amount",
+        ),
+        (
+            report(tasks=pb.TaskUsages(tasks=["a", "a"])),
+            "MachineSample m: tasks.tasks: has a uid twice",
+        ),
+        (
+            report(tasks=pb.TaskUsages(resources=["cpu", "cpu"])),
+            "MachineSample m: tasks.resources: has an empty name or one twice",
+        ),
+        (
+            report(tasks=pb.TaskUsages(tasks=["a"], prod=[True, True])),
+            "MachineSample m: tasks.prod: has 2 entries",
+        ),
+        (
+            pb.Event(bound=pb.BoundTasks(machine="m", task_class=1, uids=["a"], assigned=[1, 2])),
+            "BoundTasks of a: assigned: has 2 entries",
+        ),
+        (
+            pb.Event(bound=pb.BoundTasks(machine="m", task_class=1, uids=["a"], initialized=[-1])),
+            "BoundTasks of a: initialized[0]: -1.0 is not a time",
+        ),
+        (machine(total=amounts(cpu=-1)), "Machine m: total[cpu]: -1 is negative"),
+        (task_class(limits=amounts(cpu=-1)), "TaskClass 7: limits[cpu]: -1 is negative"),
         (pb.Event(machine=pb.Machine()), "Machine: name: is empty"),
         (machine(allocatable=amounts(cpu=-1)), "Machine m: allocatable[cpu]: -1 is negative"),
         (
