@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from typing import TypeVar
 
 import click
@@ -105,7 +106,7 @@ def _faults(seed: int) -> list[str]:
 def _for_each(one: Callable[[int], Result], seeds: range, workers: int) -> list[Result]:
     if workers == 1:
         return [one(seed) for seed in seeds]
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         return list(pool.map(one, seeds, chunksize=max(1, len(seeds) // (workers * 16))))
 
 
