@@ -15,6 +15,7 @@ subtracted from its zones, and the whole is optimal if every part is. Any policy
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
@@ -33,6 +34,7 @@ def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, s
     """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M]; ``available``: int64[R, M, Z]."""
     step = PERFECT // table.max_zones
     scores = np.zeros((shapes, table.machines))
+    distances = _MeanDistances(table, {})
     known = np.flatnonzero(table.known & (table.zones > 0))
     zoneless = table.known & (table.zones == 0)
     for shape in range(shapes):
@@ -48,13 +50,30 @@ def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, s
             units = [*requests.init_amounts[shape, :init], *requests.amounts[shape, 1 : apps + 1]]
             if pod_scope:
                 units = [requests.amounts[shape, 0]]
-            size, optimal = _sizes(table, available[:, machines], machines, units)
+            size, optimal = _sizes(table, distances, available[:, machines], machines, units)
             score = PERFECT - size * step[machines] + np.where(optimal, step[machines] // 2, 0)
             scores[shape, machines] = np.where(size == 0, PERFECT, np.where(size < 0, 0, score))
     return np.clip(scores, 0, PERFECT)
 
 
-def _sizes(table: ZoneTable, left: Int64, machines: Int64, units: list[Int64]) -> tuple[Int64, Bool]:
+@dataclass(frozen=True, slots=True)
+class _MeanDistances:
+    """Mean distances of sets of zones on all machines, each worked out once."""
+
+    table: ZoneTable
+    known: dict[tuple[int, ...], Float64]
+
+    def of(self, zones: tuple[int, ...]) -> Float64:
+        """float64[M]: over all ordered pairs."""
+        if zones not in self.known:
+            members = np.array(zones)
+            self.known[zones] = self.table.distance[:, members[:, None], members].mean(axis=(1, 2))
+        return self.known[zones]
+
+
+def _sizes(
+    table: ZoneTable, distances: _MeanDistances, left: Int64, machines: Int64, units: list[Int64]
+) -> tuple[Int64, Bool]:
     """The most zones that a unit needs on each machine, -1 if one fits nowhere, 0 if none touches a zone; int64[A].
 
     And whether all choices are optimal: bool[A]. ``left``: int64[R, A, Z].
@@ -66,7 +85,9 @@ def _sizes(table: ZoneTable, left: Int64, machines: Int64, units: list[Int64]) -
         rows = np.flatnonzero(unit > 0)
         touched = table.listed[np.ix_(rows, machines)].any(axis=(0, 2))
         where = np.flatnonzero(touched & (most >= 0))
-        size, best, chosen = _choose(table, left[np.ix_(rows, where)], machines[where], unit[rows], rows)
+        size, best, chosen = _choose(
+            table, distances, left[np.ix_(rows, where)], machines[where], unit[rows], rows
+        )
         most[where] = np.where(size < 0, -1, np.maximum(most[where], size))
         optimal[where] &= best
         wanted = np.repeat(unit[rows][:, None], len(where), axis=1)
@@ -76,7 +97,7 @@ def _sizes(table: ZoneTable, left: Int64, machines: Int64, units: list[Int64]) -
 
 
 def _choose(
-    table: ZoneTable, left: Int64, machines: Int64, wanted: Int64, rows: Int64
+    table: ZoneTable, distances: _MeanDistances, left: Int64, machines: Int64, wanted: Int64, rows: Int64
 ) -> tuple[Int64, Bool, Bool]:
     """Zones for one request: int64[A] how many, -1 for none; bool[A] optimal; bool[A, Z] which.
 
@@ -94,13 +115,14 @@ def _choose(
         nearest = np.full(len(where), np.inf)
         least = np.full(len(where), np.inf)
         found = np.full((len(where), count), -1)
+        here, listing = left[:, where], lists_all[where]
         for zones in islice(combinations(range(width), count), MOST_SETS):
-            members = np.array(zones)
+            members = list(zones)
             there = table.zones[machines[where]] > zones[-1]
-            distance = table.distance[np.ix_(machines[where], members, members)].mean(axis=(1, 2))
+            distance = distances.of(zones)[machines[where]]
             least = np.where(there, np.minimum(least, distance), least)
-            enough = (left[:, where][:, :, members].sum(axis=2) >= wanted[:, None]).all(axis=0)
-            fits = there & enough & lists_all[np.ix_(where, members)].all(axis=1)
+            enough = (here[:, :, members].sum(axis=2) >= wanted[:, None]).all(axis=0)
+            fits = there & enough & listing[:, members].all(axis=1)
             better = fits & (distance < nearest)
             nearest[better] = distance[better]
             found[better] = members

@@ -76,7 +76,7 @@ class ZoneRoom:
         return np.minimum(room, UNLIMITED)
 
     def room_of(self, shape: int) -> Int64:
-        """As ``room``, for one shape on every machine."""
+        """As ``room``, for one shape on every machine; only 1 where a pod's containers are aligned one by one."""
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
@@ -92,7 +92,8 @@ class ZoneRoom:
                 )
         where = np.flatnonzero(~simple & (policy >= RESTRICTED))
         if len(where):
-            room[where] = self.room(shapes[where], where)
+            local = self.left[:, where]
+            room[where] = self._admit(local, shapes[where], where, np.ones(len(where), dtype=np.int64))
         return room
 
     def first(self, shape: int) -> tuple[Int64, Bool]:

@@ -11,7 +11,7 @@ from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from poseidon.bridge.announcements import Announcements
     from poseidon.bridge.fitness import Fitness
@@ -113,11 +113,17 @@ class Placements:
             self._tasks.doubt(record)
         else:
             self._tasks.move(record, binding=machine)
-            unmet = [leader for leader in delta.depends_on if self._is_unsettled(leader)]
-            if unmet:
-                self._dependencies.hold(uid, unmet)
-            else:
-                self._bind(record)
+            self._bind_after(record, [leader for leader in delta.depends_on if self._is_unsettled(leader)])
+
+    def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
+        """Bind a pod once ``leaders`` are bound; one of them whose binding has failed already will not be."""
+        lost = [each for uid in leaders if (each := self._tasks.get(uid)) is not None and not each.in_flight]
+        if lost:
+            self._fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
+        elif leaders:
+            self._dependencies.hold(record.task.uid, leaders)
+        else:
+            self._bind(record)
 
     def _bind(self, record: PodRecord) -> None:
         """Bind a pod, once its claims are bound. What else its binding waits for is settled."""

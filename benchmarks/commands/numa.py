@@ -1,0 +1,60 @@
+"""``numa``: what aligning pods with NUMA zones costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+from cost_models.numa_arguments import STRATEGIES
+
+
+@click.command()
+@click.option("--nodes", default=5000, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--pods", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
+@click.option("--classes", default=50, show_default=True, type=click.IntRange(1, 10_000))
+@click.option(
+    "--containers", default=1, show_default=True, type=click.IntRange(1, 10), help="At most, per pod."
+)
+@click.option("--strategy", default="LeastAllocated", show_default=True, type=click.Choice(STRATEGIES))
+@click.option(
+    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
+)
+@click.option(
+    "--pairs", default=20, show_default=True, type=click.IntRange(1, 100), help="Pairs without records."
+)
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def numa(
+    nodes: int, pods: int, classes: int, seed: int, output: str, save: Path | None, **options: Any
+) -> None:
+    """Guaranteed pods per second on machines of 2 to 8 NUMA zones, by the core alone, with the overlay numa_fit.
+
+    And what the overlay costs, as a ratio, where no machine has a record.
+    """
+    from benchmarks.numa import NumaOptions, measure_numa
+    from benchmarks.scenario import Scenario
+
+    scenario = Scenario(nodes, pods, classes, "0.5", seed)
+    emit(measure_numa(NumaOptions(scenario, **options), progress=progress()), output, save, _print)
+
+
+def _print(report: dict[str, Any], console: Console) -> None:
+    zones, bare = report["zones"], report["no_records"]
+    size = report["scenario"]
+    console.print(
+        f"{size['tasks']:,} guaranteed pods in {size['classes']} classes on {size['nodes']:,} machines of "
+        f"2 to 8 zones, at most {report['containers']} container(s) each, {report['strategy']}"
+    )
+    console.print(
+        f"  with numa_fit     {zones['seconds_with']:.3f} s   {zones['pods_per_second']:,.0f} pods/s   "
+        f"{zones['placed']:,} placed, {zones['pending']:,} pending"
+    )
+    console.print(f"  without           {zones['seconds_without']:.3f} s")
+    console.print(
+        f"  no record at all: {bare['ratio']:.3f} times the round without the overlay (median of pairs)"
+    )
