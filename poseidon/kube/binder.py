@@ -13,7 +13,6 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
-from http import HTTPStatus
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,10 +63,14 @@ class BindOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions:
-    """``concurrency`` is the number of bindings in flight, ``attempts`` how often each is posted at most."""
+    """``concurrency`` is the number of bindings in flight, ``attempts`` how often each is posted at most.
+
+    Answers of a server that is too busy (429) are not counted as attempts for ``throttled_seconds``.
+    """
 
     concurrency: int = 64
     attempts: int = 5
+    throttled_seconds: float = 30.0
     backoff_initial: float = 0.1
     backoff_cap: float = 5.0
 
@@ -152,7 +155,10 @@ class Binder:
         body = binding_body(request)
         backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
         perhaps_done = False
-        for attempt in range(1, self._options.attempts + 1):
+        attempt = 0
+        patient_until = self._clock() + self._options.throttled_seconds
+        while True:
+            attempt += 1
             # No await between asking and giving the place back: others are asked with it free.
             refused = "" if perhaps_done else self._refusal(request)
             if refused:
@@ -160,13 +166,16 @@ class Binder:
             try:
                 await self._transport.post(path, body)
             except ApiError as error:
-                perhaps_done = perhaps_done or error.status != HTTPStatus.TOO_MANY_REQUESTS
-                if not error.transient or attempt == self._options.attempts:
-                    return judge(request, error)
+                if error.throttled and self._clock() < patient_until:
+                    attempt -= 1
+                perhaps_done = perhaps_done or not error.throttled
+                outcome = judge(request, error)
+                if not _may_help(error, outcome) or attempt >= self._options.attempts:
+                    return outcome
                 delay = max(backoff.next(), error.retry_after or 0.0)
             except KubeError as error:
                 perhaps_done = True
-                if attempt == self._options.attempts:
+                if attempt >= self._options.attempts:
                     return BindOutcome(request, BindResult.FAILED, str(error))
                 delay = backoff.next()
             else:
@@ -174,7 +183,6 @@ class Binder:
             self._metrics.bind_retries.inc()
             _log.debug("binding retried pod=%s/%s in=%.1fs", request.namespace, request.name, delay)
             await self._sleep(delay)
-        raise AssertionError("unreachable: the last attempt returns")
 
 
 def binding_body(request: BindRequest) -> bytes:
@@ -187,6 +195,11 @@ def binding_body(request: BindRequest) -> bytes:
             "target": {"apiVersion": "v1", "kind": "Node", "name": request.node},
         }
     )
+
+
+def _may_help(error: ApiError, outcome: BindOutcome) -> bool:
+    """Whether posting again may help: the server is in trouble, or another write came in between."""
+    return error.transient or (error.conflict and outcome.result is BindResult.FAILED)
 
 
 def judge(request: BindRequest, error: ApiError) -> BindOutcome:

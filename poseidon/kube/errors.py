@@ -40,6 +40,21 @@ class ApiError(KubeError):
         return self.status == HTTPStatus.GONE or self.reason in ("Expired", "Gone")
 
     @property
+    def already_exists(self) -> bool:
+        """Whether an object of that name exists: perhaps this client's, made by a try whose answer was lost."""
+        return self.conflict and self.reason == "AlreadyExists"
+
+    @property
+    def terminating(self) -> bool:
+        """Whether nothing can be created because the namespace is being deleted."""
+        return self.status == HTTPStatus.FORBIDDEN and "because it is being terminated" in self.message
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the server is too busy to look at the request: it was not carried out."""
+        return self.status == HTTPStatus.TOO_MANY_REQUESTS
+
+    @property
     def transient(self) -> bool:
         """Whether the same request may succeed later without any change to it."""
         return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or self.status >= 500

@@ -31,6 +31,7 @@ _REMEMBERED = 100_000
 
 
 class _Write(NamedTuple):
+    name: str
     pod: PodRef
     reason: str
     message: str
@@ -98,20 +99,23 @@ class EventWriter:
         await self._queue.wait_drained()
 
     def _submit(self, pod: PodRef, reason: str, message: str) -> None:
-        self._queue.submit((pod.uid, reason), _Write(pod, reason, message, self._wall()))
+        # Named here, so that a try whose answer is lost is not followed by a second event.
+        self._serial += 1
+        name = f"{pod.name[:_MAX_NAME]}.{self._serial:x}"
+        self._queue.submit((pod.uid, reason), _Write(name, pod, reason, message, self._wall()))
 
     async def _perform(self, write: _Write) -> None:
         posted = self._posted.get(write.pod.uid) if write.reason == FAILED_SCHEDULING else None
         if posted is not None and await self._repeat(write, posted):
             return
-        self._serial += 1
-        name = f"{write.pod.name[:_MAX_NAME]}.{self._serial:x}"
-        body = self._body(write, name)
-        await self._transport.post(
-            f"/api/v1/namespaces/{write.pod.namespace}/events", msgspec.json.encode(body)
-        )
+        path = f"/api/v1/namespaces/{write.pod.namespace}/events"
+        try:
+            await self._transport.post(path, msgspec.json.encode(self._body(write)))
+        except ApiError as error:
+            if not error.already_exists:
+                raise
         if write.reason == FAILED_SCHEDULING:
-            self._remember(write.pod.uid, _Posted(name, 1))
+            self._remember(write.pod.uid, _Posted(write.name, 1))
         else:
             self._posted.pop(write.pod.uid, None)
 
@@ -138,12 +142,12 @@ class EventWriter:
         if len(self._posted) > _REMEMBERED:
             self._posted.popitem(last=False)
 
-    def _body(self, write: _Write, name: str) -> dict[str, Any]:
+    def _body(self, write: _Write) -> dict[str, Any]:
         pod = write.pod
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": pod.namespace},
+            "metadata": {"name": write.name, "namespace": pod.namespace},
             "involvedObject": {
                 "apiVersion": "v1",
                 "kind": "Pod",

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
@@ -29,6 +30,10 @@ MERGE_PATCH = "application/merge-patch+json"
 
 _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500
+_MAX_RETRY_AFTER = 60.0
+"""The longest wait that a server's Retry-After is heeded for, in seconds; API servers ask for one or a few."""
+_RENEWAL_SECONDS = 1.0
+"""How often at most credentials are asked for again because a request was refused."""
 
 
 class Transport:
@@ -54,6 +59,8 @@ class Transport:
         # Identity: compressing lists costs the server more time than the bytes cost on a cluster network.
         self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
         self._authorized_until = float("-inf") if settings.authorize else float("inf")
+        self._renewable_at = float("-inf")
+        self._renewing = asyncio.Lock()
         self._authorizing = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
 
@@ -118,11 +125,17 @@ class Transport:
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, content_type: str
     ) -> bytes:
         try:
-            async with await self._open(
-                method, path, query=query, body=body, content_type=content_type, patience=self._timeout
-            ) as response:
-                await _raise_for_status(response)
-                return await response.read()
+            for last in (False, True):
+                await self._authorize()
+                used = self._headers.get("Authorization")
+                async with await self._open(
+                    method, path, query=query, body=body, content_type=content_type, patience=self._timeout
+                ) as response:
+                    # What was refused for its credentials was not carried out: with new ones it is made again.
+                    if response.status != HTTPStatus.UNAUTHORIZED or last or not await self._renewed(used):
+                        await _raise_for_status(response)
+                        return await response.read()
+            raise AssertionError("unreachable: the last try returns or raises")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unreachable(method, path, error) from error
 
@@ -136,8 +149,7 @@ class Transport:
         content_type: str,
         patience: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
-        if self._clock() >= self._authorized_until:
-            await self._authorize()
+        await self._authorize()
         session = self._session
         if session is None:
             session = self._session = self._new_session()
@@ -161,8 +173,21 @@ class Transport:
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18, trust_env=False
         )
 
+    async def _renewed(self, used: str | None) -> bool:
+        """Return whether there are other credentials than ``used``, asking for them if that is due."""
+        if self._settings.authorize is None:
+            return False
+        async with self._renewing:
+            if self._headers.get("Authorization") == used and self._clock() >= self._renewable_at:
+                self._renewable_at = self._clock() + _RENEWAL_SECONDS
+                self._authorized_until = float("-inf")
+                await self._authorize()
+        return self._headers.get("Authorization") != used
+
     async def _authorize(self) -> None:
-        """Ask for credentials again; on failure keep the former ones, which may still be valid."""
+        """Ask for credentials if that is due; on failure keep the former ones, which may still be valid."""
+        if self._clock() < self._authorized_until:
+            return
         async with self._authorizing:
             if self._settings.authorize is None or self._clock() < self._authorized_until:
                 return
@@ -190,6 +215,8 @@ async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
         reason, message = status.reason, status.message or message
         retry_after = retry_after or status.details.retry_after_seconds or None
     message = " ".join(message.split())[:_MAX_MESSAGE] or (response.reason or "")
+    if retry_after is not None:
+        retry_after = min(retry_after, _MAX_RETRY_AFTER)
     raise ApiError(response.status, reason, message, retry_after)
 
 

@@ -44,8 +44,8 @@ class WriteBehind(Generic[W]):
     """A bounded queue of writes of one ``kind``, by key.
 
     ``perform`` carries out one write and raises ``KubeError``; ``wait_quiet`` returns once no urgent work is
-    left. A write whose object is gone (404) or has become another (409) is dropped silently; other refusals
-    are logged once until a write succeeds again.
+    left. A write whose object is gone (404, or its namespace about to be) or has become another (409) is
+    dropped silently; other refusals are logged once until a write succeeds again.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class WriteBehind(Generic[W]):
                 return
 
     def _give_up(self, error: KubeError) -> None:
-        if isinstance(error, ApiError) and (error.not_found or error.conflict):
+        if isinstance(error, ApiError) and (error.not_found or error.conflict or error.terminating):
             self._count("obsolete")
             return
         self._count("failed")

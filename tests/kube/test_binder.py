@@ -23,7 +23,7 @@ REQUEST = BindRequest("uid-1", "default", "web-1", "n1")
 
 
 @asynccontextmanager
-async def binding(url, options=None, slept=None, refusal=lambda _: ""):
+async def binding(url, options=None, slept=None, refusal=lambda _: "", clock=time.monotonic):
     outcomes: list[BindOutcome] = []
 
     async def sleep(seconds):
@@ -37,7 +37,7 @@ async def binding(url, options=None, slept=None, refusal=lambda _: ""):
             outcomes.append,
             metrics=KubeMetrics(CollectorRegistry()),
             random=Random(1),
-            clock=time.monotonic,
+            clock=clock,
             sleep=sleep,
             refusal=refusal,
             options=options,
@@ -50,8 +50,11 @@ async def binding(url, options=None, slept=None, refusal=lambda _: ""):
             await asyncio.gather(running, return_exceptions=True)
 
 
-async def outcome_of(answer, options=None, slept=None):
-    async with scripted(answer) as (api, url), binding(url, options, slept) as (binder, outcomes):
+async def outcome_of(answer, options=None, slept=None, clock=time.monotonic):
+    async with (
+        scripted(answer) as (api, url),
+        binding(url, options, slept, clock=clock) as (binder, outcomes),
+    ):
         binder.submit(REQUEST)
         await binder.wait_idle()
         [outcome] = outcomes
@@ -86,7 +89,6 @@ ASSIGNED = 'Operation cannot be fulfilled on pods/binding "web-1": pod web-1 is 
             "Precondition failed: UID in precondition: a, UID in object meta: b",
             BindResult.GONE,
         ),
-        (409, "Conflict", "the object has been modified", BindResult.FAILED),
         (404, "NotFound", 'pods "web-1" not found', BindResult.GONE),
         (403, "Forbidden", "not allowed", BindResult.FAILED),
     ],
@@ -119,6 +121,42 @@ async def test_transient_failures_are_retried_as_the_server_asks():
     assert len(api.requests) == 3
     assert slept[0] == 7.0
     assert 0 < slept[1] < 1
+
+
+async def test_a_busy_server_is_waited_for():
+    now = [0.0]
+
+    async def answer(request):
+        now[0] += 2.0
+        if now[0] < 25.0:
+            return status(429, "TooManyRequests", "busy", headers={"Retry-After": "2"})
+        return json({}, 201)
+
+    outcome, api = await outcome_of(answer, BinderOptions(attempts=2), clock=lambda: now[0])
+    assert outcome.result is BindResult.BOUND
+    assert len(api.requests) == 13
+
+
+async def test_a_busy_server_is_not_waited_for_for_ever():
+    now = [0.0]
+
+    async def answer(request):
+        now[0] += 2.0
+        return status(429, "TooManyRequests", "busy")
+
+    outcome, api = await outcome_of(answer, BinderOptions(attempts=2), clock=lambda: now[0])
+    assert outcome.result is BindResult.FAILED
+    assert len(api.requests) == 14 + 2
+
+
+async def test_a_write_that_came_in_between_is_no_reason_to_give_up():
+    answers = iter([status(409, "Conflict", "the object has been modified"), json({}, 201)])
+
+    async def answer(request):
+        return next(answers)
+
+    outcome, _ = await outcome_of(answer)
+    assert outcome.result is BindResult.BOUND
 
 
 async def test_it_gives_up_after_some_tries():

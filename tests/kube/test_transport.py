@@ -123,6 +123,57 @@ async def test_credentials_are_read_again_and_kept_when_that_fails(caplog):
     assert "token file is gone" in caplog.text
 
 
+async def test_new_credentials_are_looked_for_when_those_there_are_refused():
+    """A token was replaced before its time: requests in flight are made again, and ask for it once."""
+    asked = []
+
+    def authorize():
+        asked.append(1)
+        return f"Bearer {len(asked)}"
+
+    async def answer(request):
+        if request.headers["Authorization"] != "Bearer 2":
+            return status(401, "Unauthorized", "Unauthorized")
+        return json({})
+
+    async with scripted(answer) as (api, url):
+        client = Transport(ConnectionSettings(url, authorize=authorize), clock=lambda: 0.0)
+        async with client:
+            await asyncio.gather(*(client.post("/x", b"{}") for _ in range(20)))
+    assert len(asked) == 2
+    assert len(api.requests) <= 40
+
+
+async def test_credentials_that_stay_refused_are_asked_for_once_a_second():
+    now, asked = [0.0], []
+
+    def authorize():
+        asked.append(1)
+        return "Bearer old"
+
+    async def answer(request):
+        return status(401, "Unauthorized", "Unauthorized")
+
+    async with scripted(answer) as (api, url):
+        client = Transport(ConnectionSettings(url, authorize=authorize), clock=lambda: now[0])
+        async with client:
+            for now[0] in (0.0, 0.5, 1.0, 1.5):
+                with pytest.raises(ApiError, match="401"):
+                    await client.get("/x")
+    assert len(asked) == 3
+    assert len(api.requests) == 4
+
+
+async def test_nobody_is_told_to_wait_for_an_hour():
+    async def answer(request):
+        return status(503, "ServiceUnavailable", "later", headers={"Retry-After": "3600"})
+
+    async with scripted(answer) as (_, url), Transport(ConnectionSettings(url), clock=lambda: 0.0) as client:
+        with pytest.raises(ApiError) as caught:
+            await client.get("/x")
+    assert caught.value.retry_after == 60.0
+
+
 # --- settings -------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,95 @@
+"""Events about pods, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from poseidon.kube.event_writer import EventWriter
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.references import PodRef
+from poseidon.kube.settings import ConnectionSettings
+from poseidon.kube.transport import Transport
+from poseidon.kube.write_behind import WriteBehindOptions
+from poseidon.simulated.faults import Fault
+from poseidon.simulated.resources import EVENTS
+from poseidon.simulated.store import decode
+from tests.support.cluster import running_cluster
+
+PATH = "/api/v1/namespaces/default/events"
+POD = PodRef("uid-1", "default", "web-1")
+QUICK = WriteBehindOptions(backoff_initial=0.001, backoff_cap=0.002)
+
+
+@asynccontextmanager
+async def writing():
+    registry = CollectorRegistry()
+
+    async def quiet():
+        return
+
+    async with (
+        running_cluster() as cluster,
+        Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport,
+    ):
+        writer = EventWriter(
+            transport,
+            component="poseidon",
+            instance="test",
+            wait_quiet=quiet,
+            metrics=KubeMetrics(registry),
+            random=Random(1),
+            wall=lambda: 1_767_268_800.0,
+            options=QUICK,
+        )
+        running = asyncio.create_task(writer.run())
+        try:
+            yield cluster, writer, registry
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+def events(cluster):
+    store = cluster.operations.store
+    view = store.collection(EVENTS.collection).view(store.revision)
+    return [decode(view.get(key)) for key in view.keys]
+
+
+@pytest.mark.parametrize("fault", [{"cut": True, "after": True}, {"code": 500, "after": True}, {"code": 429}])
+async def test_a_lost_answer_does_not_double_an_event(fault):
+    async with writing() as (cluster, writer, registry):
+        cluster.faults.add(Fault(PATH, method="POST", times=1, **fault))
+        writer.scheduled(POD, "n1")
+        await writer.wait_drained()
+        [event] = events(cluster)
+        assert event["message"] == "Successfully assigned default/web-1 to n1"
+        labels = {"kind": "event", "result": "written"}
+        assert registry.get_sample_value("poseidon_status_writes_total", labels) == 1
+
+
+async def test_refusals_are_warnings_of_their_own():
+    async with writing() as (cluster, writer, _):
+        writer.failed_scheduling(POD, "0/1 nodes are available: 1 Insufficient cpu.")
+        writer.refused(POD, "Node n1 refused the pod: OutOfcpu: no room; its ReplicaSet web takes care of it")
+        await writer.wait_drained()
+        assert sorted((e["type"], e["reason"], e["count"]) for e in events(cluster)) == [
+            ("Warning", "FailedScheduling", 1),
+            ("Warning", "Refused", 1),
+        ]
+
+
+async def test_a_namespace_that_is_going_away_is_no_fault(caplog):
+    async with writing() as (cluster, writer, registry):
+        message = "unable to create new content in namespace default because it is being terminated"
+        cluster.faults.add(Fault(PATH, code=403, reason="Forbidden", message=message))
+        writer.scheduled(POD, "n1")
+        await writer.wait_drained()
+        labels = {"kind": "event", "result": "obsolete"}
+        assert registry.get_sample_value("poseidon_status_writes_total", labels) == 1
+    assert not caplog.records
