@@ -13,6 +13,8 @@ from rich.console import Console
 from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
 from benchmarks.commands.limits import growth, memory, optimum
+from benchmarks.commands.load import load
+from benchmarks.commands.numa import numa
 from benchmarks.commands.report import report
 from benchmarks.commands.small import small
 from benchmarks.commands.workloads import list_workloads, run
@@ -44,7 +46,9 @@ main.add_command(list_workloads)
 main.add_command(compare)
 main.add_command(optimum)
 main.add_command(growth)
+main.add_command(load)
 main.add_command(memory)
+main.add_command(numa)
 main.add_command(report)
 main.add_command(small)
 

@@ -183,7 +183,7 @@ def _stream(
                 rounds[streaming].append(seconds_of_round)
     ratios = [with_ / without for without, with_ in zip(rounds[False], rounds[True], strict=True)]
     return {
-        "machines": len(scheduler_names(cluster)),
+        "machines": sum(isinstance(event, MachineUpserted) for event in cluster),
         "tasks": tasks,
         "ingest_seconds": seconds,
         "share_of_a_core": seconds / options.interval,
@@ -193,11 +193,6 @@ def _stream(
         "ratio": statistics.median(ratios),
         "ratios": ratios,
     }
-
-
-def scheduler_names(cluster: list[Event]) -> list[str]:
-    """Names of the machines of a cluster."""
-    return [event.machine.name for event in cluster if isinstance(event, MachineUpserted)]
 
 
 def _ingest(scheduler: Scheduler, lock: threading.Lock, message: bytes) -> None:

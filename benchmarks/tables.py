@@ -38,6 +38,31 @@ def print_throughput(report: dict[str, Any], console: Console) -> None:
     _print_environment(report["environment"], console)
 
 
+def print_load(report: dict[str, Any], console: Console) -> None:
+    """What the overlay adds to a round, and what a stream of reports costs."""
+    overlay, stream = report["overlay"], report["stream"]
+    table = Table(title=report["label"])
+    for heading in ("measurement", "without", "with", "ratio"):
+        table.add_column(heading, justify="left" if heading == "measurement" else "right")
+    for name, without, with_, ratio in (
+        ("round with the overlay", overlay["seconds_without"], overlay["seconds_with"], overlay["ratio"]),
+        (
+            "round beside the stream",
+            stream["round_seconds_without"],
+            stream["round_seconds_with"],
+            stream["ratio"],
+        ),
+    ):
+        table.add_row(name, f"{without:.3f} s", f"{with_:.3f} s", f"{ratio:.2f}")
+    console.print(table)
+    console.print(
+        f"{stream['machines']:,} machines and {stream['tasks']:,} tasks reported every {report['interval']:g} s: "
+        f"{stream['share_of_a_core']:.1%} of a core, {stream['bytes'] / 2**20:.1f} MiB per interval",
+        highlight=False,
+    )
+    _print_environment(report["environment"], console)
+
+
 def print_policies(report: dict[str, Any], console: Console) -> None:
     """A table per scenario, a line per policy: rate and where the time goes."""
     for scenario in report["scenarios"]:
