@@ -161,16 +161,17 @@ class Storage(RuleBasedStateMachine):
 
     @rule()
     def listen(self):
+        """What changes later could make good what was missed now."""
         self.told.update(self.state.take_affected())
         self.offered.update(self.state.take_offers())
-
-    def teardown(self):
-        self.listen()
         fresh = self._fresh()
         assert self.told == {uid: fresh.resolution(uid) for uid in self.pods}
         wanted = {profile.resource for uid in self.pods for profile in fresh.resolution(uid).profiles}
         for name in self.labels:
             assert _relevant(self.offered[name], wanted) == _relevant(fresh.offers(name), wanted)
+
+    def teardown(self):
+        self.listen()
 
     def _fresh(self):
         """Return a state that has only ever seen what there is now, in another order."""
