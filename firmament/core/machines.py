@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.images import ImageIndex
 from firmament.core.labels import LabelColumn, LabelIndex
 from firmament.core.matching import Selectors
 from firmament.core.model import Machine
@@ -29,6 +30,7 @@ class MachineTable:
         self.row_of: dict[str, int] = {}
         self.labels = LabelIndex()
         self.taints = TaintIndex()
+        self.images = ImageIndex()
         self.static_version = 0
         self._names = LabelColumn([])
         self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
@@ -131,6 +133,7 @@ class MachineTable:
             self.taints.set(row, machine.taints)
             self._names.set(row, machine.name)
             self.static_version += 1
+        self.images.set(row, machine.images)
         return row
 
     def remove(self, row: int) -> int:
@@ -138,6 +141,7 @@ class MachineTable:
         last = len(self.specs) - 1
         del self.row_of[self.specs[row].name]
         self.labels.remove(row)
+        self.images.remove(row)
         self.taints.move(last, row)
         moved = self.specs.pop()
         self.static_version += 1

@@ -1,9 +1,9 @@
-"""The task's own preferred rules as a cost: preferred node affinity and PreferNoSchedule taints.
+"""The task's own preferred rules as a cost: preferred node affinity, PreferNoSchedule taints and image locality.
 
 As kube-scheduler scores them: node affinity is the sum of the matched terms' weights, scaled so that the best feasible
-machine has 100; taints are the number of untolerated PreferNoSchedule taints, scaled and inverted. The two carry
-kube-scheduler's default plugin weights, 2 and 3. Rules that the task does not have, and taints that no machine has,
-cost nothing; preferred terms that no machine matches cost the same everywhere.
+machine has 100; taints are the number of untolerated PreferNoSchedule taints, scaled and inverted; images are scored by
+`images`. They carry kube-scheduler's default plugin weights, 2, 3 and 1. Rules that the task does not have, taints and
+images that no machine has, cost nothing; preferred terms that no machine matches cost the same everywhere.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from firmament.core.model import TaskClass
 
 NODE_AFFINITY_WEIGHT = 2
 TAINT_WEIGHT = 3
+IMAGE_WEIGHT = 1
 MODEL_NAME = "kubernetes"
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """``points``: float64[M], after weights; ``raw``: float64[M], matched weights minus untolerated taints;
+    """``points``: float64[M], after weights; ``raw``: float64[M], matched weights and image score less taints;
     ``weight``: sum of the weights of the rules that apply, 0 if none does.
     """
 
@@ -58,4 +59,9 @@ def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Pre
         points += TAINT_WEIGHT * (100.0 - np.maximum(score, 0.0))
         raw -= unwanted
         weight += TAINT_WEIGHT
+    locality = machines.images.scores(shape.images) if shape.images else None
+    if locality is not None:
+        points += IMAGE_WEIGHT * (100.0 - locality)
+        raw += locality
+        weight += IMAGE_WEIGHT
     return Preferences(points=points, raw=raw, weight=weight) if weight else None

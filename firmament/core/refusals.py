@@ -11,6 +11,7 @@ from firmament.core import reasons
 from firmament.core.cluster import Cluster
 from firmament.core.composition import joint_room_lacking
 from firmament.core.feasibility import StaticRows, lacking, refusal_counts
+from firmament.core.losses import Losses
 from firmament.core.opening import Picture
 from firmament.core.pinning import with_pins
 from firmament.core.reservations import Reservations
@@ -31,21 +32,25 @@ def pending_reasons(
 ) -> tuple[Int64, list[Unscheduled]]:
     """Rows of the round's tasks that stay pending, and the messages that changed.
 
-    Reasons describe the machines as they are after the round's placements. Where events during the round have opened a
-    machine to a class, nothing is said about it: the next round tries again.
+    Reasons describe the machines as they are after the round's placements; a task that had a place when the round began
+    is also told who took it. Where events during the round have opened a machine to a class, nothing is said about it:
+    the next round tries again.
     """
     tasks = cluster.tasks
+    pending = {
+        index: rows
+        for index in range(len(picture.cls))
+        if len(rows := _still_pending(cluster, picture, index))
+    }
+    if not pending:
+        return np.empty(0, dtype=np.int64), []
     free = cluster.machines.capacity - cluster.machines.used
     by_models = _ModelRefusals.of(cluster, picture, placed)
     rules = compile_rules(cluster, picture.cls.tolist())
     state = None if rules is None else RuleState(rules)
-    everyone: list[Int64] = []
+    losses = Losses(cluster, picture, placed)
     changed: list[Unscheduled] = []
-    for index in range(len(picture.cls)):
-        rows = _still_pending(cluster, picture, index)
-        if len(rows) == 0:
-            continue
-        everyone.append(rows)
+    for index, rows in pending.items():
         counts = _reason_counts(cluster, static_rows, reservations, picture, index, free, by_models, state)
         content = cluster.classes.rows[int(picture.cls[index])].content
         open_now = sum(number for _, number in counts) < len(cluster.machines)
@@ -56,8 +61,9 @@ def pending_reasons(
         for row in told:
             tasks.message[row] = message
         if told:
+            message += losses.told(index)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
-    return (np.concatenate(everyone) if everyone else np.empty(0, dtype=np.int64)), changed
+    return np.concatenate(list(pending.values())), changed
 
 
 def _still_pending(cluster: Cluster, picture: Picture, index: int) -> Int64:

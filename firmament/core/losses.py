@@ -1,0 +1,68 @@
+"""To whom a task lost the place it could have had when its round began."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.cluster import Cluster
+from firmament.core.opening import Picture
+from firmament.flow.problem import Assignments, Residual
+from firmament.rules.state import RuleState
+
+NAMED = 2
+"""Tasks that are named in a message; the others are counted."""
+
+
+class Losses:
+    """Places at the beginning of a round, and the tasks that took them."""
+
+    def __init__(self, cluster: Cluster, picture: Picture, placed: Assignments) -> None:
+        self._cluster = cluster
+        self._picture = picture
+        self._placed = placed
+        self._start = Residual(picture.problem)
+        rules = picture.problem.rules
+        self._state = None if rules is None else RuleState(rules)
+
+    def told(self, index: int) -> str:
+        """A sentence about a class of the picture of which tasks stay pending; empty if it had no place to lose."""
+        if len(self._placed.cls) == 0:
+            return ""
+        places = np.flatnonzero(self._places(index))
+        taken = places[np.isin(places, self._placed.machine)]
+        if len(places) == 0:
+            return ""
+        machine = int((taken if len(taken) else places)[0])
+        name = self._picture.machine_names[machine]
+        others = self._takers(machine)
+        if not others:
+            return f" {name} had room until other pods of the same round were placed."
+        named = ", ".join(others[:NAMED])
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        return f" {name} had room until {named}{more} took it in the same round."
+
+    def _places(self, index: int) -> Bool:
+        """bool[M]: machines that would have taken a task of the class when the round began."""
+        problem = self._picture.problem
+        places = self._start.fits(int(problem.shape[index]))
+        allowed = None if self._state is None else self._state.allowed(index)
+        if allowed is not None:
+            places &= allowed
+        pinned = problem.pins.get(index)
+        if pinned is not None:
+            inside = np.zeros_like(places)
+            inside[pinned] = True
+            places &= inside
+        return places
+
+    def _takers(self, machine: int) -> list[str]:
+        """Names of the tasks that the round has put on a machine of the picture."""
+        name = self._picture.machine_names[machine]
+        row = self._cluster.machines.row_of.get(name)
+        classes: Int64 = np.unique(self._placed.cls[self._placed.machine == machine])
+        members = np.concatenate(
+            [self._picture.members[each] for each in classes.tolist()] or [np.empty(0, dtype=np.int64)]
+        )
+        tasks = self._cluster.tasks
+        return [tasks.name[task] for task in members[tasks.machine[members] == row].tolist()]
