@@ -17,6 +17,7 @@ from cost_models.registry import available, load_model
 from firmament.sections import Duration, PositiveDuration, Section, parse_duration
 from firmament.sharing import AnnouncementSection, RecoverySection
 from firmament.utilisation import UtilisationSection
+from firmament.volumes import VolumeSection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,6 +119,7 @@ class SchedulerConfiguration(Section):
     utilisation: UtilisationSection = Field(default_factory=UtilisationSection)
     recovery: RecoverySection = Field(default_factory=RecoverySection)
     announcements: AnnouncementSection = Field(default_factory=AnnouncementSection)
+    volumes: VolumeSection = Field(default_factory=VolumeSection)
 
     def schedules(self, scheduler_name: str) -> bool:
         """Say whether pods of this scheduler name are ours."""

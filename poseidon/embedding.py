@@ -96,6 +96,14 @@ def counts_seconds(configuration: Configuration) -> float:
     return configuration.announcements.counts_after
 
 
+def volume_seconds(configuration: Configuration) -> float:
+    """Return how long the claims of a pod may take to be bound."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return configuration.volumes.bind_timeout
+
+
 def utilisation_options(configuration: Configuration) -> UtilisationOptions:
     """Return which sources of measured use are on, and how they are asked."""
     from firmament.configuration import SchedulerConfiguration

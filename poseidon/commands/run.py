@@ -92,6 +92,7 @@ def run(
         overlays,
         recovery_options,
         utilisation_options,
+        volume_seconds,
     )
     from poseidon.kube.errors import SettingsError
     from poseidon.kube.settings import load_settings
@@ -121,6 +122,7 @@ def run(
         utilisation=utilisation,
         counts_seconds=counts_seconds(configuration),
         recovery=recovery_options(configuration),
+        volume_seconds=volume_seconds(configuration),
     )
     _start(_Arguments(settings, options, metrics))
 

@@ -1,0 +1,30 @@
+"""The section `volumes`."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.configuration import ConfigurationError, load
+from poseidon.embedding import volume_seconds
+
+HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+
+
+def test_the_default_is_kube_schedulers():
+    assert volume_seconds(load(None)) == 600.0
+
+
+def test_it_may_be_shorter(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(HEADER + "volumes: {bindTimeout: 2m}\n", encoding="utf-8")
+    assert volume_seconds(load(path)) == 120.0
+
+
+@pytest.mark.parametrize("written", ["0", "soon", "2h"])
+def test_no_time_is_no_time(tmp_path, written):
+    path = tmp_path / "config.yaml"
+    path.write_text(HEADER + f"volumes: {{bindTimeout: {written}}}\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load(path)
+    [line] = caught.value.lines
+    assert "volumes.bindTimeout" in line

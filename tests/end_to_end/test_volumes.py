@@ -1,0 +1,94 @@
+"""Both processes with volumes that are made while pods are placed, also when the bridge dies in between."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import asynccontextmanager
+
+from poseidon.simulated.bulk import create_object
+from poseidon.simulated.resources import PODS
+from poseidon.simulated.volume_rules import SELECTED_NODE
+from poseidon.simulated.volumes import VolumeSimulation, run_volumes
+from tests.end_to_end.scene import SECONDS, names, scene
+from tests.support.cluster import pod
+from tests.support.storage import ZONE, claim, csi_node, storage_class, using
+from tests.support.waiting import until
+
+NODES, COUNT, LIMIT = 9, 100, 25
+
+
+@asynccontextmanager
+async def provisioning(s, delay):
+    """Run the controllers of volumes."""
+    running = asyncio.create_task(run_volumes(VolumeSimulation(s.operations.store, delay=delay)))
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def prepare(s):
+    """Nodes in three zones with limits, a class that makes volumes in two of them, claims and their pods."""
+    for name in await s.nodes(NODES):
+        create_object(s.operations, csi_node(name, disk_example_com=LIMIT))
+    create_object(s.operations, storage_class(topologies=[(ZONE, ["zone-a", "zone-b"])]))
+    for name in names("p", COUNT):
+        create_object(s.operations, claim(name))
+        create_object(s.operations, pod(name, cpu="10m", volumes=using(name)))
+
+
+def listed(s, kind):
+    return s.listed(s.operations.registry.of_kind("v1", kind))
+
+
+def check_volumes(s):
+    """Every pod runs where its volume is, the class allows it, and no node attaches more than it can."""
+    s.check_sound()
+    zones = {node["metadata"]["name"]: node["metadata"]["labels"][ZONE] for node in listed(s, "Node")}
+    placed = s.placed()
+    claims = {each["metadata"]["name"]: each for each in listed(s, "PersistentVolumeClaim")}
+    volumes = {each["metadata"]["name"]: each for each in listed(s, "PersistentVolume")}
+    assert len(placed) == len(volumes) == COUNT
+    for name, node in placed.items():
+        made = volumes[claims[name]["spec"]["volumeName"]]
+        [term] = made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+        assert term["matchExpressions"][0]["values"] == [zones[node]]
+        assert zones[node] in ("zone-a", "zone-b")
+    assert max(list(placed.values()).count(node) for node in zones) <= LIMIT
+
+
+async def test_claims_are_bound_and_then_their_pods(tmp_path):
+    async with scene(tmp_path) as s, provisioning(s, delay=0.05):
+        await prepare(s)
+        await s.stack.start_servers()
+        await s.stack.start_bridge()
+        await s.until_bound(COUNT)
+        await s.until_solver_has_bound(COUNT)
+        check_volumes(s)
+        assert "Traceback" not in s.log("bridge") + s.log("solver")
+
+
+async def test_the_bridge_is_killed_while_volumes_are_made(tmp_path):
+    async with scene(tmp_path) as s:
+        await prepare(s)
+        await s.stack.start_servers()
+        await s.stack.start_bridge()
+
+        def chosen():
+            return sum(
+                SELECTED_NODE in each["metadata"].get("annotations", {})
+                for each in listed(s, "PersistentVolumeClaim")
+            )
+
+        await until(lambda: chosen() >= COUNT // 2, within=SECONDS)
+        s.stack.bridge.signal(signal.SIGKILL)
+        assert await s.stack.bridge.wait() == -signal.SIGKILL
+        assert s.count_bound() == 0
+        async with provisioning(s, delay=0.2):
+            await s.stack.start_bridge()
+            await s.until_bound(COUNT)
+            await s.until_solver_has_bound(COUNT)
+        check_volumes(s)
+        assert len(s.listed(PODS)) == COUNT
