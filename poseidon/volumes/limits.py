@@ -55,8 +55,8 @@ class AttachLimits:
         if stated:
             self._limits[name] = stated
         counted = set(self._stated)
-        self._stated.update(stated)
-        self._stated.subtract(before)
+        self._stated.update(list(stated))
+        self._stated.subtract(list(before))
         self._stated = +self._stated
         return frozenset(counted ^ set(self._stated))
 
