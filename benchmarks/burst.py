@@ -32,11 +32,13 @@ CORES = 16
 MEMORY_GIB = 64
 FACTORS = {"cpu": 0.85, "memory": 0.70}
 RUNNING_PER_NODE = 8
-NEW_REQUESTS = (400, 600, 800, 1200)
-RUNNING_ESTIMATES = (0.05, 0.45)
+NEW_REQUESTS = (500, 600, 700, 800)
+RUNNING_ESTIMATES = (0.05, 0.60)
 RUNNING_TRUTH = (0.1, 1.0)
-NEW_TRUTH = (0.7, 1.0)
-"""Shares: of a node by the estimates of what runs, of these estimates really used, and the same of new pods."""
+NEW_TRUTH = (0.85, 1.0)
+"""Shares: of a node by the estimates of what runs; of these estimates really used; the same of new pods. They are drawn
+evenly, but what runs rather uses less than more.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,8 @@ def _running(burst: Burst, names: list[str], rng: np.random.Generator) -> Iterat
     """Yield nodes and the pods that have run on them for long."""
     shape = NodeShape(cpu=str(CORES), memory=f"{MEMORY_GIB}Gi")
     estimates = rng.uniform(*RUNNING_ESTIMATES, burst.nodes)
-    truths = rng.uniform(*RUNNING_TRUTH, burst.nodes)
+    least, most = RUNNING_TRUTH
+    truths = least + (most - least) * rng.uniform(0, 1, burst.nodes) ** 2
     for name, share, truth in zip(names, estimates.tolist(), truths.tolist(), strict=True):
         yield node(name, shape)
         for index in range(RUNNING_PER_NODE):

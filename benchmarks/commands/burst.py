@@ -28,10 +28,11 @@ def burst(nodes: int, pods: int, seed: int, output: str, save: Path | None) -> N
     from benchmarks.environment import environment
 
     result = measure_bursts(standard_bursts(nodes, pods, seed), progress())
-    emit({"kind": "burst", "environment": environment(), **result}, output, save, _print)
+    emit({"kind": "burst", "environment": environment(), **result}, output, save, print_bursts)
 
 
-def _print(report: dict[str, Any], console: Console) -> None:
+def print_bursts(report: dict[str, Any], console: Console) -> None:
+    """One line per burst: what was placed, and what is really used."""
     size = report["bursts"][0]["burst"]
     table = Table(
         title=f"{size['pods']:,} pods on {size['nodes']:,} nodes, metrics {size['lag']:.0f} s late, "

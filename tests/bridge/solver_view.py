@@ -28,6 +28,7 @@ class SolverView:
     jobs: dict[str, pb.Job] = field(default_factory=dict)
     tasks: dict[str, ViewedTask] = field(default_factory=dict)
     records: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    samples: dict[str, pb.MachineSample] = field(default_factory=dict)
 
     def apply(self, events):
         events_from_proto(events)  # as strict as the real server
@@ -57,8 +58,19 @@ class SolverView:
     def _on_machine_removed(self, name):
         assert name in self.machines, f"{name} was never described"
         del self.machines[name]
+        self.samples.pop(name, None)
         for uid in [uid for uid, task in self.tasks.items() if task.machine == name]:
             del self.tasks[uid]
+
+    def _on_machine_sample(self, sample):
+        assert sample.machine in self.machines, f"a sample of {sample.machine}, which was never described"
+        for uid in sample.tasks.tasks:
+            task = self.tasks.get(uid)
+            assert task is None or task.machine in ("", sample.machine)
+        self.samples[sample.machine] = sample
+
+    def _on_machine_sample_removed(self, name):
+        del self.samples[name]
 
     def _on_record(self, record):
         self.records[record.key.kind, record.key.name] = record.payload

@@ -1,0 +1,96 @@
+"""Measured use on its way through the bridge: with the first snapshot, with each new one, and in between."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from poseidon.bridge.state import BridgeState
+from poseidon.kube.following import Change
+from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
+from poseidon.simulated.resources import NODES, PODS
+from poseidon.simulated.server import SimulatedCluster
+from poseidon.simulated.store import decode
+from poseidon.simulated.true_use import TrueUse
+from poseidon.sources.intake import Intake
+from poseidon.sources.metrics import SourceMetrics
+from poseidon.sources.readings import NodeReading, PodReading
+from tests.bridge.objects import gone, node, pod, present
+from tests.bridge.scripted_solver import ScriptedSolver, running_solver
+from tests.bridge.solver_view import SolverView
+from tests.bridge.test_bridge import api, bridging, cluster  # noqa: F401 - fixtures
+from tests.support.waiting import until
+
+
+def used(view: SolverView) -> dict[str, float]:
+    return {name: sample.usage[0].amount for name, sample in view.samples.items()}
+
+
+async def test_every_snapshot_has_the_latest_samples(cluster: SimulatedCluster, api):  # noqa: F811
+    created = await api.pod("a", node="n1")
+    operations = cluster.operations
+    record = operations.get(PODS, "default", "a")
+    operations.store.replace(
+        operations.store.collection("pods"), record, {**decode(record), "status": {"phase": "Running"}}
+    )
+    koordlets = KoordletSimulation(operations, TrueUse(operations.store), ReportOptions(interval=60.0))
+    koordlets.advance(1000.0)
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, bridging(cluster, port):
+        await until(lambda: solver.synced)
+        assert set(used(solver.view)) == {"n1"}, "before any round could look"
+        assert list(solver.view.samples["n1"].tasks.tasks) == [created["metadata"]["uid"]]
+        koordlets.advance(1059.0)
+        await until(lambda: set(used(solver.view)) == {"n1", "n2"})
+        solver.abort()
+        await until(lambda: solver.streams == 2 and solver.synced)
+        assert set(used(solver.view)) == {"n1", "n2"}
+        operations.delete(NODES, "", "n2")
+        await until(lambda: set(used(solver.view)) == {"n1"})
+
+
+class Books:
+    """A state, a source that writes in it, and a solver that is told."""
+
+    def __init__(self) -> None:
+        self.state = BridgeState(("poseidon",))
+        self.view = SolverView()
+        metrics = SourceMetrics(CollectorRegistry())
+        self.intake = Intake(
+            "nodeMetric", self.state.samples, self.state, metrics=metrics, changed=lambda: None
+        )
+
+    def tell(self) -> SolverView:
+        self.view.apply(self.state.take_events())
+        return self.view
+
+    def report(self, name: str, *pods: str) -> None:
+        readings = tuple(PodReading("default", each, {"cpu": 1}) for each in pods)
+        self.intake.take(NodeReading(name, 1000.0, 60.0, {"cpu": 7}, pods=readings))
+
+
+def test_samples_follow_their_nodes():
+    books = Books()
+    books.report("n1")
+    assert books.tell().samples == {}
+    books.state.nodes_changed([present(node("n1"))])
+    assert used(books.tell()) == {"n1": 7}
+    books.state.nodes_changed([gone(node("n1"))])
+    assert books.tell().samples == {}
+    books.state.nodes_changed([present(node("n1", uid="another"))])
+    assert used(books.tell()) == {"n1": 7}
+
+
+def test_pods_are_known_by_name_and_place():
+    books = Books()
+    books.state.nodes_changed([present(node("n1")), present(node("n2"))])
+    here, there = pod("here", node="n1"), pod("there", node="n2")
+    books.state.pods_changed([present(here), present(there), present(pod("waiting"))])
+    books.report("n1", "here", "there", "waiting", "unknown")
+    assert list(books.tell().samples["n1"].tasks.tasks) == [here.metadata.uid]
+    books.state.pods_changed([gone(here), present(pod("here", uid="successor", node="n1"))])
+    books.report("n1", "here")
+    assert list(books.tell().samples["n1"].tasks.tasks) == ["successor"]
+    late_end: Change = gone(here)
+    books.state.pods_changed([late_end])
+    books.report("n1", "here")
+    assert list(books.tell().samples["n1"].tasks.tasks) == ["successor"]
