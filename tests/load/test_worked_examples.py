@@ -15,8 +15,10 @@ from cost_models.load_threshold_limits import NO_LIMIT, headroom
 from cost_models.load_threshold_scores import packing_score, variation_score
 from cost_models.load_threshold_scoring import predicted_cpu
 from cost_models.load_threshold_strategy import Strategy
+from firmament.core.model import Machine, MachineSampled, MachineUpserted, TaskClass
 from tests.load.oracle import Args, Node, Pod, Report, go_round
 from tests.load.scenes import NOW, cluster, of_args, overlay, verdicts
+from tests.support.core import Clock, scheduler, tasks
 
 GIB = 2**30
 FRESH = NOW - 10
@@ -211,3 +213,54 @@ def test_most_used_packs_below_the_threshold():
         "warm": (True, 38),
         "hot": (False, 98),
     }
+
+
+# --- Trimaran through the core ---------------------------------------------------------------------------------------
+
+
+def test_packing_goes_by_what_the_hardware_has():
+    events = [
+        MachineUpserted(Machine("n", {"cpu": 8_000, "memory": GIB, "pods": 9}, total={"cpu": 10_000})),
+        MachineSampled("n", FRESH, {"cpu": 3_000.0}),
+        *tasks(1, "t", content=TaskClass(requests=(("cpu", 1_000),), limits=(("cpu", 1_000),))),
+    ]
+    core = scheduler(
+        events,
+        policy="void",
+        overlays=[overlay(scoringStrategy={"type": "TargetLoadPacking"})],
+        clock=Clock(NOW),
+    )
+    verdict, _ = verdicts(core, "t")["n"]
+    assert verdict.score == 100  # 4 of 10 cores, the target
+
+
+def test_risk_uses_deviations_of_the_reports_that_the_solver_remembers():
+    """Half of the reports say 20 %, half 60 %: mean 40 %, deviation 20 %; the last one says 60 %."""
+    events = [
+        MachineUpserted(Machine("n", {"cpu": 10_000, "memory": 10**9, "pods": 9})),
+        *(
+            MachineSampled("n", FRESH - 20 * step, {"cpu": 2_000.0 if step % 2 else 6_000.0})
+            for step in reversed(range(10))
+        ),
+        *tasks(1, "t", content=TaskClass(requests=(("cpu", 1_000),))),
+    ]
+    scored = {
+        kind: verdicts(
+            scheduler(
+                events,
+                policy="void",
+                overlays=[
+                    overlay(
+                        scoringStrategy={"type": "LoadVariationRiskBalancing"},
+                        aggregated={"scoreAggregationType": kind} if kind else {},
+                        usageThresholds={"cpu": 95},
+                    )
+                ],
+                clock=Clock(NOW),
+            ),
+            "t",
+        )["n"][0].score
+        for kind in ("", "avg")
+    }
+    # (1 - (mean with the task's own 10 % + deviation) / 2) x 100
+    assert scored == {"": 55.0, "avg": 65.0}
