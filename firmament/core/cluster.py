@@ -44,7 +44,8 @@ class Cluster:
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known. A
     task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
     ``dirty`` holds the names of machines on which something may fit that did not before; ``everything_dirty`` says so
-    of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about.
+    of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about;
+    one of ``machine_kinds`` is about the machine of its name alone.
     Reports of use come all the time: they mark their machines at most once in ``SAMPLES_MARK_EVERY`` seconds.
     ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts.
     ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision.
@@ -55,6 +56,7 @@ class Cluster:
         self,
         record_kinds: frozenset[str] = frozenset(),
         *,
+        machine_kinds: frozenset[str] = frozenset(),
         uses_load: bool = False,
         model_labels: frozenset[str] = frozenset(),
         model_namespaces: bool = False,
@@ -73,6 +75,7 @@ class Cluster:
         self.touched: set[int] = set()
         self.version = 0
         self._record_kinds = record_kinds
+        self._machine_kinds = machine_kinds
         self._last_came = 0
         self._uses_load = uses_load
         self._sampled: set[str] = set()
@@ -138,11 +141,11 @@ class Cluster:
                 self.records.setdefault(kind, {})[name] = payload
                 self._last_came += 1
                 self.record_came.setdefault(kind, {})[name] = self._last_came
-                self._record_changed(kind)
+                self._record_changed(kind, name)
             case RecordRemoved(kind, name):
                 self.records.get(kind, {}).pop(name, None)
                 self.record_came.get(kind, {}).pop(name, None)
-                self._record_changed(kind)
+                self._record_changed(kind, name)
 
     # --- reports of use ------------------------------------------------------------------------------------------
 
@@ -186,11 +189,14 @@ class Cluster:
         self._samples_marked = now
         return None
 
-    def _record_changed(self, kind: str) -> None:
+    def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = True
             self.everything_dirty |= bool(self.classes.ruled)
-        self.everything_dirty |= kind in self._record_kinds
+        if kind in self._machine_kinds:
+            self.mark(name)
+        else:
+            self.everything_dirty |= kind in self._record_kinds
 
     def selector(self) -> ClassSelector:
         """Matcher of selectors against the classes, by the namespaces as they are now."""

@@ -70,6 +70,7 @@ class Scheduler:
         self._timer = timer
         self._cluster = Cluster(
             configuration.record_kinds,
+            machine_kinds=configuration.arrival_kinds,
             uses_load=configuration.uses_load,
             model_labels=configuration.label_keys,
             model_namespaces=configuration.uses_namespaces,

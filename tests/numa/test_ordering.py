@@ -75,3 +75,13 @@ def test_a_driver_that_knows_says_which_tasks_are_missing():
     made.apply(machine_events("m", record, cpu=16_000, memory=GIB))
     made.apply(tasks(1, "x", "y", content=WHOLE))
     assert len(placed(made.run_round())) == 1
+
+
+def test_a_record_wakes_what_waits_for_its_machine():
+    full = payload(zone(0, {"cpu": 1000}))
+    made = started(tasks(1, "a", content=WHOLE), record=full)
+    assert placed(made.run_round()) == {}
+    made.apply(machine_events("elsewhere", full, cpu=1000, memory=GIB)[1:])
+    assert made.next_round_in() is None
+    made.apply(machine_events("m", ALIGNED, cpu=8000, memory=GIB)[1:])
+    assert placed(made.run_round()) == {"a": "m"}
