@@ -1,12 +1,12 @@
 """A wave's problem: classes cut into parts that may only use some machines, at the costs of the moment.
 
 Rules between tasks decide where a class may go now and, where a domain takes a limited number, how many of its tasks go
-to which domain. Each such part becomes a class of its own in a problem derived from the round's.
+to which domain. Parts become the classes of a problem derived from the round's.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,51 +36,75 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """``residual``: the derived problem with the room that is left; ``origin``: int64[parts], class of each part."""
+    """``residual``: the derived problem with the room that is left, one class per bundle of parts; ``bundles``: their
+    parts.
+    """
 
     residual: Residual
-    origin: Int64
+    bundles: list[list[Part]]
 
     def in_round(self, proposed: Assignments) -> Assignments:
-        """Assignments of parts as assignments of the round's classes."""
-        return Assignments(self.origin[proposed.cls], proposed.machine, proposed.count)
+        """Assignments of bundles as assignments of the round's classes, single tasks where bundles had several parts.
+
+        The parts of a bundle take turns, machine by machine, so that none gets more of a machine than it may have.
+        """
+        whole = np.array([len(bundle) == 1 for bundle in self.bundles], dtype=np.bool_)[proposed.cls]
+        origin = np.array([bundle[0].cls for bundle in self.bundles], dtype=np.int64)
+        found = [
+            Assignments(origin[proposed.cls[whole]], proposed.machine[whole], proposed.count[whole]),
+        ]
+        shared = proposed.taken(~whole)
+        for number in np.unique(shared.cls).tolist():
+            entries = shared.taken(shared.cls == number)
+            machines = np.sort(np.repeat(entries.machine, entries.count))
+            turns = _turns(self.bundles[number])[: len(machines)]
+            found.append(Assignments(turns, machines, np.ones(len(machines), dtype=np.int64)))
+        return Assignments.joined(found)
+
+
+def _turns(parts: list[Part]) -> Int64:
+    """Classes of the tasks of several parts, in turn: first one of each, then a second of each that has one, ..."""
+    counts = np.array([part.count for part in parts], dtype=np.int64)
+    part = np.repeat(np.arange(len(parts)), counts)
+    nth = np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts)
+    classes = np.array([part.cls for part in parts], dtype=np.int64)
+    return classes[part[np.lexsort((part, nth))]]
 
 
 def derive(residual: Residual, parts: list[Part]) -> Wave:
-    """The problem of a wave; the parts of a class must not have more tasks than are left."""
+    """The problem of a wave; the parts of a class must not have more tasks than are left.
+
+    Parts that nothing tells apart, as those of many small applications, are bundled to one class of the problem.
+    """
     problem = residual.problem
     shapes = _ShapeRows(residual)
-    counts = np.zeros((len(parts), WAIT_BUCKETS), dtype=np.int64)
     left = residual.remaining.copy()
-    shape = np.empty(len(parts), dtype=np.int64)
-    pins: dict[int, Int64] = {}
-    most: dict[int, int] = {}
-    for index, part in enumerate(parts):
-        counts[index] = _oldest(left[part.cls], part.count)
-        left[part.cls] -= counts[index]
-        own_pins = problem.pins.get(part.cls)
-        allowed = part.allowed
-        if own_pins is not None:
-            pins[index] = own_pins if allowed is None else own_pins[allowed[own_pins]]
-            allowed = None
-        elif allowed is not None and np.count_nonzero(allowed) <= PINNED_UP_TO:
-            pins[index] = np.flatnonzero(allowed)
-            allowed = None
-        shape[index] = shapes.row(int(problem.shape[part.cls]), allowed, part.points)
-        if part.most:
-            most[index] = part.most
-    origin = np.array([part.cls for part in parts], dtype=np.int64)
+    bundles: dict[tuple[int, int, bytes | None, int], _Bundle] = {}
+    for part in parts:
+        pins, allowed = _confined(residual, part)
+        row = shapes.row(int(problem.shape[part.cls]), allowed, part.points)
+        mark = (row, int(problem.priority[part.cls]), None if pins is None else pins.tobytes(), part.most)
+        bundle = bundles.setdefault(mark, _Bundle(row, pins, []))
+        bundle.parts.append(part)
+        taken = _oldest(left[part.cls], part.count)
+        left[part.cls] -= taken
+        bundle.counts += taken
+    found = list(bundles.values())
     base = np.array(shapes.base, dtype=np.int64)
     derived = replace(
         problem,
-        counts=counts,
-        priority=problem.priority[origin],
-        shape=shape,
+        counts=np.stack([bundle.counts for bundle in found]),
+        priority=problem.priority[[bundle.parts[0].cls for bundle in found]],
+        shape=np.array([bundle.row for bundle in found], dtype=np.int64),
         requests=problem.requests[base],
         feasible=np.stack(shapes.feasible),
         cost=np.stack(shapes.cost),
-        pins=pins,
-        most=most,
+        pins={index: bundle.pins for index, bundle in enumerate(found) if bundle.pins is not None},
+        most={
+            index: bundle.parts[0].most * len(bundle.parts)
+            for index, bundle in enumerate(found)
+            if bundle.parts[0].most
+        },
         joint=tuple(
             JointRows(rows.row_of, rows.amount[base], rows.limit, rows.reason) for rows in problem.joint
         ),
@@ -92,7 +116,27 @@ def derive(residual: Residual, parts: list[Part]) -> Wave:
     wave.placed = residual.placed.copy()
     wave.joint_left = [room.copy() for room in residual.joint_left]
     wave.ledgers = [ledger.copy() for ledger in residual.ledgers]
-    return Wave(wave, origin)
+    return Wave(wave, [bundle.parts for bundle in found])
+
+
+@dataclass(slots=True)
+class _Bundle:
+    """Parts with one row of shape arrays, one set of pins (None: none), and the sum of their tasks."""
+
+    row: int
+    pins: Int64 | None
+    parts: list[Part]
+    counts: Int64 = field(default_factory=lambda: np.zeros(WAIT_BUCKETS, dtype=np.int64))
+
+
+def _confined(residual: Residual, part: Part) -> tuple[Int64 | None, Bool | None]:
+    """Pins and mask of a part: a few machines are pins, many a mask; None for no limit."""
+    own_pins, allowed = residual.problem.pins.get(part.cls), part.allowed
+    if own_pins is not None:
+        return (own_pins if allowed is None else own_pins[allowed[own_pins]]), None
+    if allowed is not None and np.count_nonzero(allowed) <= PINNED_UP_TO:
+        return np.flatnonzero(allowed), None
+    return None, allowed
 
 
 def _oldest(left: Int64, count: int) -> Int64:
