@@ -24,7 +24,7 @@ class SampleBook:
     def __init__(self, sources: Sequence[str]) -> None:
         self._by_source: dict[str, dict[str, pb.MachineSample]] = {source: {} for source in sources}
         self._changed: dict[str, None] = {}
-        self._told: set[str] = set()
+        self._told: dict[str, float] = {}
 
     def __len__(self) -> int:
         """How many nodes have a sample. May be called from another thread."""
@@ -52,7 +52,7 @@ class SampleBook:
     def mark(self, node: str) -> None:
         """Tell of a node again: the solver has forgotten, or has not known, the machine."""
         self._changed[node] = None
-        self._told.discard(node)
+        self._told.pop(node, None)
 
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no sample."""
@@ -69,17 +69,21 @@ class SampleBook:
         return chosen
 
     def take(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
-        """Return what the solver has to be told of the machines that it knows, as ``is_known`` says; once."""
+        """Return what the solver has to be told of the machines that it knows, as ``is_known`` says; once.
+
+        A solver ignores what is older than what it knows. So a sample that counts although it is older, because a
+        clock was set right or another source takes over, follows the removal of the former one.
+        """
         events: list[pb.Event] = []
         for node in self._changed:
             found = self.sample(node)
-            if found is not None and is_known(node):
+            known = is_known(node)
+            told = self._told.pop(node, None)
+            if told is not None and known and (found is None or found.time < told):
+                events.append(pb.Event(machine_sample_removed=node))
+            if found is not None and known:
                 events.append(pb.Event(machine_sample=found))
-                self._told.add(node)
-            elif node in self._told:
-                self._told.discard(node)
-                if is_known(node):
-                    events.append(pb.Event(machine_sample_removed=node))
+                self._told[node] = found.time
         self._changed.clear()
         return events
 

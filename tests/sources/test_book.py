@@ -108,7 +108,10 @@ class Telling(RuleBasedStateMachine):
     def the_solver_knows_what_counts(self) -> None:
         for event in self.book.take(self.machines.__contains__):
             if event.HasField("machine_sample"):
-                self.solver[event.machine_sample.machine] = event.machine_sample
+                found = event.machine_sample
+                known = self.solver.setdefault(found.machine, found)
+                assert found.time >= known.time, "a solver ignores what is older than what it knows"
+                self.solver[found.machine] = found
             else:
                 del self.solver[event.machine_sample_removed]
         assert self.solver == {
