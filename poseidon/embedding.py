@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from poseidon.bridge.refused import RecoveryOptions
+    from poseidon.kube.pod_recovery import RecoveryOptions
     from poseidon.sources.options import UtilisationOptions
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -77,7 +77,7 @@ def overlays(configuration: Configuration) -> tuple[str, ...]:
 def recovery_options(configuration: Configuration) -> RecoveryOptions:
     """Return what is done about pods that kubelets refuse."""
     from firmament.configuration import SchedulerConfiguration
-    from poseidon.bridge.refused import RecoveryOptions
+    from poseidon.kube.pod_recovery import RecoveryOptions
 
     assert isinstance(configuration, SchedulerConfiguration)
     section = configuration.recovery

@@ -7,10 +7,10 @@ controller would be lost: it is created again under its name, unless something o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from poseidon.bridge.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
+from poseidon.kube.pod_recovery import RecoveryOptions
 from poseidon.kube.references import PodRef
 from poseidon.translate.refusals import may_have_run, refused
 
@@ -25,22 +25,6 @@ LEAVING_BEHIND = frozenset({"ReplicaSet", "ReplicationController", "Job"})
 """Controllers that replace a failed pod and do not delete it."""
 
 _LONGEST_DOUBLING = 30
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryOptions:
-    """What is done about refused pods.
-
-    ``recreate_bare``: pods without a controller are created again, ``max_recreations`` times at most, after
-    ``first_delay`` seconds, doubled from time to time up to ``last_delay``. ``delete_replaced``: the failed
-    pods that controllers leave behind are deleted.
-    """
-
-    recreate_bare: bool = True
-    max_recreations: int = 5
-    delete_replaced: bool = False
-    first_delay: float = 1.0
-    last_delay: float = 300.0
 
 
 class RefusedPods:

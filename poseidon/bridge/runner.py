@@ -25,7 +25,7 @@ from poseidon.bridge.feeds import (
     T,
 )
 from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.refused import RECREATIONS, RecoveryOptions
+from poseidon.bridge.refused import RECREATIONS
 from poseidon.bridge.session import Session, SessionOptions
 from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindResult
@@ -34,7 +34,7 @@ from poseidon.kube.condition_writer import ConditionWriter
 from poseidon.kube.event_writer import EventWriter
 from poseidon.kube.following import ReflectorOptions
 from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.pod_recovery import PodRecovery
+from poseidon.kube.pod_recovery import PodRecovery, RecoveryOptions
 from poseidon.kube.reflector import Reflector
 from poseidon.kube.write_behind import WriteBehindOptions
 from poseidon.sources.options import UtilisationOptions

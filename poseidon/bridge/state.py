@@ -22,9 +22,10 @@ from poseidon.bridge.node_topologies import NodeTopologies
 from poseidon.bridge.occupancy import Occupancy
 from poseidon.bridge.placements import Placements
 from poseidon.bridge.records import PodRecord
-from poseidon.bridge.refused import RecoveryOptions, RefusedPods
+from poseidon.bridge.refused import RefusedPods
 from poseidon.bridge.storage import Storage
 from poseidon.bridge.tasks import Tasks
+from poseidon.kube.pod_recovery import RecoveryOptions
 from poseidon.sources.book import SampleBook
 from poseidon.sources.utilisation import SOURCES
 from poseidon.translate import node as node_translation

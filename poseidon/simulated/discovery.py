@@ -109,7 +109,9 @@ def _entries(resource: ResourceType) -> list[Object]:
         entries.append(_entry(name, resource.kind, verbs, namespaced=resource.namespaced))
     for action, kind in resource.actions:
         name, verb = f"{resource.plural}/{action}", "create" if kind else "update"
-        entries.append(_entry(name, kind or resource.kind, [verb], namespaced=resource.namespaced))
+        entry = _entry(name, kind or resource.kind, [verb], namespaced=resource.namespaced)
+        # kubectl looks for the version of evictions here before it drains a node.
+        entries.append({**entry, "group": "policy", "version": "v1"} if kind == "Eviction" else entry)
     return entries
 
 

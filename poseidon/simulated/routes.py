@@ -140,6 +140,8 @@ class Router:
 
     async def _delete(self, request: web.BaseRequest, resource: ResourceType, target: Target) -> web.Response:
         body = await request.read()
+        if body:
+            _insist_on_json(request)
         options = requests.delete_options(body, request.query)
         wanted = options.preconditions
         preconditions = Preconditions(wanted.uid or "", wanted.resource_version or "")
@@ -164,6 +166,7 @@ class Router:
     async def _evict(self, request: web.BaseRequest, target: Target) -> web.Response:
         if request.method != "POST":
             raise errors.method_not_allowed()
+        _insist_on_json(request)
         eviction = decode_eviction(await request.read())
         dry_run = requests.dry_run(request.query)
         evict(self._operations, target.namespace, target.name, eviction, dry_run=dry_run)
@@ -265,10 +268,16 @@ def _json(body: bytes, code: int = 200) -> web.Response:
     return web.Response(body=body, status=code, headers=_JSON)
 
 
+def _insist_on_json(request: web.BaseRequest) -> None:
+    """Refuse a body that says that it is something else, such as protobuf. Raises ``ApiError`` 415."""
+    if request.content_type not in ("application/json", "application/octet-stream"):
+        raise errors.unsupported_media_type(request.content_type, ["application/json"])
+
+
 def _decode(body: bytes, request: web.BaseRequest | None = None) -> Any:
     """Decode JSON; with ``request`` also insist on its content type."""
-    if request is not None and request.content_type not in ("application/json", "application/octet-stream"):
-        raise errors.unsupported_media_type(request.content_type, ["application/json"])
+    if request is not None:
+        _insist_on_json(request)
     try:
         return msgspec.json.decode(body)
     except msgspec.MsgspecError as error:

@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
-from poseidon.bridge.refused import RECREATIONS, RecoveryOptions
+from poseidon.bridge.refused import RECREATIONS
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.objects import Condition, ContainerState, ContainerStatus, OwnerReference, Running
+from poseidon.kube.pod_recovery import RecoveryOptions
 from poseidon.kube.references import PodRef
 from poseidon.translate.refusals import may_have_run, refused
 from tests.bridge.objects import gone, node, pod, present

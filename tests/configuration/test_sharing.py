@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from poseidon.bridge.announcements import COUNTS_SECONDS
-from poseidon.bridge.refused import RecoveryOptions
 from poseidon.embedding import ConfigurationError, counts_seconds, load_configuration, recovery_options
+from poseidon.kube.pod_recovery import RecoveryOptions
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 

@@ -199,7 +199,7 @@ async def test_one_failure_does_not_stop_the_others(caplog):
         scene.recovery.recreate(first, 1, 0.0)
         scene.recovery.recreate(second, 1, 0.0)
         await until(
-            lambda: {p["metadata"]["name"]: p["status"]["phase"] for p in scene.pods()}["b"] == "Pending"
+            lambda: {p["metadata"]["name"]: p["status"]["phase"] for p in scene.pods()}.get("b") == "Pending"
         )
         await until(lambda: "refused pod cannot be recovered pod=default/a" in caplog.text)
         await scene.recovery.wait_settled()
