@@ -210,3 +210,28 @@ def test_custom_resources_are_discovered(kubectl: Kubectl) -> None:
     group["spec"] = {"size": 4}
     assert "configured" in kubectl("apply", "-f", "-", stdin=json.dumps(group))
     assert kubectl("get", "groups", "g", "-o", "jsonpath={.spec.size}") == "4"
+
+
+def test_drain_evicts_and_budgets_hold_it_up(kubectl: Kubectl) -> None:
+    """Pods that are not ready yet leave their budget unmet, so that nothing more may go."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    kubectl("create", "-f", "-", stdin=json.dumps(node))
+    for name in ("a", "b"):
+        body = {**pod(name, nodeName="n1"), "status": {"phase": "Running"}}
+        body["metadata"]["labels"] = {"app": name}
+        kubectl("create", "-f", "-", stdin=json.dumps(body))
+        patch = '{"status":{"phase":"Running"}}'
+        kubectl("patch", "pod", name, "--subresource=status", "--type=merge", "-p", patch)
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "keep-a"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+    }
+    kubectl("create", "-f", "-", stdin=json.dumps(budget))
+    told = kubectl("drain", "n1", "--force", "--timeout=1s", status=1)
+    assert "pod/b evicted" in told
+    assert "Cannot evict pod as it would violate the pod's disruption budget." in told
+    assert kubectl("get", "pods", "-o", "name").split() == ["pod/a"]
+    kubectl("delete", "pdb", "keep-a")
+    assert "node/n1 drained" in kubectl("drain", "n1", "--force", "--timeout=10s")
