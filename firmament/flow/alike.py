@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool, Int64, JointRows
 from firmament.flow.problem import Assignments, Residual
 
 WORTHWHILE = 0.7
@@ -52,10 +52,12 @@ class AlikeMachines:
 def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | None:
     """Merge machines that are alike for all waiting tasks; None if there are too few of them to bother.
 
-    Machines that a pin names stay by themselves; problems with joint rows or ledgers are left alone.
+    Machines that a pin names stay by themselves; problems with ledgers, or with joint rows that machines share, are
+    left alone. What is left on a machine's own joint rows is part of its room.
     """
     problem = residual.problem
-    if problem.joint or problem.ledgers or problem.machines == 0:
+    shared = any(_is_shared(rows) for rows in problem.joint)
+    if shared or problem.ledgers or problem.machines == 0:
         return None
     marks = _marks(residual, fits)
     if marks is None:
@@ -72,6 +74,10 @@ def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | No
         crowd=problem.crowd[representative],
         free=problem.free[representative],
         multiplicity=size.astype(np.int64),
+        joint=tuple(
+            _of_groups(rows, left, representative)
+            for rows, left in zip(problem.joint, residual.joint_left, strict=True)
+        ),
         pins={cls: np.sort(group[rows]) for cls, rows in problem.pins.items()},
         rotation=0,
     )
@@ -88,6 +94,27 @@ def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | No
     )
 
 
+def _is_shared(rows: JointRows) -> bool:
+    """Whether some row is of more than one machine."""
+    owned = rows.row_of[rows.row_of >= 0]
+    return bool((np.bincount(owned) > 1).any())
+
+
+def _left(rows: JointRows, left: Int64) -> Int64:
+    """int64[M]: what is left on each machine's own row, -1 where it has none."""
+    found = np.full(len(rows.row_of), -1, dtype=np.int64)
+    on_row = rows.row_of >= 0
+    found[on_row] = left[rows.row_of[on_row]]
+    return found
+
+
+def _of_groups(rows: JointRows, left: Int64, representative: Int64) -> JointRows:
+    """The joint rows of one machine of each group."""
+    limit = _left(rows, left)[representative]
+    every = np.arange(len(representative), dtype=np.int64)
+    return replace(rows, row_of=np.where(limit >= 0, every, -1), limit=np.maximum(limit, 0))
+
+
 def _marks(residual: Residual, fits: dict[int, Bool]) -> Int64 | None:
     """int64[M, 2]: equal only for machines that are alike (but for a hash collision of 2 x 63 bits).
 
@@ -95,7 +122,8 @@ def _marks(residual: Residual, fits: dict[int, Bool]) -> Int64 | None:
     """
     problem = residual.problem
     random = np.random.default_rng(2_718_281_828)
-    cheap = np.vstack([residual.free, residual.placed, problem.crowd])
+    own = [_left(rows, left) for rows, left in zip(problem.joint, residual.joint_left, strict=True)]
+    cheap = np.vstack([residual.free, residual.placed, problem.crowd, *own])
     marks = _hashed(cheap, random)
     if len(np.unique(marks[:, 0])) > WORTHWHILE * problem.machines:
         return None
