@@ -12,11 +12,11 @@ from rich.console import Console
 
 from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
+from benchmarks.commands.everything import full, small
 from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
 from benchmarks.commands.numa import numa
 from benchmarks.commands.report import report
-from benchmarks.commands.small import small
 from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario
@@ -51,6 +51,7 @@ main.add_command(memory)
 main.add_command(numa)
 main.add_command(report)
 main.add_command(small)
+main.add_command(full)
 
 
 @main.command()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -111,3 +113,14 @@ def test_the_command_measures_and_saves(tmp_path):
     assert "basic" in table.stdout
     listed = CliRunner().invoke(main, ["list"])
     assert listed.exit_code == 0
+
+
+def test_the_documented_example_runs(tmp_path):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    path = tmp_path / "example.yaml"
+    path.write_text(example)
+    done = CliRunner().invoke(main, ["run", str(path), "--param", "pods=80", "--runs", "1", "-o", "json"])
+    assert done.exit_code == 0, done.output
+    (part,) = json.loads(done.stdout)["results"][0]["measured"]
+    assert (part["bound"], part["brokenRules"]) == (80, {})

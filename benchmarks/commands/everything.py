@@ -1,0 +1,75 @@
+"""``small`` and ``full``: everything once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from benchmarks.commands.options import WIDTH, progress
+
+if TYPE_CHECKING:
+    from benchmarks.everything import Plan
+
+SAVE_FOLDER = click.option(
+    "--save", type=click.Path(file_okay=False, path_type=Path), help="Also write the JSON into this folder."
+)
+SEED = click.option("--seed", default=1, show_default=True)
+
+
+@click.command()
+@SAVE_FOLDER
+@SEED
+def small(save: Path | None, seed: int) -> None:
+    """Run every workload and comparator at a small size; under three minutes on two cores."""
+    from benchmarks.everything import SMALL
+
+    _run(SMALL, "small", save, seed)
+
+
+@click.command()
+@SAVE_FOLDER
+@SEED
+def full(save: Path | None, seed: int) -> None:
+    """Run every workload and comparator at full size; this takes the better part of an hour."""
+    from benchmarks.everything import FULL
+
+    _run(FULL, "full", save, seed)
+
+
+def _run(plan: Plan, name: str, save: Path | None, seed: int) -> None:
+    from benchmarks.declarative.loading import WorkloadError
+    from benchmarks.targets.base import TargetError
+    from poseidon.demo.child import ChildDiedError
+
+    try:
+        asyncio.run(_show_all(plan, name, save, seed))
+    except (TargetError, WorkloadError, ChildDiedError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+async def _show_all(plan: Plan, name: str, save: Path | None, seed: int) -> None:
+    from benchmarks import tables
+    from benchmarks.everything import measure_everything
+
+    show: dict[str, Callable[[dict[str, Any], Console], None]] = {
+        "workloads": tables.print_workloads,
+        "comparison": tables.print_comparison,
+        "growth": tables.print_growth,
+        "optimum": tables.print_optimum,
+    }
+    console = Console() if Console().is_terminal else Console(width=WIDTH)
+    async for report in measure_everything(plan, seed, progress()):
+        show[report["kind"]](report, console)
+        if save is not None:
+            _write(save, f"{name}-{report['kind']}.json", report)
+
+
+def _write(folder: Path, name: str, report: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
