@@ -13,7 +13,7 @@ from tests.differential.generate import SMALL, WIDE, Size, case
 from tests.differential.measure import Score, score
 from tests.differential.world import Case
 
-SMALL_BLOCK, WIDE_BLOCK, MIDDLE_BLOCK, PER_MANNER = 80, 25, 3, 15
+SMALL_BLOCK, WIDE_BLOCK, MIDDLE_BLOCK, PER_MANNER = 80, 20, 3, 12
 OF_OPTIMUM = 0.97
 
 
