@@ -210,7 +210,12 @@ class VolumeState:
         ``is_under_way`` tells whether there is something to wait for; its end is among ``take_settled``.
         """
         pod = self._pods.get(uid)
-        unbound = pod.resolution.unbound if pod is not None else ()
+        if pod is None:
+            return ""
+        if self._is_rivalled(uid, pod, by_placed=True):
+            # Both were chosen before either was known to be.
+            return IN_USE
+        unbound = pod.resolution.unbound
         return self._bindings.begin(uid, node, unbound, now) if unbound else ""
 
     def is_under_way(self, uid: str) -> bool:
@@ -272,14 +277,14 @@ class VolumeState:
             return resolution
         return self._interned.setdefault(resolution, resolution)
 
-    def _is_rivalled(self, uid: str, pod: _Pod) -> bool:
+    def _is_rivalled(self, uid: str, pod: _Pod, *, by_placed: bool = False) -> bool:
         """Whether a pod has to leave a claim to another one: to whichever is placed, else to the first in rank."""
         for each in pod.claims:
             claim = self._storage.claim(each.key)
             if claim is None or not claim.exclusive:
                 continue
             others = (self._pods[other] for other in self._users.of(each.key) if other != uid)
-            if any(other.place or other.rank < pod.rank for other in others):
+            if any(other.place or (other.rank < pod.rank and not by_placed) for other in others):
                 return True
         return False
 

@@ -114,6 +114,17 @@ def test_rank_decides_who_waits(cluster):
     assert cluster.resolution("a").reason == IN_USE
 
 
+def test_of_two_that_were_chosen_at_once_one_is_refused(cluster):
+    cluster.claims_changed([claim("c", volume="v", modes=("ReadWriteOncePod",))])
+    cluster.volumes_changed([volume("v", to="default/c")])
+    cluster.pod("a", "c")
+    cluster.pod("b", "c", priority=1)
+    cluster.move_pod("a", "n1")
+    assert cluster.begin("a", "n1", 0.0) == ""
+    cluster.move_pod("b", "n2")
+    assert cluster.begin("b", "n2", 0.0) == IN_USE
+
+
 def test_claims_in_one_zone_share_one_set_of_needs(cluster):
     for index in range(100):
         cluster.volumes_changed([volume(f"v{index}", to=f"default/c{index}", at=(ZONE, ["ab"[index % 2]]))])
