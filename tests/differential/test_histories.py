@@ -7,7 +7,7 @@ import pytest
 from tests.differential.generate import WIDE
 from tests.differential.history import History
 
-HISTORIES, ROUNDS = 8, 6
+HISTORIES, ROUNDS = 5, 6
 
 
 @pytest.mark.parametrize("during", [False, True], ids=["between", "during"])
