@@ -270,7 +270,8 @@ class Ledger(Protocol):
     """Room that tasks share in a way that no joint row can say, such as a kubelet's alignment of what they ask for.
 
     A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on
-    them what it admits. Room never grows by booking. ``reason``: why a machine without room is refused.
+    them what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is
+    refused.
     """
 
     reason: str

@@ -37,8 +37,9 @@ from cost_models.numa_least_zones import least_zones_scores
 from cost_models.numa_ledger import ZoneLedger
 from cost_models.numa_records import RECORD_KIND
 from cost_models.numa_requests import Pod, bad_hints, compile_requests, pods_of, resources_of
-from cost_models.numa_room import SINGLE, ZoneRoom, zone_room
+from cost_models.numa_room import SINGLE, ZoneRoom
 from cost_models.numa_scores import PERFECT, STRATEGIES, allocation_scores, zone_values
+from cost_models.numa_stated_room import zone_room
 from cost_models.numa_uncounted import uncounted
 from cost_models.numa_zones import TopologyReader, ZoneTable
 from cost_models.registry import Kind

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Int64
 from cost_models.numa_masks import choose_sets, spread_over
 from cost_models.numa_records import POLICIES
-from cost_models.numa_requests import Requests, is_always_allocatable, is_host_level
-from cost_models.numa_zones import ZoneTable
+from cost_models.numa_requests import Requests
 
 UNLIMITED = np.int64(2**60)
 """Room of a machine that aligns nothing, and of a resource that no zone has."""
@@ -211,76 +210,73 @@ class ZoneRoom:
         for index in range(requests.init_threshold.shape[1]):
             where = np.flatnonzero(~whole & (failed < 0) & (policy > 0))
             threshold = requests.init_threshold[shapes[where], index].T
-            admitted, _, _ = self._place(
-                trial[:, where], threshold, np.maximum(threshold, 0), machines[where], policy[where]
-            )
-            failed[where[~admitted]] = units + index
+            nothing = np.zeros_like(threshold)
+            refused = self._give(trial, used.copy(), where, threshold, nothing, machines, policy)
+            failed[refused] = units + index
         for unit in range(units):
             due = whole if unit == 0 else ~whole & (requests.apps[shapes] >= unit)
             where = np.flatnonzero(due & (failed < 0) & (policy > 0))
-            if len(where) == 0:
-                continue
-            admitted, zones, amounts = self._place(
-                trial[:, where],
-                requests.threshold[shapes[where], unit].T,
-                requests.taken[shapes[where], unit].T,
-                machines[where],
-                policy[where],
-            )
-            failed[where[~admitted]] = unit
-            trial[:, where] -= amounts
-            used[where] |= zones
+            if len(where):
+                threshold = requests.threshold[shapes[where], unit].T
+                taken = requests.taken[shapes[where], unit].T
+                failed[self._give(trial, used, where, threshold, taken, machines, policy)] = unit
         return failed, used
 
-    def _place(
-        self, left: Int64, threshold: Int64, taken: Int64, machines: Int64, policy: NDArray[np.int8]
-    ) -> tuple[Bool, Bool, Int64]:
-        """Where a unit goes: bool[A] admitted, bool[A, Z] the zones, int64[R, A, Z] what to subtract from each.
+    def _give(
+        self,
+        trial: Int64,
+        used: Bool,
+        where: Int64,
+        threshold: Int64,
+        taken: Int64,
+        machines: Int64,
+        policy: NDArray[np.int8],
+    ) -> Int64:
+        """Give a unit its zones in ``trial`` and mark them in ``used``; returns the entries of ``where`` refused one.
 
-        ``left``: int64[R, A, Z]; ``threshold``, ``taken``: int64[R, A].
+        ``threshold``, ``taken``: int64[R, len(where)]; ``machines``, ``policy``: as long as ``trial``.
         """
-        fits: Bool = np.all(left >= threshold[:, :, None], axis=0)
-        admitted: Bool = np.any(fits, axis=1)
-        zones = np.zeros_like(fits)
-        zones[np.arange(len(machines)), fits.argmax(axis=1)] = admitted
-        zones[~(threshold >= 0).any(axis=0)] = False
-        amounts = np.where(zones[None], taken[:, :, None], 0)
-        several = np.flatnonzero(policy < SINGLE)
-        if len(several):
-            aligned_only = policy[several] == RESTRICTED
-            there = left[:, several]
-            aligned = np.where(there.max(axis=2) >= UNLIMITED // 2, 0, taken[:, several])
-            total = self.total[:, machines[several]]
-            admitted[several], zones[several] = choose_sets(
-                np.maximum(there, 0), aligned, total, aligned_only=aligned_only
+        single = policy[where] == SINGLE
+        if not single.all():
+            several = np.flatnonzero(~single)
+            rows = where[several]
+            wanted = np.maximum(threshold[:, several], 0)
+            admitted, zones, amounts = self._choose(
+                trial[:, rows], threshold[:, several], wanted, machines[rows], policy[rows]
             )
-            listed = ((there > UNLISTED).any(axis=2) | (threshold[:, several] < 0)).all(axis=0)
-            admitted[several] &= listed | ~aligned_only
-            amounts[:, several] = spread_over(there, aligned, zones[several])
-        return admitted, zones, amounts
+            takes: Bool = np.any(taken[:, several], axis=0)
+            trial[:, rows] -= np.where(takes[None, :, None], amounts, 0)
+            used[rows] |= zones
+            refused = [rows[~admitted]]
+            where, threshold, taken = where[single], threshold[:, single], taken[:, single]
+        else:
+            refused = []
+        fits: Bool = np.ones((len(where), trial.shape[2]), dtype=np.bool_)
+        everyone = len(where) == trial.shape[1]
+        asked = np.flatnonzero((threshold >= 0).any(axis=1)).tolist()
+        for row in asked:
+            left = trial[row] if everyone else trial[row, where]
+            fits &= left >= threshold[row][:, None]
+        found: Bool = np.any(fits, axis=1)
+        zone = fits.argmax(axis=1)
+        for row in asked:
+            trial[row, where, zone] -= np.where(found, taken[row], 0)
+        used[where, zone] |= found & (threshold >= 0).any(axis=0)
+        return np.concatenate([*refused, where[~found]])
 
+    def _choose(
+        self, left: Int64, threshold: Int64, wanted: Int64, machines: Int64, policy: NDArray[np.int8]
+    ) -> tuple[Bool, Bool, Int64]:
+        """Where policies other than single-numa-node put a unit: bool[A] admitted, bool[A, Z], int64[R, A, Z].
 
-def zone_room(table: ZoneTable, requests: Requests, policy: NDArray[np.int8], absent: Bool) -> ZoneRoom:
-    """The room that the records state. ``table`` has the resources of ``requests``, in their order.
-
-    ``policy``: int8[M] under which machines align; ``absent``: bool[R, M], machines that do not have a resource at all.
-    """
-    listed = table.listed
-    left = np.where(listed, table.amounts[0], np.int64(UNLISTED))
-    there = np.arange(table.listed.shape[2]) < table.zones[:, None]
-    for row, name in enumerate(requests.resources):
-        if is_host_level(name):
-            nowhere = ~listed[row].any(axis=1)
-            left[row][nowhere[:, None] & there] = UNLIMITED
-        if not is_always_allocatable(name):
-            left[row][absent[row]] = UNLISTED
-    total = table.amounts[1].copy()
-    for row, name in enumerate(requests.resources):
-        if name == "cpu" or "/" in name:
-            total[row] = table.amounts[
-                2, row
-            ]  # the managers of cpus and devices count what is reserved as well
-    return ZoneRoom(requests, policy, table.pod_scope, total, left)
+        The zones, and what to subtract from each. ``left``: int64[R, A, Z]; ``threshold``, ``wanted``: int64[R, A].
+        """
+        aligned_only = policy == RESTRICTED
+        aligned = np.where(left.max(axis=2) >= UNLIMITED // 2, 0, wanted)
+        total = self.total[:, machines]
+        admitted, zones = choose_sets(np.maximum(left, 0), aligned, total, aligned_only=aligned_only)
+        listed = ((left > UNLISTED).any(axis=2) | (threshold < 0)).all(axis=0)
+        return admitted & (listed | ~aligned_only), zones, spread_over(left, aligned, zones)
 
 
 def _turns(machines: Int64) -> Int64:

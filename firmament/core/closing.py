@@ -44,6 +44,9 @@ def assume_placements(
     where = np.flatnonzero(kept)
     if ordered.any():
         cluster.number_arrivals(decided.task[where])
+        for index in np.flatnonzero(ordered & kept).tolist():
+            # What comes first may move what comes later: a task that did not fit before may fit after it.
+            cluster.mark(decided.machine[index])
     uids = [decided.uid[index] for index in where.tolist()]
     leans = leaders(picture.problem, decided.cls[where], decided.row[where], uids)
     for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():

@@ -122,8 +122,8 @@ def zones(draw):
     numbers = sorted(draw(st.sets(st.integers(0, 9), min_size=count, max_size=count)))
     return {
         number: {
-            "cpu": 1000 * draw(st.integers(0, 8)),
-            "memory": draw(st.integers(0, 8)),
+            "cpu": 1000 * draw(st.integers(0, 9)),
+            "memory": draw(st.integers(4, 20)),
             GPU: draw(st.integers(0, 2)),
         }
         for number in numbers
@@ -133,9 +133,9 @@ def zones(draw):
 def requests():
     container = st.builds(
         lambda cpu, memory, gpu: {"cpu": 1000 * cpu, "memory": memory, GPU: gpu},
-        st.integers(1, 5),
-        st.integers(1, 5),
-        st.integers(0, 2),
+        st.integers(1, 6),
+        st.integers(1, 3),
+        st.sampled_from([0, 0, 0, 1, 2]),
     )
     return st.lists(container, min_size=1, max_size=3)
 
@@ -151,7 +151,7 @@ def scenes(draw, policies=("single-numa-node",), arguments=None):
     return Scene(kubelets, draw(st.lists(requests(), min_size=1, max_size=4)), arguments or {})
 
 
-steps = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6), st.booleans()), min_size=1, max_size=3)
+steps = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 8), st.booleans()), min_size=1, max_size=3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,7 +160,7 @@ def test_single_numa_node(scene, batches):
     play(scene, batches)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     scenes(("single-numa-node", "restricted"), {"modelledPolicies": ["restricted"]}),
     steps,
@@ -217,5 +217,18 @@ def test_a_task_that_ended_frees_its_zone_with_the_next_record():
     kubelet.free[0]["cpu"] = 4000
     scene.used["a"] = {}
     scene.scheduler.apply([TaskRemoved(gone), scene.record("a")])
+    scene.settle()
+    assert not scene.waiting
+
+
+def test_a_pod_that_fits_only_after_another_is_placed_in_the_end():
+    total = {0: {"cpu": 3000, GPU: 1}, 1: {"cpu": 3000, GPU: 0}}
+    kubelet = Kubelet("single-numa-node", "container", total)
+    # Alone, its first container takes zone 0, and leaves no cpu beside the GPU there.
+    scene = Scene({"a": kubelet}, [[{"cpu": 1000}], [{"cpu": 3000}, {"cpu": 1000, GPU: 1}]])
+    scene.submit(1, 1)
+    scene.settle()
+    assert scene.waiting
+    scene.submit(0, 1)
     scene.settle()
     assert not scene.waiting
