@@ -14,6 +14,11 @@ OPERATORS: frozenset[str] = frozenset({"In", "NotIn", "Exists", "DoesNotExist", 
 EFFECTS: frozenset[str] = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
 
 PROTOCOLS: frozenset[str] = frozenset({"TCP", "UDP", "SCTP"})
+BUDGET_RECORD = "PodDisruptionBudget"
+"""Kind of the records that carry disruption budgets, with payload ``{"namespace": NS, "selector": [{"key": K,
+"operator": O, "values": [V, ...]}, ...] or null, "allowed": N}``: a null selector matches nothing, an empty one
+everything in the namespace; ``allowed`` tasks may be disrupted at present.
+"""
 NAMESPACE_RECORD = "Namespace"
 """Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
 
@@ -193,6 +198,7 @@ class TaskClass:
     volumes: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
     images: tuple[str, ...] = ()
     terminating: bool = False
+    never_preempts: bool = False
     containers: tuple[Container, ...] = ()
     qos: str = ""
     overhead: tuple[tuple[str, int], ...] = ()
@@ -203,13 +209,17 @@ class TaskClass:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The owner of tasks. ``size`` 0 means unknown, ``min_members`` 0 or 1 means no gang."""
+    """The owner of tasks. ``size`` 0 means unknown, ``min_members`` 0 or 1 means no gang.
+
+    ``gang_seconds``: a gang that is not whole so long after it was decided is given up; 0: as configured.
+    """
 
     id: str
     name: str = ""
     size: int = 0
     min_members: int = 0
     namespace: str = ""
+    gang_seconds: float = 0.0
 
 
 # --- events ---------------------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ class DeltaKind(Enum):
 class Delta(NamedTuple):
     """One instruction. ``depends_on`` names tasks of the same round that must be bound or gone before this one.
 
+    ``beyond_budget``: a PREEMPT that no disruption budget allows, as nothing else would have helped.
+
     A tuple, because a round may make a hundred thousand of them.
     """
 
@@ -26,6 +28,30 @@ class Delta(NamedTuple):
     machine: str
     from_machine: str = ""
     depends_on: tuple[str, ...] = ()
+    beyond_budget: bool = False
+
+
+class GangPhase(Enum):
+    """Where a gang stands; see ``GangState`` of the protocol."""
+
+    WAITING = "WAITING"
+    PLACED = "PLACED"
+    BOUND = "BOUND"
+    FAILED = "FAILED"
+    PREEMPTING = "PREEMPTING"
+    PREEMPTED = "PREEMPTED"
+
+
+@dataclass(frozen=True, slots=True)
+class GangState:
+    """A gang whose standing has changed: ``members`` exist, ``running`` of them have a machine."""
+
+    job: str
+    phase: GangPhase
+    message: str
+    members: int
+    running: int
+    needed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +89,7 @@ class RoundStats:
 @dataclass(frozen=True, slots=True)
 class RoundResult:
     """The outcome of a round. ``unscheduled`` lists only tasks whose message changed since it was last reported;
-    ``notes`` are models' remarks on bad input that no earlier round made.
+    ``notes`` are models' remarks on bad input that no earlier round made; ``gangs`` those whose standing changed.
     """
 
     round: int
@@ -71,6 +97,7 @@ class RoundResult:
     unscheduled: tuple[Unscheduled, ...] = ()
     stats: RoundStats = field(default_factory=RoundStats)
     notes: tuple[str, ...] = ()
+    gangs: tuple[GangState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
         ),
         images=tuple(message.images),
         terminating=message.terminating,
+        never_preempts=message.never_preempts,
         containers=tuple(_container(subject, i, each) for i, each in enumerate(message.containers)),
         qos=_qos(subject, message.qos),
         overhead=tuple(sorted(quantities(subject, "overhead", message.overhead).items())),

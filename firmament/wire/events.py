@@ -106,7 +106,16 @@ def _machine_removed(name: str) -> Event:
 
 def _job(message: pb.Job) -> Event:
     job_id = required("Job", "id", message.id)
-    return JobDefined(Job(job_id, message.name, message.size, message.min_members, message.namespace))
+    return JobDefined(
+        Job(
+            id=job_id,
+            name=message.name,
+            size=message.size,
+            min_members=message.min_members,
+            namespace=message.namespace,
+            gang_seconds=moment(f"Job {job_id}", "gang_seconds", message.gang_seconds),
+        )
+    )
 
 
 def _job_removed(job_id: str) -> Event:

@@ -29,6 +29,15 @@ def round_to_proto(result: RoundResult) -> pb.RoundResult:
         unscheduled=[_unscheduled(group) for group in result.unscheduled],
         stats=pb.RoundStats(**asdict(result.stats)),
     )
+    for gang in result.gangs:
+        message.gangs.add(
+            job=gang.job,
+            state=pb.GangState.State.Value(gang.phase.value),
+            message=gang.message,
+            members=gang.members,
+            running=gang.running,
+            needed=gang.needed,
+        )
     for delta in result.deltas:
         _add_delta(message.deltas, delta)
     return message
@@ -82,6 +91,7 @@ def _add_delta(deltas: RepeatedCompositeFieldContainer[pb.Delta], delta: Delta) 
         machine=delta.machine,
         from_machine=delta.from_machine,
         depends_on=delta.depends_on,
+        beyond_budget=delta.beyond_budget,
     )
 
 

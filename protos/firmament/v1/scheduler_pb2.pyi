@@ -428,6 +428,7 @@ class RoundResult(_message.Message):
     DELTAS_FIELD_NUMBER: _builtins.int
     UNSCHEDULED_FIELD_NUMBER: _builtins.int
     STATS_FIELD_NUMBER: _builtins.int
+    GANGS_FIELD_NUMBER: _builtins.int
     round: _builtins.int
     """sequence number of the round, from 1, per cluster"""
     @_builtins.property
@@ -442,6 +443,10 @@ class RoundResult(_message.Message):
     def stats(self) -> Global___RoundStats:
         """size, outcome and duration of the round"""
 
+    @_builtins.property
+    def gangs(self) -> _containers.RepeatedCompositeFieldContainer[Global___GangState]:
+        """gangs whose state or message changed"""
+
     def __init__(
         self,
         *,
@@ -449,14 +454,92 @@ class RoundResult(_message.Message):
         deltas: _abc.Iterable[Global___Delta] | None = ...,
         unscheduled: _abc.Iterable[Global___UnscheduledTasks] | None = ...,
         stats: Global___RoundStats | None = ...,
+        gangs: _abc.Iterable[Global___GangState] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["stats", b"stats"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deltas", b"deltas", "round", b"round", "stats", b"stats", "unscheduled", b"unscheduled"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deltas", b"deltas", "gangs", b"gangs", "round", b"round", "stats", b"stats", "unscheduled", b"unscheduled"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RoundResult: _TypeAlias = RoundResult  # noqa: Y015
+
+@_typing.final
+class GangState(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _State:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _StateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[GangState._State.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        STATE_UNSPECIFIED: GangState._State.ValueType  # 0
+        """never sent"""
+        WAITING: GangState._State.ValueType  # 1
+        """not decided: members are missing, or there is no room for all"""
+        PLACED: GangState._State.ValueType  # 2
+        """decided; some bindings are not reported yet"""
+        BOUND: GangState._State.ValueType  # 3
+        """enough members are bound"""
+        FAILED: GangState._State.ValueType  # 4
+        """given up: not whole in time, its members are released"""
+        PREEMPTING: GangState._State.ValueType  # 5
+        """decided; members wait for victims to go"""
+        PREEMPTED: GangState._State.ValueType  # 6
+        """lost members to more important tasks and waits for room for all"""
+
+    class State(_State, metaclass=_StateEnumTypeWrapper): ...
+    STATE_UNSPECIFIED: GangState.State.ValueType  # 0
+    """never sent"""
+    WAITING: GangState.State.ValueType  # 1
+    """not decided: members are missing, or there is no room for all"""
+    PLACED: GangState.State.ValueType  # 2
+    """decided; some bindings are not reported yet"""
+    BOUND: GangState.State.ValueType  # 3
+    """enough members are bound"""
+    FAILED: GangState.State.ValueType  # 4
+    """given up: not whole in time, its members are released"""
+    PREEMPTING: GangState.State.ValueType  # 5
+    """decided; members wait for victims to go"""
+    PREEMPTED: GangState.State.ValueType  # 6
+    """lost members to more important tasks and waits for room for all"""
+
+    JOB_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    MEMBERS_FIELD_NUMBER: _builtins.int
+    RUNNING_FIELD_NUMBER: _builtins.int
+    NEEDED_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """id of the job"""
+    state: Global___GangState.State.ValueType
+    """where it stands"""
+    message: _builtins.str
+    """what it waits for, for people; empty when bound"""
+    members: _builtins.int
+    """tasks that exist"""
+    running: _builtins.int
+    """of those, with a machine"""
+    needed: _builtins.int
+    """min_members of the job"""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        state: Global___GangState.State.ValueType = ...,
+        message: _builtins.str = ...,
+        members: _builtins.int = ...,
+        running: _builtins.int = ...,
+        needed: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "members", b"members", "message", b"message", "needed", b"needed", "running", b"running", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GangState: _TypeAlias = GangState  # noqa: Y015
 
 @_typing.final
 class Delta(_message.Message):
@@ -492,6 +575,7 @@ class Delta(_message.Message):
     MACHINE_FIELD_NUMBER: _builtins.int
     FROM_MACHINE_FIELD_NUMBER: _builtins.int
     DEPENDS_ON_FIELD_NUMBER: _builtins.int
+    BEYOND_BUDGET_FIELD_NUMBER: _builtins.int
     kind: Global___Delta.Kind.ValueType
     """what is to be done"""
     task: _builtins.str
@@ -500,6 +584,8 @@ class Delta(_message.Message):
     """name; for PREEMPT the machine that the task leaves"""
     from_machine: _builtins.str
     """MIGRATE only"""
+    beyond_budget: _builtins.bool
+    """PREEMPT: no disruption budget allows it; nothing else would have helped"""
     @_builtins.property
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """uids of tasks of the same round that must be bound (or gone) before this one"""
@@ -512,10 +598,11 @@ class Delta(_message.Message):
         machine: _builtins.str = ...,
         from_machine: _builtins.str = ...,
         depends_on: _abc.Iterable[_builtins.str] | None = ...,
+        beyond_budget: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["depends_on", b"depends_on", "from_machine", b"from_machine", "kind", b"kind", "machine", b"machine", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beyond_budget", b"beyond_budget", "depends_on", b"depends_on", "from_machine", b"from_machine", "kind", b"kind", "machine", b"machine", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -856,6 +943,7 @@ class Job(_message.Message):
     SIZE_FIELD_NUMBER: _builtins.int
     MIN_MEMBERS_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
+    GANG_SECONDS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """required; uid of the owner, or of the task itself"""
     name: _builtins.str
@@ -866,6 +954,8 @@ class Job(_message.Message):
     """tasks that must be placed together; 0 or 1: no gang"""
     namespace: _builtins.str
     """namespace of the owner"""
+    gang_seconds: _builtins.float
+    """a gang that is not whole so long after it was decided is given up; 0: as configured"""
     def __init__(
         self,
         *,
@@ -874,10 +964,11 @@ class Job(_message.Message):
         size: _builtins.int = ...,
         min_members: _builtins.int = ...,
         namespace: _builtins.str = ...,
+        gang_seconds: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["gang_seconds", b"gang_seconds", "id", b"id", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1089,6 +1180,7 @@ class TaskClass(_message.Message):
     LIMITS_FIELD_NUMBER: _builtins.int
     SERVICE_CLASS_FIELD_NUMBER: _builtins.int
     DAEMON_FIELD_NUMBER: _builtins.int
+    NEVER_PREEMPTS_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1105,6 +1197,8 @@ class TaskClass(_message.Message):
     """koord-prod, koord-mid, koord-batch, koord-free; empty: none. Sent with limits"""
     daemon: _builtins.bool
     """owned by a DaemonSet: thresholds of use do not keep it away. Sent with limits"""
+    never_preempts: _builtins.bool
+    """preemptionPolicy Never: the tasks wait rather than evict others"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1206,10 +1300,11 @@ class TaskClass(_message.Message):
         limits: _abc.Iterable[Global___Quantity] | None = ...,
         service_class: _builtins.str = ...,
         daemon: _builtins.bool = ...,
+        never_preempts: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
