@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 COUNTS_SECONDS = 60.0
 """How long counts may be out of date, unless told otherwise."""
 
-_COUNT = re.compile(r"(?:(?<=^)|(?<=: )|(?<=, )|(?<=/))\d+(?=[ /])")
+_GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
+_COUNT = re.compile(r"^\d+ ")
 
 
 def reasons_of(message: str) -> str:
-    """Return a message in kube-scheduler's grammar without its counts; equal for equal sets of reasons.
+    """Return the reasons of a message, without counts; messages in other words stand for themselves.
 
-    Reasons are listed by falling count, so that their order may change with the counts alone.
+    In kube-scheduler's grammar reasons are listed by falling count, so that their order may change with the
+    counts alone. What follows the list, such as which pods were faster this time, is detail as counts are.
     """
-    head, colon, listed = _COUNT.sub("#", message).partition(": ")
-    if not colon:
-        return head
-    return head + colon + ", ".join(sorted(listed.rstrip(".").split(", ")))
+    grammar = _GRAMMAR.match(message)
+    if grammar is None:
+        return message
+    listed = message[grammar.end() :].partition(". ")[0].rstrip(".")
+    return ", ".join(sorted(_COUNT.sub("", reason) for reason in listed.split(", ")))
 
 
 class Announcements:

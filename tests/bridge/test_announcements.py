@@ -112,6 +112,8 @@ def test_a_restarted_bridge_does_not_correct_all_counts_at_once():
         (FIVE, SIX, True),
         (FIVE, TURNED, True),
         (FIVE, OTHER, False),
+        (FIVE, f"{SIX} n1 had room until default/x, default/y took it in the same round.", True),
+        (FIVE, f"{OTHER} n1 had room until default/x took it in the same round.", False),
         (
             "0/5 nodes are available: 5 Insufficient gpu-1.",
             "0/5 nodes are available: 5 Insufficient gpu-2.",
