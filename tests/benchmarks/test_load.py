@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import main
 from benchmarks.load import report_batches
 from benchmarks.scenario import Scenario, machine_events
-from firmament.core.model import TasksBound
+from firmament.core.model import MachineSampled, TasksBound
 from firmament.wire import events_from_proto
 
 SMALL = ["load", "--nodes", "20", "--tasks", "30", "--classes", "3", "--pairs", "1", "--interval", "0.5"]
@@ -36,8 +36,9 @@ def test_the_table_states_both_measurements():
 def test_reports_name_every_machine_and_task_once():
     cluster = machine_events(Scenario(nodes=300, fill="0.5"))
     reports = [event for batch in report_batches(cluster, 5.0) for event in events_from_proto(batch)]
-    uids = [uid for report in reports for uid in report.tasks.uids]
-    assert len({report.machine for report in reports}) == len(reports) == 300
+    samples = [report for report in reports if isinstance(report, MachineSampled)]
+    uids = [uid for sample in samples if sample.tasks is not None for uid in sample.tasks.uids]
+    assert len({sample.machine for sample in samples}) == len(reports) == 300
     assert sorted(uids) == sorted(
         uid for event in cluster if isinstance(event, TasksBound) for uid in event.uids
     )

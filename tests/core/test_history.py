@@ -28,7 +28,8 @@ def nearest_rank(values: list[float], share: int) -> float:
 def test_statistics_are_those_of_the_samples_within_the_period(steps: list[tuple[int, int]], seconds: int):
     resources = ResourceIndex()
     history = History(resources)
-    samples, time = [], 0.0
+    samples: list[tuple[float, float]] = []
+    time = 0.0
     for step, value in steps:
         time += step
         samples.append((time, float(value)))
@@ -38,8 +39,8 @@ def test_statistics_are_those_of_the_samples_within_the_period(steps: list[tuple
     inside = [value for at, value in samples if not seconds or at > time - seconds]
     expected = {kind: nearest_rank(inside, share) for kind, share in SHARES.items()}
     expected["avg"], expected["std"] = float(np.mean(inside)), float(np.std(inside))
-    for kind, value in expected.items():
-        assert history.window(kind, float(seconds), np.array([3]))[0, CPU] == pytest.approx(value)
+    for kind, figure in expected.items():
+        assert history.window(kind, float(seconds), np.array([3]))[0, CPU] == pytest.approx(figure)
 
 
 def test_of_samples_close_together_the_newest_stays():

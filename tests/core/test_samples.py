@@ -73,8 +73,11 @@ class Watched:
         return found
 
 
-def bound(name: str, *names: str, **more: tuple[float, ...]) -> list[Event]:
-    return [*tasks(1, content=CLASS)[:1], TasksBound(name, 1, names, **more)]
+def bound(
+    name: str, *names: str, assigned: tuple[float, ...] = (), initialized: tuple[float, ...] = ()
+) -> list[Event]:
+    event = TasksBound(name, 1, names, assigned=assigned, initialized=initialized)
+    return [*tasks(1, content=CLASS)[:1], event]
 
 
 def report(name: str, time: float = START, **uses: float) -> MachineSampled:

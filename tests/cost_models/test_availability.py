@@ -99,7 +99,7 @@ def test_a_burst_is_spread_although_reports_lag():
 
 
 def test_fit_stays_by_requests():
-    full = [ClassDefined(9, task_class(cpu=4_000)), TasksBound("m", 9, ("running",))]
+    full: list[Event] = [ClassDefined(9, task_class(cpu=4_000)), TasksBound("m", 9, ("running",))]
     made = core(
         machine("m"),
         full,

@@ -12,7 +12,7 @@ from cost_models.interface import JointRows
 from firmament.flow.alike import merge_alike
 from firmament.flow.generation import GenerationOptions, optimal_flow
 from firmament.flow.network import dearest_path, unscheduled_penalties
-from firmament.flow.problem import PlacementProblem, Residual
+from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.rounds.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
@@ -53,16 +53,17 @@ def test_the_merged_network_has_the_same_optimum(seed: int):
     alike = merge_alike(residual, fits)
     assert alike is not None
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    costs = []
+    bounds, proposed = [], Assignments.empty()
     for each, open_to in ((residual, fits), (alike.residual, alike.fits)):
         outcome = optimal_flow(
             each, open_to, OrToolsSolver(), GenerationOptions(), penalties=penalties, time_limit=None
         )
         assert outcome is not None
         assert outcome.certified
-        costs.append(outcome.bound)
-    assert costs[0] == costs[1]
-    dealt = alike.dealt_out(outcome.assignments())
+        bounds.append(outcome.bound)
+        proposed = outcome.assignments()
+    assert bounds[0] == bounds[1]
+    dealt = alike.dealt_out(proposed)
     units = residual.units(residual.problem.shape[dealt.cls], dealt.machine)
     assert (dealt.count <= units).all()  # what fits the group fits each member by itself
     admit(residual, dealt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
+from typing import Any
 
 from cost_models.registry import load_model
 from firmament.core.configuration import WeightedModel
@@ -29,12 +30,12 @@ NOW = START
 MODEL = "load_threshold"
 
 
-def overlay(weight: int = 1, **args: object) -> WeightedModel:
+def overlay(**args: Any) -> WeightedModel:
     """The overlay with the given arguments."""
-    return WeightedModel(load_model(MODEL, args), weight)
+    return WeightedModel(load_model(MODEL, args))
 
 
-def of_args(args: Args, **more: object) -> WeightedModel:
+def of_args(args: Args, **more: Any) -> WeightedModel:
     """The overlay configured as the oracle is."""
     given = {field.name: getattr(args, field.name) for field in fields(args)}
     if not args.resourceWeights:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cost_models.interface import ShapeRow
@@ -119,7 +121,9 @@ def test_seconds_that_cannot_be_read_fall_back_to_the_configuration(seconds: str
 # --- through the core ------------------------------------------------------------------------------------------------
 
 
-def score(node: dict[str, str], pod: dict[str, str], **args: object) -> tuple[bool, float, tuple[str, ...]]:
+def score(
+    node: dict[str, str], pod: dict[str, str], **args: Any
+) -> tuple[bool, float | None, tuple[str, ...]]:
     """Verdict and score of a machine with 10 cores, 2 of them used, for a task of 1 core; and the round's notes."""
     core = scheduler(
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +32,7 @@ def waiting(count: int, cpu: int = 1_000, prefix: str = "t") -> list[Pod]:
     ]
 
 
-EXACT = {"estimatedScalingFactors": {"cpu": 100, "memory": 70}}
+EXACT: dict[str, Any] = {"estimatedScalingFactors": {"cpu": 100, "memory": 70}}
 
 
 # --- thresholds hold for what a round adds up to ---------------------------------------------------------------------
@@ -85,9 +86,10 @@ def test_a_round_fills_a_machine_up_to_the_threshold_and_says_why_the_rest_waits
     core = cluster([measured("n", 2_000)], waiting(9), overlay(usageThresholds={"cpu": 65}, **EXACT))
     result = core.run_round()
     assert len(placed(result)) == 4  # the fifth would make it 7 of 10 cores
-    assert set(messages(result).values()) == {
-        "0/1 nodes are available: 1 node(s) cpu usage exceed threshold."
-    }
+    said = set(messages(result).values())
+    assert all(
+        each.startswith("0/1 nodes are available: 1 node(s) cpu usage exceed threshold.") for each in said
+    )
 
 
 def test_classes_reach_a_threshold_together():
@@ -157,7 +159,7 @@ def test_machines_of_which_nothing_fresh_is_known(missing: str, feasible: dict[s
     found = verdicts(core, "t")
     assert {name: verdict.feasible for name, (verdict, _) in found.items()} == feasible
     scored = missing == "estimate"
-    assert all((verdict.score > 0) == scored for verdict, _ in found.values())
+    assert all(bool(verdict.score) == scored for verdict, _ in found.values())
     refusals = {reasons[0] for _, reasons in found.values() if reasons}
     if missing == "upstream":
         assert refusals == {"node(s) nodeMetric expired"}
@@ -166,7 +168,7 @@ def test_machines_of_which_nothing_fresh_is_known(missing: str, feasible: dict[s
 
 
 def test_estimates_stand_for_use_that_is_not_known():
-    args = {"usageThresholds": {"cpu": 65}, "missingMetrics": "estimate", **EXACT}
+    args: dict[str, Any] = {"usageThresholds": {"cpu": 65}, "missingMetrics": "estimate", **EXACT}
     core = cluster(unknowns(), waiting(40), overlay(**args))
     counts = Counter(placed(core.run_round()).values())
     assert counts == {"silent": 4, "old": 4, "timeless": 4, "empty": 4}  # 1.5 cores run; 5.5 stay below 6.5

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cost_models.interface import ContainerRow, ShapeRow
+from cost_models.interface import ContainerRow, Int64, ShapeRow
 from cost_models.load_threshold_estimates import estimate
 from cost_models.load_threshold_limits import NO_LIMIT, headroom
 from cost_models.load_threshold_scores import packing_score, variation_score
@@ -30,7 +31,7 @@ def single(
     cpu: int = 96_000,
     memory: int = 512 * GIB,
     pod: Pod | None = None,
-    **args: object,
+    **args: Any,
 ):
     """The overlay's verdict on one machine with that use."""
     node = Node("n", {"cpu": cpu, "memory": memory}, Report(FRESH, usage=usage))
@@ -93,18 +94,21 @@ def test_a_machine_is_refused_when_the_threshold_is_reached(used: int, exact: bo
         assert reasons == (() if feasible else ("node(s) cpu usage exceed threshold",))
 
 
+def one(value: int) -> Int64:
+    """An array of one machine and resource."""
+    return np.array([[value]], dtype=np.int64)
+
+
 @given(st.integers(1, 100), st.integers(1, 2**53), st.integers(0, 2**53))
 def test_room_is_exact(percent: int, offered: int, used: int):
-    arrays = [np.array([[value]], dtype=np.int64) for value in (percent, offered, used)]
-    left = int(headroom(*arrays, "exact")[0, 0])
+    left = int(headroom(one(percent), one(offered), one(used), "exact")[0, 0])
     assert Fraction(used + left, offered) * 100 < percent
     assert Fraction(used + left + 1, offered) * 100 >= percent
 
 
 @given(st.integers(1, 100), st.one_of(st.integers(1, 10**6), st.integers(1, 2**46)))
 def test_room_with_upstream_s_rounding_is_what_upstream_computes(percent: int, offered: int):
-    arrays = [np.array([[value]], dtype=np.int64) for value in (percent, offered, 0)]
-    left = int(headroom(*arrays, "upstream")[0, 0])
+    left = int(headroom(one(percent), one(offered), one(0), "upstream")[0, 0])
     assert go_round(left / offered * 100) <= percent
     assert go_round((left + 1) / offered * 100) > percent
 
@@ -133,8 +137,7 @@ def test_an_estimate_counts_until_its_time_is_over(since: int, counts: bool):
     ("percent", "score"), [(0, 40), (20, 70), (40, 100), (50, 33), (70, 20), (100, 0), (100.1, 0), (130, 0)]
 )
 def test_target_load_packing(percent: float, score: int):
-    expected = score if percent != 50 else 33
-    assert packing_score(np.array([float(percent)]), 40.0).tolist() == [expected]
+    assert packing_score(np.array([float(percent)]), 40.0).tolist() == [score]
 
 
 @pytest.mark.parametrize(
@@ -154,10 +157,10 @@ def test_load_variation_risk_balancing(
     average: float, deviation: float, margin: float, sensitivity: float, score: int
 ):
     strategy = Strategy("LoadVariationRiskBalancing", margin=margin, sensitivity=sensitivity)
-    figures = [np.array([float(value)]) for value in (average, deviation)]
-    found = variation_score(*figures, 10.0, np.array([100.0]), strategy)
+    use, spread = np.array([float(average)]), np.array([float(deviation)])
+    found = variation_score(use, spread, 10.0, np.array([100.0]), strategy)
     assert np.floor(found + 0.5).tolist() == [score]
-    assert variation_score(*figures, 10.0, np.array([0.0]), strategy).tolist() == [0.0]
+    assert variation_score(use, spread, 10.0, np.array([0.0]), strategy).tolist() == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +208,7 @@ def test_most_used_packs_below_the_threshold():
         Node(name, {"cpu": 10_000, "memory": GIB}, Report(FRESH, usage={"cpu": used}))
         for name, used in (("cold", 0), ("warm", 3_000), ("hot", 9_000))
     ]
-    args = {"scoringStrategy": {"type": "MostUsed"}, "resourceWeights": {"cpu": 1}}
+    args: dict[str, Any] = {"scoringStrategy": {"type": "MostUsed"}, "resourceWeights": {"cpu": 1}}
     pod = Pod("waiting", limits={"cpu": 1_000, "memory": 1}, requests={"cpu": 1_000})
     found = verdicts(cluster(nodes, [pod], overlay(**args)), "waiting")
     assert {name: (each.feasible, each.score) for name, (each, _) in found.items()} == {
