@@ -1,0 +1,42 @@
+"""The names by which pods, nodes and objects refer to applications and networks, as diktyo-io defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+APP_GROUP_KIND, TOPOLOGY_KIND = "AppGroup", "NetworkTopology"
+"""Kinds of the objects, and of the records that solvers get of them."""
+
+APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
+TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
+
+APP_GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
+"""Pod label: the name of its AppGroup, without a namespace."""
+WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
+"""Pod label: the selector of its workload."""
+
+BANDWIDTH = "network.aware.com/bandwidth"
+"""Extended resource: a node's physical bandwidth, and what pods ask for of it, in bits per second."""
+
+REGION, ZONE = "region", "zone"
+LEVEL_OF_KEY: Mapping[str, str] = MappingProxyType(
+    {"topology.kubernetes.io/region": REGION, "topology.kubernetes.io/zone": ZONE}
+)
+KEY_OF_LEVEL: Mapping[str, str] = MappingProxyType({level: key for key, level in LEVEL_OF_KEY.items()})
+
+USER_DEFINED, NETPERF_COSTS = "UserDefined", "NetperfCosts"
+"""Names of lists of weights: those that people write, and those that are computed from measurements."""
+
+
+class Domain(NamedTuple):
+    """Where a node is; "" for a label that it lacks."""
+
+    region: str = ""
+    zone: str = ""
+
+
+def domain_of(labels: Mapping[str, str]) -> Domain:
+    """Return where the node with these labels is."""
+    return Domain(labels.get(KEY_OF_LEVEL[REGION], ""), labels.get(KEY_OF_LEVEL[ZONE], ""))
