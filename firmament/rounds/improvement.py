@@ -82,6 +82,7 @@ class _Search:
         self._left_over: Counter[int] = Counter()
         self.best = placed
         self.moves = 0
+        self._rebuilds = 0
         self._take(placed)
         self._best_value = self._value_now
 
@@ -108,7 +109,11 @@ class _Search:
         former, waiting, value = self._board, self._waiting, self._value_now
         self._board, self._waiting = Board(self._problem), self._all.copy()
         queue = [cls for cls in sorted(self._all) for _ in range(self._all[cls])]
-        urgency = self._random.random(len(queue)) + np.array([self._left_over[cls] for cls in queue]) * 0.5
+        urgency = self._random.random(len(queue))
+        if self._rebuilds % 2:  # whole classes in turn, so that those who follow others find them, and room beside them
+            urgency = 0.2 * urgency + self._random.random(self._problem.classes)[queue]
+        self._rebuilds += 1
+        urgency += np.array([self._left_over[cls] for cls in queue]) * 0.5
         order = np.lexsort((-urgency, -self._problem.priority[queue]))
         queue = [queue[index] for index in order.tolist()]
         step = _Step([])
