@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationErr
 
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import available, load_model
+from firmament.network import NetworkSection
 from firmament.sections import Duration, PositiveDuration, Section, parse_duration
 from firmament.sharing import AnnouncementSection, RecoverySection
 from firmament.utilisation import UtilisationSection
@@ -106,7 +107,11 @@ class RoundSection(Section):
 
 
 class SchedulerConfiguration(Section):
-    """The whole configuration. ``scheduler_names`` may hold ``*``, which stands for every name."""
+    """The whole configuration. ``scheduler_names`` may hold ``*``, which stands for every name.
+
+    ``queue_sort`` (topological): which tasks come first where places are scarce: by priority, quality of service and
+    wait, or by ``priority`` and wait alone. Workloads of one AppGroup keep their topology order either way.
+    """
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
     kind: Literal["SchedulerConfiguration"] = KIND
@@ -115,11 +120,13 @@ class SchedulerConfiguration(Section):
     )
     policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))
     cost_models: tuple[ModelSection, ...] = ()
+    queue_sort: Literal["topological", "priority"] = "topological"
     round: RoundSection = Field(default_factory=RoundSection)
     utilisation: UtilisationSection = Field(default_factory=UtilisationSection)
     recovery: RecoverySection = Field(default_factory=RecoverySection)
     announcements: AnnouncementSection = Field(default_factory=AnnouncementSection)
     volumes: VolumeSection = Field(default_factory=VolumeSection)
+    network: NetworkSection = Field(default_factory=NetworkSection)
 
     def schedules(self, scheduler_name: str) -> bool:
         """Say whether pods of this scheduler name are ours."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from poseidon.kube.pod_recovery import RecoveryOptions
+    from poseidon.network.options import NetworkOptions
     from poseidon.sources.options import UtilisationOptions
     from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -102,6 +103,25 @@ def volume_seconds(configuration: Configuration) -> float:
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.volumes.bind_timeout
+
+
+def network_options(configuration: Configuration) -> NetworkOptions:
+    """Return what is done about applications and networks."""
+    from firmament.configuration import SchedulerConfiguration
+    from poseidon.network.options import NetworkOptions
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    section = configuration.network
+    overlay = next((each for each in configuration.cost_models if each.name == "network_overhead"), None)
+    namespaces = overlay.args.get("namespaces") if overlay is not None else None
+    wanted = section.controllers == "always" or (section.controllers == "auto" and overlay is not None)
+    return NetworkOptions(
+        overlay=overlay is not None,
+        controllers=wanted,
+        namespaces=tuple(namespaces) if namespaces else NetworkOptions().namespaces,
+        percentile=section.percentile,
+        annotations=section.bandwidth_annotations,
+    )
 
 
 def utilisation_options(configuration: Configuration) -> UtilisationOptions:

@@ -12,14 +12,6 @@ APP_GROUP_KIND, TOPOLOGY_KIND = "AppGroup", "NetworkTopology"
 APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
 TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
 
-APP_GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
-"""Pod label: the name of its AppGroup, without a namespace."""
-WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
-"""Pod label: the selector of its workload."""
-
-BANDWIDTH = "network.aware.com/bandwidth"
-"""Extended resource: a node's physical bandwidth, and what pods ask for of it, in bits per second."""
-
 REGION, ZONE = "region", "zone"
 LEVEL_OF_KEY: Mapping[str, str] = MappingProxyType(
     {"topology.kubernetes.io/region": REGION, "topology.kubernetes.io/zone": ZONE}

@@ -8,6 +8,7 @@ import msgspec
 
 from poseidon.translate import pod_affinity
 from poseidon.translate.affinity import node_selector, preferred_terms, required_terms, tolerations
+from poseidon.translate.bandwidth import with_annotated_bandwidth
 from poseidon.translate.canonical import canonical
 from poseidon.translate.container_requests import container_messages, quantities
 from poseidon.translate.containers import host_ports, images
@@ -47,6 +48,8 @@ def describe(
     if not spec.containers:
         defects.append(Defect("spec.containers", "empty; a pod needs at least one container"))
     requests = effective_requests(spec, defects)
+    if visibility.bandwidth:
+        requests = with_annotated_bandwidth(requests, pod.metadata.annotations)
     message = pb.TaskClass(
         requests=quantities(requests),
         annotations=visibility.annotations_of(pod),
@@ -139,8 +142,9 @@ def _add_detail(message: pb.TaskClass, pod: Pod, visibility: Visibility, priorit
     known: list[Defect] = []
     if visibility.containers:
         message.containers.extend(container_messages(spec, limits=visibility.estimates))
-        message.qos = quality_of_service(spec)
         message.overhead.extend(quantities(amounts(spec.overhead, "spec.overhead", known)))
+    if visibility.containers or visibility.qualities:
+        message.qos = quality_of_service(spec)
     if visibility.estimates:
         message.limits.extend(quantities(effective_limits(spec, known)))
         message.service_class, message.daemon = _load_traits(pod, priority)

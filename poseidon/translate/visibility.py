@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.translate.bandwidth import BANDWIDTH_ANNOTATIONS
 from poseidon.translate.load import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.translate.programs import PROGRAM, program
 
@@ -28,6 +29,15 @@ LOAD_MODELS = frozenset({"load_threshold"})
 NUMA_MODELS = frozenset({"numa_fit"})
 """Models that align containers with NUMA zones, and must know which came after a node was measured."""
 
+NETWORK_MODELS = frozenset({"network_overhead"})
+"""Models that look at which workload of which application a pod belongs to, and order by quality of service."""
+
+APP_GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
+"""Pod label: the name of its AppGroup, without a namespace."""
+
+WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
+"""Pod label: the selector of its workload."""
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
@@ -37,7 +47,8 @@ class Visibility:
     that does not name its program is given that of its owner, so that pods of different jobs differ.
     ``estimates``: limits, Koordinator's priority class and whether a DaemonSet owns the pod. ``containers``: what
     each container asks for, and its QoS class. ``timed``: when pods were scheduled and initialized. ``topologies``:
-    NodeResourceTopology objects.
+    NodeResourceTopology objects. ``qualities``: the QoS class of the pod. ``bandwidth``: bandwidth annotations count as
+    requests. ``applications``: AppGroup and NetworkTopology objects.
     ``node_annotations``: those of nodes, besides those meant for models.
     """
 
@@ -50,6 +61,9 @@ class Visibility:
     containers: bool = False
     timed: bool = False
     topologies: bool = False
+    qualities: bool = False
+    bandwidth: bool = False
+    applications: bool = False
     node_annotations: frozenset[str] = frozenset()
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
@@ -65,19 +79,26 @@ class Visibility:
         return chosen
 
 
-def visible_to(policy: str, overlays: Collection[str] = ()) -> Visibility:
-    """Return what a base policy and overlays look at, by their names."""
+def visible_to(policy: str, overlays: Collection[str] = (), *, bandwidth: bool = False) -> Visibility:
+    """Return what a base policy and overlays look at, by their names. ``bandwidth``: annotations are requests."""
     estimates = not LOAD_MODELS.isdisjoint(overlays)
     aligned = not NUMA_MODELS.isdisjoint(overlays)
+    applications = not NETWORK_MODELS.isdisjoint(overlays)
+    annotations = (POD_ANNOTATIONS if estimates else frozenset()) | (
+        BANDWIDTH_ANNOTATIONS if bandwidth else frozenset()
+    )
     return Visibility(
-        labels=MODEL_LABELS,
-        annotations=POD_ANNOTATIONS if estimates else frozenset(),
+        labels=MODEL_LABELS | {APP_GROUP_LABEL, WORKLOAD_LABEL} if applications else MODEL_LABELS,
+        annotations=annotations,
         prefix=ANNOTATION_PREFIX,
         programs=policy in PROGRAM_POLICIES,
         estimates=estimates,
         containers=estimates or aligned,
         timed=estimates or aligned,
         topologies=aligned,
+        qualities=applications,
+        bandwidth=bandwidth,
+        applications=applications,
         node_annotations=NODE_ANNOTATIONS if estimates else frozenset(),
     )
 
