@@ -20,7 +20,7 @@ _LARGEST = 2**31 - 1
 
 
 def spread_rules(spec: PodSpec, metadata: ObjectMeta, defects: list[Defect]) -> list[pb.SpreadRule]:
-    """Return the rules of a pod. They count pods of its own namespace."""
+    """Return the rules of a pod. They count pods of its own namespace; with an empty selector, none."""
     found = []
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(spec.topology_spread_constraints):
@@ -60,8 +60,10 @@ def _selector(
     added = label_key_requirements(given, metadata.labels, path, defects, match=constraint.match_label_keys)
     if given is None:
         return pb.TaskSelector(nothing=True)
-    own = requirements(given, f"{path}.labelSelector", defects)
-    return pb.TaskSelector(labels=distinct([*own, *added]), namespaces=[metadata.namespace or "default"])
+    labels = distinct([*requirements(given, f"{path}.labelSelector", defects), *added])
+    if not labels:  # kube-scheduler's countPodsMatchSelector counts nobody for it
+        return pb.TaskSelector(nothing=True)
+    return pb.TaskSelector(labels=labels, namespaces=[metadata.namespace or "default"])
 
 
 def _defects(constraint: TopologySpreadConstraint, path: str) -> list[Defect]:

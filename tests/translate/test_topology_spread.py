@@ -46,9 +46,18 @@ def test_policies_and_domains():
 
 def test_selectors():
     assert rule({**HARD, "labelSelector": None}).selector == pb.TaskSelector(nothing=True)
-    assert rule({**HARD, "labelSelector": {}}).selector == pb.TaskSelector(namespaces=["shop"])
     merged = rule({**HARD, "matchLabelKeys": ["hash", "gone"]}, labels={"hash": "1"})
     assert [each.key for each in merged.selector.labels] == ["app", "hash"]
+
+
+def test_an_empty_selector_counts_no_pod():
+    nobody = pb.TaskSelector(nothing=True)
+    assert rule({**HARD, "labelSelector": {}}).selector == nobody
+    keys = {**HARD, "labelSelector": {}, "matchLabelKeys": ["hash"]}
+    assert rule(keys).selector == nobody  # the pod has no such label, so nothing is added
+    added = rule(keys, labels={"hash": "1"}).selector
+    assert not added.nothing
+    assert [each.key for each in added.labels] == ["hash"]
 
 
 def test_both_kinds_may_share_a_key():
