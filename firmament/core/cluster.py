@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.classes import ClassTable
+from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
 from firmament.core.model import (
     NAMESPACE_RECORD,
@@ -67,7 +68,7 @@ class Cluster:
         self.classes = ClassTable(model_labels, model_namespaces=model_namespaces)
         self.tasks = TaskTable()
         self.task_samples = TaskSamples(self.resources)
-        self.jobs: dict[str, Job] = {}
+        self.jobs = JobTable()
         self.records: dict[str, dict[str, bytes]] = {}
         self.record_came: dict[str, dict[str, int]] = {}
         self.dirty: set[str] = set()
@@ -112,9 +113,9 @@ class Cluster:
             case MachineRemoved(name):
                 self._remove_machine(name)
             case JobDefined(job):
-                self.jobs[job.id] = job
+                self._define_job(job)
             case JobRemoved(id=job_id):
-                self.jobs.pop(job_id, None)
+                self.jobs.remove(job_id)
             case ClassDefined(number, content):
                 self.classes.define(number, content)
                 self.resources.vector(content.requests)  # its resources have columns before any round looks
@@ -126,6 +127,7 @@ class Cluster:
                 task = self.tasks.row_of.get(uid)
                 if task is not None:
                     self.vacate(task)
+                    self.jobs.discharge(task, self.tasks.job[task])
                     self.tasks.remove(task)
                     self.task_samples.reset(task)
             case MachineSampled():
@@ -250,6 +252,9 @@ class Cluster:
         self._undated.append(rows)
         for task in rows.tolist():
             tasks.message[task] = ""
+        if self.jobs.any_gang:
+            for task in rows.tolist():
+                self.jobs.touch(tasks.job[task])
         classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
         self.machines.book_all(machines, self.request_rows(shapes)[of_class])
@@ -278,6 +283,8 @@ class Cluster:
         """Take a task off its machine, if it is on one, and mark the machine as worth another look."""
         tasks = self.tasks
         machine = int(tasks.machine[task])
+        tasks.leaving[task] = False
+        self.jobs.touch(tasks.job[task])
         if machine >= 0:
             self.machines.book(machine, self.request_of(int(tasks.cls[task])), -1)
             self.touched.add(int(tasks.cls[task]))
@@ -306,15 +313,17 @@ class Cluster:
             task = tasks.row_of.get(uid)
             if task is None:
                 created = event.created[index] if event.created else 0.0
-                tasks.add(
+                task = tasks.add(
                     uid, name=name, job=event.job, cls=cls, priority=event.priority, created=created, now=now
                 )
+                self._enlist(task, event.job)
             elif tasks.state[task] == State.PENDING:
                 changed = (
                     tasks.cls[task] != cls or tasks.priority[task] != event.priority or tasks.refused[task]
                 )
                 tasks.cls[task], tasks.priority[task] = cls, event.priority
-                tasks.name[task], tasks.job[task] = name, event.job
+                tasks.name[task] = name
+                self._enlist(task, event.job)
                 if changed:
                     tasks.parked[task] = tasks.refused[task] = False
                     tasks.revised[task] = True
@@ -330,13 +339,16 @@ class Cluster:
                 task = tasks.add(
                     uid, name=name, job=event.job, cls=cls, priority=event.priority, created=0.0, now=now
                 )
+                self._enlist(task, event.job)
             elif self.where(task) == event.machine and tasks.cls[task] == cls:
                 tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
-                tasks.name[task], tasks.job[task] = name, event.job
+                tasks.name[task] = name
+                self._enlist(task, event.job)
                 self._date(task, event, index)
                 continue
             else:
                 self.vacate(task)
+                self._enlist(task, event.job)
             tasks.cls[task], tasks.priority[task] = cls, event.priority
             tasks.assigned[task] = now
             tasks.dated[task] = False
@@ -351,6 +363,27 @@ class Cluster:
             else:
                 tasks.orphan_of[task] = event.machine
                 self._orphans.setdefault(event.machine, set()).add(task)
+
+    def _enlist(self, task: int, job: str) -> None:
+        """Let a task belong to a job. A gang that waits for members is looked at again when one arrives."""
+        tasks = self.tasks
+        if tasks.job[task] != job:
+            self.jobs.discharge(task, tasks.job[task])
+            tasks.job[task] = job
+        self.jobs.enlist(task, job)
+        if self.jobs.gang(job) is not None and tasks.revised[task]:
+            self._rouse(job)
+
+    def _define_job(self, job: Job) -> None:
+        before = self.jobs.gang(job.id)
+        self.jobs.define(job)
+        if self.jobs.gang(job.id) != before:
+            self._rouse(job.id)
+
+    def _rouse(self, job: str) -> None:
+        """Unpark the waiting members of a gang: there may be enough of them now."""
+        members = np.array(self.jobs.members(job), dtype=np.int64)
+        self.tasks.parked[members[~self.tasks.refused[members]]] = False
 
     def _date(self, task: int, event: TasksBound, index: int) -> None:
         """Take over what an event knows of a task's times."""

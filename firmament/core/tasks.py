@@ -30,7 +30,7 @@ class TaskTable:
     changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
     ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
-    that came to machines, and among records; 0 for none).
+    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go).
     """
 
     def __init__(self) -> None:
@@ -60,6 +60,7 @@ class TaskTable:
         self.initialized: Float64 = np.zeros(size)
         self.dated: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.came: Int64 = np.zeros(size, dtype=np.int64)
+        self.leaving: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
 
     COLUMNS = (
         "cls",
@@ -79,6 +80,7 @@ class TaskTable:
         "initialized",
         "dated",
         "came",
+        "leaving",
     )
 
     def __len__(self) -> int:
@@ -118,6 +120,7 @@ class TaskTable:
         self.assigned[row] = self.initialized[row] = 0.0
         self.dated[row] = False
         self.came[row] = 0
+        self.leaving[row] = False
         self._next_sequence += 1
         return row
 

@@ -1,0 +1,79 @@
+"""Jobs and the tasks that belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from firmament.core.model import Job
+
+
+class JobTable:
+    """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
+
+    ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker clears it.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._members: dict[str, set[int]] = {}
+        self._gangs: set[str] = set()
+        self.changed: set[str] = set()
+
+    @property
+    def gangs(self) -> frozenset[str]:
+        """Ids of the jobs of which several tasks must be placed together."""
+        return frozenset(self._gangs)
+
+    @property
+    def any_gang(self) -> bool:
+        """Whether there is a gang at all."""
+        return bool(self._gangs)
+
+    def define(self, job: Job) -> None:
+        """Add or replace a job."""
+        self._jobs[job.id] = job
+        if job.min_members > 1:
+            self._gangs.add(job.id)
+            self.changed.add(job.id)
+        elif job.id in self._gangs:
+            self._gangs.discard(job.id)
+            self.changed.add(job.id)
+
+    def remove(self, job_id: str) -> None:
+        """Forget a job's definition; its tasks stay."""
+        self._jobs.pop(job_id, None)
+        if job_id in self._gangs:
+            self._gangs.discard(job_id)
+            self.changed.add(job_id)
+
+    def gang(self, job_id: str) -> Job | None:
+        """The job, if it is a gang."""
+        return self._jobs[job_id] if job_id in self._gangs else None
+
+    def members(self, job_id: str) -> list[int]:
+        """Rows of the tasks of a job, ascending."""
+        return sorted(self._members.get(job_id, ()))
+
+    def enlist(self, task: int, job_id: str) -> None:
+        """Note that a task (row) belongs to a job."""
+        if job_id:
+            self._members.setdefault(job_id, set()).add(task)
+            self.touch(job_id)
+
+    def discharge(self, task: int, job_id: str) -> None:
+        """Note that a task (row) no longer belongs to a job."""
+        members = self._members.get(job_id)
+        if members is not None:
+            members.discard(task)
+            if not members:
+                del self._members[job_id]
+            self.touch(job_id)
+
+    def touch(self, job_id: str) -> None:
+        """Note that something has happened to a task of the job."""
+        if job_id in self._gangs:
+            self.changed.add(job_id)
+
+    def as_mapping(self) -> Mapping[str, Job]:
+        """All defined jobs by id."""
+        return self._jobs
