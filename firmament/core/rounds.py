@@ -10,9 +10,9 @@ from firmament.flow.alike import AlikeMachines
 from firmament.flow.generation import FlowOutcome
 from firmament.flow.network import Network
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.rounds.bands import place
 from firmament.rounds.cost import placed_cost, placement_cost
 from firmament.rounds.passes import PassLog, PassOptions
+from firmament.rounds.placing import place
 from firmament.rounds.stopwatch import Timer
 from firmament.solvers.base import Solver
 

@@ -35,6 +35,8 @@ class PlacementProblem:
     * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
     * ``ledgers``: room that no joint row can express, by rows of ``model_shape``; never booked on themselves;
     * ``model_shape``: int64[S], the shape that ledgers know each shape by; None: the shape itself;
+    * ``gang``: int64[C], the gang of each class's tasks, numbered by age, -1 for none; ``gang_need``: int64[G], how
+      many tasks of each must be placed, or none; both empty without gangs;
     * ``rules``: rules between tasks, None if there are none;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
@@ -55,6 +57,8 @@ class PlacementProblem:
     model_shape: Int64 | None = None
     most: Mapping[int, int] = field(default_factory=dict)
     rules: RuleSet | None = None
+    gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     multiplicity: Int64 | None = None
 
     @property
@@ -129,6 +133,16 @@ class Residual:
         self.placed = np.zeros(problem.machines, dtype=np.int64)
         self.joint_left = [rows.limit.copy() for rows in problem.joint]
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
+
+    def copy(self) -> Residual:
+        """An independent copy."""
+        twin = Residual(self.problem)
+        twin.remaining = self.remaining.copy()
+        twin.free = self.free.copy()
+        twin.placed = self.placed.copy()
+        twin.joint_left = [room.copy() for room in self.joint_left]
+        twin.ledgers = [ledger.copy() for ledger in self.ledgers]
+        return twin
 
     def active(self) -> Int64:
         """Classes that still have tasks, ascending."""

@@ -11,10 +11,8 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.rounds.improvement import improved
 from firmament.rounds.leftovers import open_machines, place_leftovers
 from firmament.rounds.passes import PassLog, PassOptions, place_all
-from firmament.rounds.stopwatch import Stopwatch
 from firmament.rounds.waves import place_in_waves
 from firmament.rules.state import RuleState
 from firmament.solvers.base import Solver
@@ -26,6 +24,13 @@ class Standing:
     def __init__(self, problem: PlacementProblem) -> None:
         self.residual = Residual(problem)
         self.state = None if problem.rules is None else RuleState(problem.rules)
+
+    def copy(self) -> Standing:
+        """An independent copy."""
+        twin = Standing.__new__(Standing)
+        twin.residual = self.residual.copy()
+        twin.state = None if self.state is None else self.state.copy()
+        return twin
 
     def place(self, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
         """Place what remains as far as possible."""
@@ -50,17 +55,6 @@ class Standing:
         fits = self.residual.fits(int(self.residual.problem.shape[cls]))
         pinned = self.residual.problem.pins.get(cls)
         return fits if pinned is None else fits[pinned]
-
-
-def place(problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
-    """Place what can be placed, in order of admission; then look for places for what is left by moving others."""
-    placed, residual = place_by_priority(problem, solver, options, log)
-    if not residual.remaining.any():
-        return placed
-    watch = Stopwatch(log.timer)
-    better = improved(problem, placed, problem.rotation)
-    log.admit_seconds += watch.seconds()
-    return better
 
 
 def place_by_priority(

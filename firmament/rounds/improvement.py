@@ -110,7 +110,9 @@ class _Search:
         self._board, self._waiting = Board(self._problem), self._all.copy()
         queue = [cls for cls in sorted(self._all) for _ in range(self._all[cls])]
         urgency = self._random.random(len(queue))
-        if self._rebuilds % 2:  # whole classes in turn, so that those who follow others find them, and room beside them
+        if (
+            self._rebuilds % 2
+        ):  # whole classes in turn, so that those who follow others find them, and room beside them
             urgency = 0.2 * urgency + self._random.random(self._problem.classes)[queue]
         self._rebuilds += 1
         urgency += np.array([self._left_over[cls] for cls in queue]) * 0.5
