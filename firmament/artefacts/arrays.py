@@ -5,7 +5,12 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
 * ``pins_class``, ``pins_first``, ``pins_machine``: the rows of class ``pins_class[i]`` are
   ``pins_machine[pins_first[i]:pins_first[i + 1]]``;
 * ``joint_reason``, and per block of joint rows ``joint_N_row_of``, ``joint_N_amount``, ``joint_N_limit``;
-* ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments.
+* ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
+* ``ledger_reason``: one entry per ledger. Ledgers are code of a model and cannot be saved, so a problem that has any
+  cannot be read back;
+* ``rules_...``: see ``rule_arrays``.
+
+``most`` and ``model_shape`` are missing: only problems that are derived within a round have them.
 
 Nothing in it is pickled, so that reading a file from elsewhere runs no code of its.
 """
@@ -23,6 +28,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Int64, JointRows
 from firmament.artefacts.errors import ArtefactError
+from firmament.artefacts.rule_arrays import MalformedRulesError, decode_rules, encode_rules
 from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 
 FILE = "problem.npz"
@@ -35,7 +41,9 @@ _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib
 
 
 def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
-    """Return the content of ``problem.npz``."""
+    """Return the content of ``problem.npz``; raises ``ValueError`` for a problem derived within a round."""
+    if problem.most or problem.model_shape is not None:
+        raise ValueError("a problem derived within a round cannot be saved; save the round's own")
     pinned = sorted(problem.pins)
     arrays: dict[str, Any] = {name: getattr(problem, name) for name in _PLAIN}
     arrays |= {
@@ -44,6 +52,7 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         "pins_first": np.cumsum([0, *(len(problem.pins[cls]) for cls in pinned)], dtype=np.int64),
         "pins_machine": np.concatenate([np.empty(0, np.int64), *(problem.pins[cls] for cls in pinned)]),
         "joint_reason": np.array([rows.reason for rows in problem.joint], dtype=np.str_),
+        "ledger_reason": np.array([ledger.reason for ledger in problem.ledgers], dtype=np.str_),
         "placed_cls": placed.cls,
         "placed_machine": placed.machine,
         "placed_count": placed.count,
@@ -56,22 +65,34 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
             f"joint_{number}_amount": rows.amount,
             f"joint_{number}_limit": rows.limit,
         }
+    if problem.rules is not None:
+        arrays |= encode_rules(problem.rules, problem.machines)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     return content.getvalue()
 
 
 def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
-    """Return what ``encode_arrays`` was given; raises ``ArtefactError`` for anything that cannot have been that."""
+    """Return what ``encode_arrays`` was given.
+
+    Raises ``ArtefactError`` for anything that cannot have been that, and for problems with ledgers.
+    """
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except _UNREADABLE as error:
         raise ArtefactError(f"{FILE}: is no readable .npz file; save the round again") from error
     try:
+        for reason in arrays["ledger_reason"].ravel().tolist():
+            raise ArtefactError(
+                f"{FILE}: the round counted with a model's ledger ({reason}), which no file holds; "
+                "it cannot be run again, but its other files can be read"
+            )
         problem, placed = _problem(arrays), _placed(arrays)
     except KeyError as error:
         raise ArtefactError(f"{FILE}: entry {error} is missing; save the round again") from error
+    except MalformedRulesError as error:
+        raise ArtefactError(f"{FILE}: {error}; save the round again") from error
     for fault in (*_shape_faults(problem), *_index_faults(problem, placed)):
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
     return problem, placed
@@ -92,11 +113,13 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         )
         for number, reason in enumerate(arrays["joint_reason"].ravel().tolist())
     )
+    plain = {name: _plain(arrays, name) for name in _PLAIN}
     return PlacementProblem(
-        **{name: _plain(arrays, name) for name in _PLAIN},
+        **plain,
         rotation=int(_array(arrays, "rotation", np.int64, 0)),
         pins=dict(zip(pinned.tolist(), rows, strict=True)),
         joint=joint,
+        rules=decode_rules(arrays, len(plain["shape"]), len(plain["free"])),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
     )
 

@@ -14,7 +14,7 @@ from firmament.flow.generation import GenerationOptions
 from firmament.rounds.passes import PassOptions
 
 FILE = "round.json"
-FORMAT = 1
+FORMAT = 2
 """Grows when a saved round of an older release can no longer be read."""
 
 _ACCEPTED: Mapping[type, tuple[type, ...]] = MappingProxyType(

@@ -119,7 +119,7 @@ def test_a_round_without_a_network_is_saved_too():
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (lambda it: it.update(format=99), "round.json: format is 99, this release reads 1"),
+        (lambda it: it.update(format=99), "round.json: format is 99, this release reads 2"),
         (lambda it: it.pop("classes"), "round.json: missing or unknown fields in Description: classes"),
         (lambda it: it.update(speed=1), "round.json: missing or unknown fields in Description: speed"),
         (lambda it: it["stats"].pop("gap"), "round.json: missing or unknown fields in RoundStats: gap"),
