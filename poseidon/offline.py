@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from poseidon.embedding import EmbeddedScheduler, base_policy, overlays
+from poseidon.embedding import EmbeddedScheduler, base_policy, network_options, overlays
 from poseidon.kube.node_topology import NodeResourceTopology
+from poseidon.manifests.applications import read_applications
 from poseidon.manifests.storage import volume_state
 from poseidon.sources.listed import ListedUse
 from poseidon.translate import events, namespaces
@@ -31,17 +32,22 @@ if TYPE_CHECKING:
 
     from poseidon.embedding import Configuration
     from poseidon.kube.objects import Pod
+    from poseidon.manifests.applications import OrderedAppGroup
     from poseidon.manifests.loader import Manifests
     from poseidon.translate.visibility import Visibility
 
 
 @dataclass(frozen=True, slots=True)
 class OfflineCluster:
-    """A scheduler that knows the cluster. ``held`` says by uid why pods are not to be scheduled yet."""
+    """A scheduler that knows the cluster. ``held`` says by uid why pods are not to be scheduled yet.
+
+    ``app_groups``: the order of each application's workloads, whether or not a model looks at it.
+    """
 
     scheduler: EmbeddedScheduler
     held: Mapping[str, str]
     warnings: tuple[str, ...]
+    app_groups: tuple[OrderedAppGroup, ...] = ()
 
 
 def build(
@@ -58,11 +64,15 @@ def build(
     ``forced`` takes part in any case. ``now`` (seconds since the epoch) stands still, and is the age of
     whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
     """
-    visible = visible_to(base_policy(configuration), overlays(configuration))
+    network = network_options(configuration)
+    visible = visible_to(base_policy(configuration), overlays(configuration), bandwidth=network.annotations)
+    applications = read_applications(manifests.for_models, manifests.nodes, network.percentile)
     feed = _Feed(manifests, now, scheduler_names, forced, visible)
     scheduler = EmbeddedScheduler(configuration, lambda: now)
-    scheduler.apply(feed.events())
-    return OfflineCluster(scheduler, feed.held, tuple(feed.warnings))
+    records = applications.records if visible.applications else ()
+    scheduler.apply((*(pb.Event(record=each) for each in records), *feed.events()))
+    warnings = (*applications.warnings, *feed.warnings)
+    return OfflineCluster(scheduler, feed.held, warnings, applications.app_groups)
 
 
 class _Feed:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from poseidon.embedding import Configuration, EmbeddedScheduler
+    from poseidon.manifests.applications import OrderedAppGroup
     from poseidon.manifests.loader import Manifests
 
 NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
@@ -107,6 +108,7 @@ class Plan:
     nodes: tuple[NodeUse, ...]
     round: Round
     warnings: tuple[str, ...]
+    app_groups: tuple[OrderedAppGroup, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object; every key is always there."""
@@ -123,6 +125,16 @@ class Plan:
             ],
             "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
             "groups": [],
+            "appGroups": [
+                {
+                    "appGroup": each.app_group,
+                    "topologyOrder": [
+                        {"workload": workload.workload, "index": workload.index}
+                        for workload in each.workloads
+                    ],
+                }
+                for each in self.app_groups
+            ],
             "round": {
                 "machines": figures.machines,
                 "tasks": figures.tasks,
@@ -167,6 +179,7 @@ def make_plan(
         nodes=tuple(sorted(_node_uses(scheduler), key=lambda each: each.node)),
         round=outcome.figures,
         warnings=(*cluster.warnings, *scheduler.notes),
+        app_groups=cluster.app_groups,
     )
 
 

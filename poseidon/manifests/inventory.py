@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from poseidon.kube.decoding import MalformedObjectError, convert_object
+from poseidon.kube.network_objects import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
 from poseidon.kube.storage_objects import (
@@ -42,8 +43,11 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("storage.k8s.io", "StorageClass"): StorageClass,
 }
 _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
+    ("", "ConfigMap"): ConfigMap,
+    ("appgroup.diktyo.x-k8s.io", "AppGroup"): AppGroup,
     ("metrics.k8s.io", "NodeMetrics"): NodeMetrics,
     ("metrics.k8s.io", "PodMetrics"): PodMetrics,
+    ("networktopology.diktyo.x-k8s.io", "NetworkTopology"): NetworkTopology,
     ("slo.koordinator.sh", "NodeMetric"): NodeMetric,
     ("topology.node.k8s.io", "NodeResourceTopology"): NodeResourceTopology,
 }

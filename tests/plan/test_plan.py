@@ -6,7 +6,7 @@ import pytest
 
 from tests.plan.objects import affinity, node, pod
 
-KEYS = ["bindings", "preemptions", "migrations", "pending", "groups", "round"]
+KEYS = ["bindings", "preemptions", "migrations", "pending", "groups", "appGroups", "round"]
 ROUND_KEYS = [
     "machines", "tasks", "classes", "arcs", "waves", "passes", "solves", "certified", "gap", "cost", "seconds",
 ]  # fmt: skip
@@ -44,7 +44,7 @@ def test_the_answer_has_all_keys_and_is_sorted(plan):
     assert answer["pending"] == [
         {"pod": "shop/huge", "reason": "0/1 nodes are available: 1 Insufficient cpu."}
     ]
-    assert answer["preemptions"] == answer["migrations"] == answer["groups"] == []
+    assert answer["preemptions"] == answer["migrations"] == answer["groups"] == answer["appGroups"] == []
     figures = answer["round"]
     assert all(spent > 0 for spent in figures["seconds"].values())
     assert (figures["machines"], figures["tasks"], figures["certified"], figures["gap"]) == (1, 3, True, 0.0)

@@ -1,0 +1,155 @@
+"""All that is known of applications and networks; sans I/O: objects in, records and proposals out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from poseidon.kube.network_objects import AppGroup
+from poseidon.network.app_groups import AppGroups
+from poseidon.network.bandwidth import Demand
+from poseidon.network.keys import APP_GROUP_KIND, TOPOLOGY_KIND
+from poseidon.network.members import Members
+from poseidon.network.proposals import Notice, ObjectKey, Proposal
+from poseidon.network.topologies import Topologies
+
+if TYPE_CHECKING:
+    from poseidon.kube.following import Change
+    from poseidon.kube.network_objects import NetworkTopology
+    from poseidon.kube.objects import Pod
+    from poseidon.network.good_state import ObjectName
+    from poseidon.network.options import NetworkOptions
+
+
+class NetworkBook:
+    """Takes objects as they are now, and says what has to be done about them.
+
+    Everything is keyed by uid or name and idempotent; nothing is kept that the API server does not hold. Not
+    thread-safe.
+    """
+
+    def __init__(self, options: NetworkOptions) -> None:
+        self._options = options
+        self._members = Members()
+        self._app_groups = AppGroups()
+        self._topologies = Topologies(options.percentile)
+        self._dirty: set[ObjectKey] = set()
+        self._records: dict[ObjectKey, None] = {}
+
+    # --- what the API server says --------------------------------------------------------------------------
+
+    def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take a node as it is now."""
+        self._members.node_changed(name, labels)
+
+    def node_gone(self, name: str) -> None:
+        """A node exists no longer."""
+        self._members.node_gone(name)
+
+    def pod_changed(self, uid: str, pod: Pod) -> None:
+        """Take a pod of any scheduler as it is now."""
+        if pod.terminal:
+            self._members.pod_gone(uid)
+            return
+        running = pod.status.phase == "Running"
+        self._members.pod_changed(uid, pod.metadata.labels, pod.spec.node_name, running=running)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod exists no longer."""
+        self._members.pod_gone(uid)
+
+    def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
+        """Take AppGroups as they are now."""
+        for change in changes:
+            if change.object is not None:
+                name = self._app_groups.put(change.object)
+            elif (gone := self._app_groups.remove(change.uid)) is not None:
+                name = gone
+            else:
+                continue
+            self._mark(ObjectKey(APP_GROUP_KIND, *name))
+            self._members.set_demands(name[1], self._demands(name[1]))
+
+    def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
+        """Take NetworkTopologies as they are now."""
+        for change in changes:
+            if change.object is not None:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *self._topologies.put(change.object)))
+            elif (gone := self._topologies.remove(change.uid)) is not None:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *gone))
+
+    def config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
+        """Take a ConfigMap that is wanted as it is now, None if it is not there."""
+        self._topologies.config_map_changed(name, data)
+        for topology in self._topologies:
+            if self._topologies.config_map_of(topology) == name:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *topology))
+
+    def seen(self, key: ObjectKey, found: AppGroup | NetworkTopology) -> None:
+        """Take an object that was read or written just now."""
+        if isinstance(found, AppGroup):
+            self._app_groups.put(found)
+        else:
+            self._topologies.put(found)
+        self._mark(key)
+
+    # --- what is to be said and done -----------------------------------------------------------------------
+
+    def wanted_config_maps(self) -> frozenset[ObjectName]:
+        """Return the ConfigMaps that NetworkTopologies refer to."""
+        wanted = (self._topologies.config_map_of(name) for name in self._topologies)
+        return frozenset(name for name in wanted if name is not None)
+
+    def take_records(self) -> list[tuple[str, str, bytes | None]]:
+        """Return kind, name and payload of records that may have changed, None for those that are gone."""
+        self._spread()
+        found = []
+        for key in self._records:
+            name = (key.namespace, key.name)
+            if key.kind == APP_GROUP_KIND:
+                payload = self._app_groups.payload(name)
+            else:
+                payload = self._topologies.payload(name, self._members)
+            found.append((key.kind, f"{key.namespace}/{key.name}", payload))
+        self._records.clear()
+        return found
+
+    def take_dirty(self) -> list[ObjectKey]:
+        """Return the objects whose status may have to be written, in order of their names."""
+        self._spread()
+        dirty, self._dirty = self._dirty, set()
+        return sorted(dirty)
+
+    def mark_dirty(self, key: ObjectKey) -> None:
+        """See to an object again later."""
+        self._dirty.add(key)
+
+    def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
+        """Return what is left to write of an object and to tell people, None if it does not exist."""
+        name = (key.namespace, key.name)
+        if key.kind == APP_GROUP_KIND:
+            return self._app_groups.reconcile(name, self._members, now)
+        return self._topologies.reconcile(name, self._members, now)
+
+    def _demands(self, app_group: str) -> tuple[Demand, ...]:
+        """Return what the AppGroup asks for that pods mean by this name."""
+        for namespace in self._options.namespaces:
+            demands = self._app_groups.demands((namespace, app_group))
+            if demands is not None:
+                return demands
+        return ()
+
+    def _mark(self, key: ObjectKey) -> None:
+        self._dirty.add(key)
+        self._records[key] = None
+
+    def _spread(self) -> None:
+        """Mark what follows from pods and nodes."""
+        changed = self._members.take_changed()
+        if changed:
+            self._dirty.update(
+                ObjectKey(APP_GROUP_KIND, *name) for name in self._app_groups if name[1] in changed
+            )
+        if self._members.take_moved():
+            for name in self._topologies:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *name))

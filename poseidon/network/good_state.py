@@ -1,0 +1,109 @@
+"""The last good spec of each object: what counts while the present one has faults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from poseidon.network.ordering import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from poseidon.kube.network_objects import AppGroup, NetworkTopology
+    from poseidon.translate.defects import Defect
+
+LAST_GOOD = "network.firmament.io/last-good-spec"
+"""Annotation, only on objects whose spec has faults: the spec that is in force, for whoever is started later."""
+
+_LARGEST_ANNOTATION = 100_000
+
+S = TypeVar("S")
+K = TypeVar("K", "AppGroup", "NetworkTopology")
+
+ObjectName = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(slots=True)
+class Kept(Generic[K, S]):
+    """An object as it is now, and of its specs the last good one (None: there was none), read and as written."""
+
+    object: K
+    defects: tuple[Defect, ...] = ()
+    spec: S | None = None
+    written: Any = None
+    told: set[str] = field(default_factory=set)
+    """Messages that people have been told as events."""
+
+    @property
+    def uid(self) -> str:
+        """The object's uid, which tells it from a namesake."""
+        return self.object.metadata.uid
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """Its status as written, {} for none."""
+        found = self.object.status
+        return found if isinstance(found, dict) else {}
+
+    def annotation(self) -> str | None:
+        """Return what the annotation should say, None for no annotation."""
+        if not self.defects or self.written is None:
+            return None
+        text = compact(self.written).decode()
+        return text if len(text) <= _LARGEST_ANNOTATION else None
+
+
+class GoodStates(Generic[K, S]):
+    """Objects of one kind by namespace and name. ``read`` returns what a spec says, and its faults."""
+
+    def __init__(self, read: Callable[[Any], tuple[S, tuple[Defect, ...]]]) -> None:
+        self._read = read
+        self._kept: dict[ObjectName, Kept[K, S]] = {}
+        self._names: dict[str, ObjectName] = {}
+
+    def __iter__(self) -> Iterator[ObjectName]:
+        return iter(self._kept)
+
+    def get(self, name: ObjectName) -> Kept[K, S] | None:
+        """Return an object, None if there is none of this name."""
+        return self._kept.get(name)
+
+    def put(self, found: K) -> ObjectName:
+        """Take an object as it is now."""
+        metadata = found.metadata
+        name = (metadata.namespace or "default", metadata.name)
+        kept = self._kept.get(name)
+        if kept is None or kept.uid != metadata.uid:
+            if kept is not None:
+                self._names.pop(kept.uid, None)
+            kept = self._kept[name] = Kept(found)
+            self._names[metadata.uid] = name
+            self._recall(kept)
+        kept.object = found
+        spec, kept.defects = self._read(found.spec)
+        if not kept.defects:
+            kept.spec, kept.written = spec, found.spec
+        return name
+
+    def remove(self, uid: str) -> ObjectName | None:
+        """Forget the object with this uid; returns its name, None if it was not known."""
+        name = self._names.pop(uid, None)
+        if name is not None:
+            del self._kept[name]
+        return name
+
+    def _recall(self, kept: Kept[K, S]) -> None:
+        """Take up the good spec that a former process has left."""
+        text = kept.object.metadata.annotations.get(LAST_GOOD, "")
+        try:
+            written = json.loads(text) if text else None
+        except ValueError:
+            return
+        if written is not None:
+            spec, defects = self._read(written)
+            if not defects:
+                kept.spec, kept.written = spec, written
