@@ -38,7 +38,7 @@ def assume_placements(
         cluster.assume_all(decided.task, decided.row)
         kept = np.ones(len(decided.task), dtype=np.bool_)
     else:
-        kept = _assume_possible(cluster, static_rows, picture, decided, ordered)
+        kept = _assume_whole(cluster, static_rows, picture, decided, ordered)
         for index in np.flatnonzero(~kept).tolist():
             cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
     where = np.flatnonzero(kept)
@@ -93,15 +93,40 @@ def _decided(picture: Picture, placed: Assignments) -> _Decided:
     return _Decided(cls, machine, task, uids, [picture.machine_names[row] for row in machine.tolist()])
 
 
-def _assume_possible(
+def _assume_whole(
     cluster: Cluster, static_rows: StaticRows, picture: Picture, decided: _Decided, ordered: Bool
 ) -> Bool:
-    """Assume the placements that are still possible; returns which those are, bool[N].
+    """Assume the placements that are still possible, of gangs all that they need or none; returns which, bool[N]."""
+    given_up = np.zeros(len(picture.gangs), dtype=np.bool_)
+    gang = picture.problem.gang[decided.cls] if len(picture.gangs) else np.full(len(decided.cls), -1)
+    while True:
+        wanted = ~np.append(given_up, False)[gang]
+        kept = _assume_possible(cluster, static_rows, picture, decided, ordered, wanted)
+        members = gang[kept & (gang >= 0)]
+        broken = np.bincount(members, minlength=len(given_up)) < picture.problem.gang_need
+        broken &= np.isin(np.arange(len(given_up)), members)
+        if not broken.any():
+            return kept
+        given_up |= broken
+        for task in decided.task[kept].tolist():
+            cluster.vacate(task)
+            cluster.tasks.state[task] = State.PENDING
+
+
+def _assume_possible(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    picture: Picture,
+    decided: _Decided,
+    ordered: Bool,
+    wanted: Bool,
+) -> Bool:
+    """Assume the placements that are still possible, of those in ``wanted`` (bool[N]); returns which they are, bool[N].
 
     Machines on which all of them still have room are dealt with at once; where they do not, the first in order stay.
     """
     machine = np.array([cluster.machines.row_of.get(name, -1) for name in decided.machine], dtype=np.int64)
-    possible = _allowed(cluster, static_rows, picture, decided, machine)
+    possible = wanted & _allowed(cluster, static_rows, picture, decided, machine)
     if ordered.any():
         counted_on = [decided.machine[index] for index in np.flatnonzero(ordered).tolist()]
         moved = disturbed(cluster, picture, counted_on)

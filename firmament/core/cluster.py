@@ -49,7 +49,8 @@ class Cluster:
     one of ``machine_kinds`` is about the machine of its name alone.
     Reports of use come all the time: they mark their machines at most once in ``SAMPLES_MARK_EVERY`` seconds.
     ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts.
-    ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision.
+    ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
+    ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
     ``uses_load``: some model looks at the use of tasks, and at use over periods; else those figures are not kept.
     """
 
@@ -73,6 +74,7 @@ class Cluster:
         self.record_came: dict[str, dict[str, int]] = {}
         self.dirty: set[str] = set()
         self.everything_dirty = False
+        self.domains_changed = False
         self.touched: set[int] = set()
         self.version = 0
         self._record_kinds = record_kinds
@@ -104,9 +106,7 @@ class Cluster:
                 before = self.machines.static_version
                 row = self.machines.upsert(machine)
                 if known and self.machines.static_version != before:
-                    self.everything_dirty |= bool(
-                        self.classes.ruled
-                    )  # domains may have changed for everybody
+                    self.domains_changed = True
                 self.dirty.add(machine.name)
                 for orphan in sorted(self._orphans.pop(machine.name, ())):
                     self._occupy(orphan, row)
@@ -193,8 +193,7 @@ class Cluster:
 
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
-            self._namespaces_changed = True
-            self.everything_dirty |= bool(self.classes.ruled)
+            self._namespaces_changed = self.domains_changed = True
         if kind in self._machine_kinds:
             self.mark(name)
         else:
@@ -223,7 +222,7 @@ class Cluster:
         """Forget which machines may take more than before: all waiting tasks have been held against them."""
         self.dirty.clear()
         self.touched.clear()
-        self.everything_dirty = False
+        self.everything_dirty = self.domains_changed = False
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 
@@ -404,7 +403,7 @@ class Cluster:
             tasks.machine[task] = -1
             tasks.orphan_of[task] = name
             self._orphans.setdefault(name, set()).add(task)
-        self.everything_dirty |= bool(self.classes.ruled)  # an empty domain may be gone
+        self.domains_changed = True  # an empty one may be gone
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row

@@ -32,7 +32,8 @@ class RoundOptions:
     ``seed`` turns the order among machines that cost the same. A task that has been passed over in
     ``reserve_after_rounds`` rounds (others were placed, it fitted nowhere) gets a machine reserved, which stays
     reserved for at most ``reserve_for_rounds`` rounds. A task whose binding failed waits ``first_backoff`` seconds,
-    then twice as long each time, at most ``last_backoff``.
+    then twice as long each time, at most ``last_backoff``. A gang that is not whole ``gang_seconds`` after it was
+    decided is given up; with ``evict_failed_gangs`` its bound members are told to go.
     """
 
     passes: PassOptions = field(default_factory=PassOptions)
@@ -41,6 +42,8 @@ class RoundOptions:
     reserve_for_rounds: int = 256
     first_backoff: float = 1.0
     last_backoff: float = 60.0
+    gang_seconds: float = 600.0
+    evict_failed_gangs: bool = True
 
 
 def _default_policy() -> WeightedModel:

@@ -12,12 +12,15 @@ from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import StaticRows
+from firmament.core.gangs import Muster
 from firmament.core.loads import load, unseen
 from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
+
+_NO_GANGS = np.empty(0, dtype=np.int64)
 
 WAIT_LIMITS = (1.0, 10.0, 60.0)
 """Seconds of waiting at which a task moves on to the next wait bucket."""
@@ -29,7 +32,7 @@ class Picture:
 
     ``members[c]`` are the task rows of class c of the problem, longest waiting first; ``cls[c]`` is its row in the
     class table; ``uids`` are those of the members, to recognise rows that were used anew meanwhile.
-    ``version`` and ``came`` tell what has happened since: see ``Cluster``.
+    ``gangs``: jobs of the problem's gangs. ``version`` and ``came`` tell what has happened since: see ``Cluster``.
     """
 
     problem: PlacementProblem
@@ -40,6 +43,7 @@ class Picture:
     machine_names: tuple[str, ...]
     version: int
     came: int
+    gangs: tuple[str, ...] = ()
 
 
 def take_picture(
@@ -47,12 +51,12 @@ def take_picture(
     static_rows: StaticRows,
     reservations: Reservations,
     configuration: CoreConfiguration,
-    waiting: Int64,
+    muster: Muster,
     now: float,
 ) -> Picture:
-    """Build the placement problem of the tasks in ``waiting`` (rows)."""
+    """Build the placement problem of the tasks that ``muster`` calls."""
     tasks = cluster.tasks
-    groups, members = _grouped(cluster, waiting)
+    groups, gangs, members = _grouped(cluster, muster)
     cls = np.array([group[0] for group in groups], dtype=np.int64)
     priorities = np.array([group[1] for group in groups], dtype=np.int64)
     shapes, closed, shape_of = _shapes(cluster, reservations, groups)
@@ -88,6 +92,8 @@ def take_picture(
         joint=judgement.joint(),
         ledgers=judgement.ledgers(),
         rules=compile_rules(cluster, cls.tolist()),
+        gang=gangs if len(muster.need) else _NO_GANGS,
+        gang_need=muster.need,
     )
     return Picture(
         problem=problem,
@@ -98,20 +104,28 @@ def take_picture(
         machine_names=tuple(columns.names),
         version=cluster.version,
         came=cluster.last_came,
+        gangs=muster.jobs,
     )
 
 
-def _grouped(cluster: Cluster, waiting: Int64) -> tuple[list[tuple[int, int]], list[Int64]]:
-    """Tasks by (class, priority), ascending, and in each group by age."""
-    tasks = cluster.tasks
+def _grouped(cluster: Cluster, muster: Muster) -> tuple[list[tuple[int, int]], Int64, list[Int64]]:
+    """Tasks by (class, priority) and gang, ascending, and in each group by age; the gang of each group beside it."""
+    tasks, waiting = cluster.tasks, muster.waiting
     order = np.lexsort(
-        (tasks.sequence[waiting], tasks.created[waiting], tasks.priority[waiting], tasks.cls[waiting])
+        (
+            tasks.sequence[waiting],
+            tasks.created[waiting],
+            muster.gang,
+            tasks.priority[waiting],
+            tasks.cls[waiting],
+        )
     )
-    rows = waiting[order]
-    cls, priority = tasks.cls[rows], tasks.priority[rows]
-    starts = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (priority[1:] != priority[:-1])])
+    rows, gang = waiting[order], muster.gang[order]
+    keys = np.stack([tasks.cls[rows], tasks.priority[rows], gang])
+    starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
     members = np.split(rows, starts[1:])
-    return [(int(cls[start]), int(priority[start])) for start in starts.tolist()], members
+    groups = [(int(keys[0, start]), int(keys[1, start])) for start in starts.tolist()]
+    return groups, gang[starts], members
 
 
 def _shapes(

@@ -56,7 +56,9 @@ def pending_reasons(
         open_now = sum(number for _, number in counts) < len(cluster.machines)
         if open_now and not content.invalid and cluster.version != picture.version:
             continue
-        message = content.invalid or reasons.summarise(len(cluster.machines), counts)
+        message = content.invalid or (
+            _gang_prefix(cluster, picture, index) + reasons.summarise(len(cluster.machines), counts)
+        )
         told = [row for row in rows.tolist() if tasks.message[row] != message]
         for row in told:
             tasks.message[row] = message
@@ -64,6 +66,16 @@ def pending_reasons(
             message += losses.told(index)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
     return np.concatenate(list(pending.values())), changed
+
+
+def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:
+    """What is said first to a member of a gang that was tried as a whole."""
+    gang = int(picture.problem.gang[index]) if len(picture.gangs) else -1
+    if gang < 0:
+        return ""
+    job = cluster.jobs.gang(picture.gangs[gang])
+    name = picture.gangs[gang] if job is None else job.name or job.id
+    return f"gang {name} needs {int(picture.problem.gang_need[gang])} places at once: "
 
 
 def _still_pending(cluster: Cluster, picture: Picture, index: int) -> Int64:

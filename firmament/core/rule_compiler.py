@@ -6,7 +6,7 @@ whoever placed it, that select it. Terms with equal content share their counters
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -303,24 +303,3 @@ class _Compiler:
                     for row in rows:
                         if row in self._problem_classes:
                             self._exclusions.setdefault(row, []).append(Exclusion(number, PORTS_TAKEN))
-
-
-def concerns(cluster: Cluster, cls: int, touched: Collection[int]) -> bool:
-    """Whether it may matter to tasks of class row ``cls`` that tasks of the classes in ``touched`` came or left."""
-    ruled = cluster.classes.ruled
-    if not ruled or not touched:
-        return False
-    rows = cluster.classes.rows
-    content, selector = rows[cls].content, cluster.selector()
-    watched = [each.selector for each in (*content.affinity, *content.anti_affinity)]
-    watched += [rule.selector for rule in content.spread if rule.required]
-    selectors = [own_selector(each, content) for each in watched]
-    for row in touched:
-        other = rows[row].content
-        if content.ports and other.ports:
-            return True
-        if any(selector.matches(each, row) for each in selectors):
-            return True
-        if any(selector.matches(own_selector(term.selector, other), cls) for term in other.anti_affinity):
-            return True
-    return False

@@ -22,14 +22,15 @@ from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.explaining import explain
 from firmament.core.feasibility import StaticRows
+from firmament.core.gangs import Gangs
 from firmament.core.listing import machine_states, task_states
 from firmament.core.model import BindingReport, Event
 from firmament.core.notes import Notes
-from firmament.core.opening import take_picture
+from firmament.core.opening import Picture, take_picture
 from firmament.core.parking import park, wake
 from firmament.core.refusals import pending_reasons
 from firmament.core.reservations import Reservations
-from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
+from firmament.core.results import Delta, Explanation, MachineState, RoundResult, TaskState
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.tasks import State
 from firmament.flow.dimacs import to_dimacs
@@ -77,6 +78,8 @@ class Scheduler:
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
+        self._gangs = Gangs(configuration.options)
+        self._unsolved: list[Delta] = []
         self._notes = Notes()
         self._rounds = 0
         self._in_round = False
@@ -101,15 +104,18 @@ class Scheduler:
             task = tasks.row_of.get(report.uid)
             if task is None or tasks.state[task] != State.ASSUMED or cluster.where(task) != report.machine:
                 continue
+            cluster.jobs.touch(tasks.job[task])
             if report.bound:
                 tasks.state[task] = State.BOUND
                 tasks.failures[task] = 0
                 continue
-            cluster.vacate(task)
-            tasks.state[task] = State.PENDING
             tasks.failures[task] += 1
             wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
             tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
+            if report.retry and self._gangs.keeps_place(cluster, task):
+                continue
+            cluster.vacate(task)
+            tasks.state[task] = State.PENDING
             tasks.parked[task] = tasks.refused[task] = not report.retry
             cluster.version += 1
 
@@ -120,18 +126,21 @@ class Scheduler:
         held = self._wake()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
             self._cluster.clear_marks()
-        tasks = self._cluster.tasks
+        tasks, now = self._cluster.tasks, self._clock()
         pending = tasks.in_state(State.PENDING)
-        parked = tasks.parked[pending]
-        if parked.all():
-            return held if len(parked) else None
-        pending = pending[~parked]
-        return max(0.0, float(tasks.not_before[pending].min()) - self._clock())
+        open_now = pending[~tasks.parked[pending]]
+        waits = [self._gangs.next_in(self._cluster, now)]
+        if len(open_now):
+            waits.append(max(0.0, float(tasks.not_before[open_now].min()) - now))
+        elif len(pending):
+            waits.append(held)
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def open_round(self) -> OpenRound:
         """Take a picture of the cluster for the tasks that could be placed now."""
         watch = Stopwatch(self._timer)
         now = self._clock()
+        self._unsolved = [*self._gangs.expire(self._cluster, now), *self._gangs.due(self._cluster, now)]
         self._wake()
         self._cluster.clear_marks()
         tasks = self._cluster.tasks
@@ -139,10 +148,11 @@ class Scheduler:
         self._in_round = True
         waiting = tasks.in_state(State.PENDING)
         waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
+        muster = self._gangs.muster(self._cluster, waiting, now)
         picture = None
-        if len(waiting):
+        if len(muster.waiting):
             picture = take_picture(
-                self._cluster, self._static_rows, self._reservations, self._configuration, waiting, now
+                self._cluster, self._static_rows, self._reservations, self._configuration, muster, now
             )
         self._rounds += 1
         return OpenRound(
@@ -161,13 +171,22 @@ class Scheduler:
         stats = placement.stats
         if placement.network is not None:
             self._last = placement
+        unsolved, self._unsolved = self._unsolved, []
+        withheld = self._gangs.withheld(self._cluster)
         if opened.picture is None:
-            return RoundResult(round=opened.number, stats=stats)
+            return RoundResult(
+                round=opened.number,
+                deltas=tuple(unsolved),
+                unscheduled=tuple(withheld),
+                stats=stats,
+                gangs=self._gangs.states(self._cluster, self._clock()),
+            )
         deltas = assume_placements(self._cluster, self._static_rows, opened.picture, placement.assignments)
         self._cluster.date_assumptions(self._clock())
         pending, unscheduled = pending_reasons(
             self._cluster, self._static_rows, self._reservations, opened.picture, placement.assignments
         )
+        self._note_gangs(opened.picture)
         placed = frozenset(opened.picture.cls[np.unique(placement.assignments.cls)].tolist())
         wake(self._cluster, self._static_rows, self._reservations, placed)
         self._park(pending, opened, placement)
@@ -178,9 +197,10 @@ class Scheduler:
         stats.admit_seconds += watch.seconds()
         return RoundResult(
             round=opened.number,
-            deltas=tuple(deltas),
-            unscheduled=tuple(unscheduled),
+            deltas=(*unsolved, *deltas),
+            unscheduled=(*withheld, *unscheduled),
             stats=stats,
+            gangs=self._gangs.states(self._cluster, self._clock()),
             notes=self._notes.new(opened.picture.judgement.notes()),
         )
 
@@ -198,6 +218,16 @@ class Scheduler:
         self._reservations.refresh(self._cluster, self._static_rows)
         wake(self._cluster, self._static_rows, self._reservations)
         return held
+
+    def _note_gangs(self, picture: Picture) -> None:
+        """Tell the gangs that were tried in vain why."""
+        tasks = self._cluster.tasks
+        for gang, job in enumerate(picture.gangs):
+            for index in np.flatnonzero(picture.problem.gang == gang).tolist():
+                waiting = picture.members[index][tasks.state[picture.members[index]] == State.PENDING]
+                if len(waiting):
+                    self._gangs.note(job, tasks.message[int(waiting[0])])
+                    break
 
     def _park(self, pending: Int64, opened: OpenRound, placement: Placement) -> None:
         """Park what the round could not place; tasks it had placed, but could not keep, try again at once."""
