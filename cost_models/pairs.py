@@ -1,0 +1,121 @@
+"""What a cost model says about pairs of tasks: costs, limits and amounts that depend on where both are.
+
+An application's parts talk to each other. What that costs depends on the domains (a region and zone, say) of both
+ends, and on nothing else of the machines, except that two tasks on one machine cost nothing. A model that knows such
+pairs has a method ``pair_terms`` beside ``assess``, and names the task labels that matter in ``pair_keys``. Tasks that
+differ only in those labels still share a shape: a thousand small applications cost no dense rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeGuard
+
+from cost_models.interface import Assessment, Bool, CostModel, Float64, Int64, MachineColumns, ShapeRow
+
+
+@dataclass(frozen=True, slots=True)
+class PairTerms:
+    """Pairs of kinds of tasks, over D domains of machines; read-only.
+
+    * ``domain``: int64[M], the domain of each machine, 0 to D - 1;
+    * ``cost``: float64[D, D], native figure of a source in the row's domain for one target in the column's; 0 for two
+      tasks on one machine;
+    * ``rating``: float64[D, D], what limits are held against: kept where it is at most the limit, exceeded above,
+      neither where NaN; two tasks on one machine keep every limit;
+    * ``group``: int64[N], the application of each kind, -1 for none: pairs are within one; ``stage``: int64[N], the
+      position of the kind in its application's order, lower ones are placed earlier;
+    * ``source``, ``target``: int64[P], the two kinds of each pair: every task of the one counts against every task of
+      the other; ``limit``: float64[P]; ``amount``: int64[P], what a pair of tasks takes from the link between them;
+    * ``link``: int64[D, D], row of the link from one domain to another, -1 for none; ``link_limit``: int64[R].
+
+    ``both_ways``: a task is also charged for those of which it is the target. ``strict``: no limit may be exceeded.
+    Otherwise a task may go where, of its own pairs with tasks that are there, at most half of those that are rated
+    exceed theirs. ``bounded``: links may not be overfilled. ``improve``: placements are improved jointly.
+    ``steers``: False if costs are only to be reported. ``names``: of the kinds, for people. ``outvoted``,
+    ``exceeded``, ``link_full``: why machines are refused.
+    """
+
+    domain: Int64
+    cost: Float64
+    rating: Float64
+    group: Int64
+    stage: Int64
+    source: Int64
+    target: Int64
+    limit: Float64
+    amount: Int64
+    link: Int64
+    link_limit: Int64
+    both_ways: bool = True
+    strict: bool = False
+    bounded: bool = False
+    improve: bool = True
+    steers: bool = True
+    names: Sequence[str] = ()
+    outvoted: str = ""
+    exceeded: str = ""
+    link_full: str = ""
+
+    @property
+    def domains(self) -> int:
+        """D, the number of domains."""
+        return int(self.cost.shape[0])
+
+    @property
+    def kinds(self) -> int:
+        """N, the number of kinds."""
+        return len(self.group)
+
+    def exceeding(self, limit: float) -> Bool:
+        """bool[D, D]: pairs of domains that exceed a limit."""
+        exceeding: Bool = self.rating > limit
+        return exceeding
+
+    def keeping(self, limit: float) -> Bool:
+        """bool[D, D]: pairs of domains that keep a limit."""
+        keeping: Bool = self.rating <= limit
+        return keeping
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedKinds:
+    """Tasks that are on machines: ``kind[i]`` on machine row ``machine[i]``; int64[A] each."""
+
+    kind: Int64
+    machine: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    """What a model says of one task against those that are placed. ``assessment``: of the one shape; ``details``: per
+    machine, a line for each of the task's pairs.
+    """
+
+    assessment: Assessment
+    details: Sequence[tuple[str, ...]]
+
+
+class PairModel(CostModel, Protocol):
+    """A cost model that knows pairs. Its ``assess`` charges nothing for them.
+
+    ``pair_keys``: the labels of tasks that make a kind; tasks that have none of them are of no kind.
+    """
+
+    pair_keys: Sequence[str]
+
+    def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
+        """Return the pairs of ``kinds``, of which ``labels`` are filled in; None if there are none."""
+        ...
+
+    def pair_verdict(
+        self, machines: MachineColumns, terms: PairTerms | None, kind: int, placed: PlacedKinds
+    ) -> PairVerdict:
+        """Judge all machines for one more task of a kind (-1: of none), as the model's upstream would."""
+        ...
+
+
+def knows_pairs(model: CostModel) -> TypeGuard[PairModel]:
+    """Whether a model knows pairs."""
+    return bool(getattr(model, "pair_keys", ()))
