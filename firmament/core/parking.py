@@ -2,7 +2,7 @@
 
 A class is woken when a machine that changed (or has more room) would now take one of its tasks; the check is exact for
 everything but models' filters and joint rows. A class with rules about other tasks is also woken when one of those has
-come to a machine or left one, wherever that is.
+come to a machine or left one, or when domains change, wherever that is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
+from firmament.core.concerns import Concerns
 from firmament.core.feasibility import StaticRows
 from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
-from firmament.core.rule_compiler import concerns
+from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
+from firmament.rules.state import RuleState
 
 
 def wake(
@@ -29,26 +31,32 @@ def wake(
     ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good sleep on.
     """
     touched = cluster.touched | placed
-    if not cluster.dirty and not cluster.everything_dirty and not touched:
+    if not (cluster.dirty or cluster.everything_dirty or cluster.domains_changed or touched):
         return False
     tasks = cluster.tasks
     size = len(tasks.uid)
     parked = np.flatnonzero(tasks.parked[:size] & ~tasks.refused[:size])
-    woken = False
-    if len(parked) and cluster.everything_dirty:
+    if len(parked) == 0:
+        return False
+    if cluster.everything_dirty:
         tasks.parked[parked] = False
-        woken = True
-    elif len(parked):
-        rows = np.array(sorted(cluster.machines.row_of[name] for name in cluster.dirty), dtype=np.int64)
-        free = (cluster.machines.capacity - cluster.machines.used)[rows]
-        for cls in np.unique(tasks.cls[parked]).tolist():
-            members = parked[tasks.cls[parked] == cls]
-            if concerns(cluster, cls, touched) or _could_take(
-                cluster, static_rows, reservations, cls, members, rows, free
-            ):
-                tasks.parked[members] = False
-                woken = True
-    return woken
+        return True
+    concerns = Concerns(cluster, touched, domains_changed=cluster.domains_changed)
+    rows = np.array(sorted(cluster.machines.row_of[name] for name in cluster.dirty), dtype=np.int64)
+    free = (cluster.machines.capacity - cluster.machines.used)[rows]
+    woken: list[int] = []
+    takers: dict[int, Int64] = {}
+    for cls in np.unique(tasks.cls[parked]).tolist():
+        if concerns.of(cls):
+            woken.append(cls)
+            continue
+        members = parked[tasks.cls[parked] == cls]
+        takes = _could_take(cluster, static_rows, reservations, cls, members, rows, free)
+        if len(takes):
+            takers[cls] = takes
+    woken += _allowed(cluster, takers)
+    tasks.parked[parked[np.isin(tasks.cls[parked], woken)]] = False
+    return bool(woken)
 
 
 def _could_take(
@@ -59,22 +67,37 @@ def _could_take(
     members: Int64,
     rows: Int64,
     free: Int64,
-) -> bool:
-    """Whether one of the machines in ``rows`` (with ``free`` room) would take a task of the class."""
+) -> Int64:
+    """Those of the machines in ``rows`` (with ``free`` room) that would take a task of the class, rules aside."""
     if len(rows) == 0:
-        return False
+        return rows
     row = cluster.classes.rows[cls]
     request = cluster.request_of(cls)
     wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
-    fits = static_rows.of(row.shape).feasible[rows] & (free[:, wanted] >= request[wanted]).all(axis=1)
-    if fits.any():
+    takes = rows[static_rows.of(row.shape).feasible[rows] & (free[:, wanted] >= request[wanted]).all(axis=1)]
+    if len(takes):
         pinned = pinned_rows(cluster, cls)
         if pinned is not None:
-            fits &= np.isin(rows, pinned)
-    if not fits.any():
-        return False
+            takes = np.intersect1d(takes, pinned)
+    if len(takes) == 0:
+        return takes
     highest = int(cluster.tasks.priority[members].max())
-    return not set(rows[fits].tolist()) <= reservations.closed_rows(cluster, cls, highest)
+    closed = reservations.closed_rows(cluster, cls, highest)
+    return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
+
+
+def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
+    """Classes of ``takers`` (class row -> machines with a place for it) whose rules leave them one of the machines."""
+    rules = compile_rules(cluster, list(takers)) if takers else None
+    if rules is None:
+        return list(takers)
+    state = RuleState(rules)
+    return [cls for index, (cls, at) in enumerate(takers.items()) if _any(state, index, at)]
+
+
+def _any(state: RuleState, index: int, at: Int64) -> bool:
+    allowed = state.allowed(index, at)
+    return allowed is None or bool(allowed.any())
 
 
 def park(cluster: Cluster, rows: Int64) -> None:
