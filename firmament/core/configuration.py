@@ -13,7 +13,9 @@ from cost_models.interface import (
     uses_residents,
     uses_unseen,
 )
+from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
+from firmament.core.fair_share import FairShare
 from firmament.rounds.passes import PassOptions
 
 
@@ -52,11 +54,12 @@ def _default_policy() -> WeightedModel:
 
 @dataclass(frozen=True, slots=True)
 class CoreConfiguration:
-    """Exactly one base policy, any number of overlays."""
+    """Exactly one base policy, any number of overlays; fair shares between namespaces if asked for."""
 
     policy: WeightedModel = field(default_factory=_default_policy)
     overlays: tuple[WeightedModel, ...] = ()
     options: RoundOptions = field(default_factory=RoundOptions)
+    fair_share: FairShare | None = None
 
     @property
     def models(self) -> tuple[WeightedModel, ...]:
@@ -97,6 +100,11 @@ class CoreConfiguration:
     def uses_unseen(self) -> bool:
         """Whether some model adds requests to measured use."""
         return any(uses_unseen(weighted.model) for weighted in self.models)
+
+    @property
+    def pair_models(self) -> tuple[tuple[WeightedModel, PairModel], ...]:
+        """The models that know pairs of tasks; rounds follow the first of them."""
+        return tuple((each, each.model) for each in self.models if knows_pairs(each.model))
 
     @property
     def record_kinds(self) -> frozenset[str]:

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.fair_share import within_share
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Muster
 from firmament.core.loads import load, unseen
+from firmament.core.pair_compiler import compile_pairs
 from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
@@ -56,7 +58,10 @@ def take_picture(
 ) -> Picture:
     """Build the placement problem of the tasks that ``muster`` calls."""
     tasks = cluster.tasks
-    groups, gangs, members = _grouped(cluster, muster)
+    within = np.zeros(len(muster.waiting), dtype=np.bool_)
+    if configuration.fair_share is not None:
+        within = within_share(cluster, configuration.fair_share, muster.waiting)
+    groups, gangs, levels, members = _grouped(cluster, muster, within)
     cls = np.array([group[0] for group in groups], dtype=np.int64)
     priorities = np.array([group[1] for group in groups], dtype=np.int64)
     shapes, closed, shape_of = _shapes(cluster, reservations, groups)
@@ -80,7 +85,7 @@ def take_picture(
         feasible[index, sorted(kept_off)] = False
     problem = PlacementProblem(
         counts=counts,
-        priority=np.unique(priorities, return_inverse=True)[1].astype(np.int64),
+        priority=np.unique(2 * priorities + levels, return_inverse=True)[1].astype(np.int64),
         shape=shape_of,
         requests=judgement.batch.requests,
         feasible=feasible,
@@ -92,6 +97,7 @@ def take_picture(
         joint=judgement.joint(),
         ledgers=judgement.ledgers(),
         rules=compile_rules(cluster, cls.tolist()),
+        pairs=compile_pairs(cluster, configuration.pair_models, columns, cls.tolist()),
         gang=gangs if len(muster.need) else _NO_GANGS,
         gang_need=muster.need,
     )
@@ -108,24 +114,31 @@ def take_picture(
     )
 
 
-def _grouped(cluster: Cluster, muster: Muster) -> tuple[list[tuple[int, int]], Int64, list[Int64]]:
-    """Tasks by (class, priority) and gang, ascending, and in each group by age; the gang of each group beside it."""
+def _grouped(
+    cluster: Cluster, muster: Muster, within: Bool
+) -> tuple[list[tuple[int, int]], Int64, Int64, list[Int64]]:
+    """Tasks by (class, priority), gang and whether they lie ``within`` (bool[N]) a fair share; in each group by age.
+
+    Returns (class, priority), the gang and the level (1 within, else 0) of each group, and the groups.
+    """
     tasks, waiting = cluster.tasks, muster.waiting
+    level = within.astype(np.int64)
     order = np.lexsort(
         (
             tasks.sequence[waiting],
             tasks.created[waiting],
+            level,
             muster.gang,
             tasks.priority[waiting],
             tasks.cls[waiting],
         )
     )
-    rows, gang = waiting[order], muster.gang[order]
-    keys = np.stack([tasks.cls[rows], tasks.priority[rows], gang])
+    rows = waiting[order]
+    keys = np.stack([tasks.cls[rows], tasks.priority[rows], muster.gang[order], level[order]])
     starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
     members = np.split(rows, starts[1:])
     groups = [(int(keys[0, start]), int(keys[1, start])) for start in starts.tolist()]
-    return groups, gang[starts], members
+    return groups, keys[2, starts], keys[3, starts], members
 
 
 def _shapes(

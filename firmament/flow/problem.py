@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger
+from firmament.rules.pairs import PairRules
 from firmament.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32
 
@@ -38,6 +39,7 @@ class PlacementProblem:
     * ``gang``: int64[C], the gang of each class's tasks, numbered by age, -1 for none; ``gang_need``: int64[G], how
       many tasks of each must be placed, or none; both empty without gangs;
     * ``rules``: rules between tasks, None if there are none;
+    * ``pairs``: costs and limits of pairs of tasks, None if there are none;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
@@ -57,6 +59,7 @@ class PlacementProblem:
     model_shape: Int64 | None = None
     most: Mapping[int, int] = field(default_factory=dict)
     rules: RuleSet | None = None
+    pairs: PairRules | None = None
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     multiplicity: Int64 | None = None

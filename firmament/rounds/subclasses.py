@@ -110,6 +110,7 @@ def derive(residual: Residual, parts: list[Part]) -> Wave:
         ),
         model_shape=problem.known_as(base),
         rules=None,
+        pairs=None,
     )
     wave = Residual(derived)
     wave.free = residual.free.copy()

@@ -1,0 +1,233 @@
+"""Pairs of tasks whose cost depends on where both are: the terms of a round, and how many tasks are where.
+
+``PairTerms`` of ``cost_models.pairs`` says what a pair of domains costs. Here kinds of tasks meet the classes of a
+round. Costs are in units of the network.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from cost_models.pairs import PairTerms
+
+
+@dataclass(frozen=True, slots=True)
+class PairRules:
+    """Pairs of a round. ``units``: what one unit of the model's figure is charged; ``kind``: int64[C], the kind of each
+    problem class, -1 for none. Task i that is on a machine already is of ``resident_kind[i]`` and on machine row
+    ``resident_machine[i]``: int64[A].
+    """
+
+    terms: PairTerms
+    units: float
+    kind: Int64
+    resident_kind: Int64
+    resident_machine: Int64
+
+    @property
+    def hard(self) -> bool:
+        """Whether some domain may be refused to a task because of where others are."""
+        terms = self.terms
+        return bool((terms.rating[None] > terms.limit[:, None, None]).any() or self.linked)
+
+    @property
+    def linked(self) -> bool:
+        """Whether links bound what goes where."""
+        return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
+
+    def counts(self) -> Int64:
+        """int64[N, D]: tasks of each kind in each domain when the round begins."""
+        terms = self.terms
+        width = terms.domains
+        where = self.resident_kind * width + terms.domain[self.resident_machine]
+        return np.bincount(where, minlength=terms.kinds * width).reshape(terms.kinds, width)
+
+
+def link_load(terms: PairTerms, counts: Int64) -> Int64:
+    """int64[R]: what all pairs take from each link, with ``counts`` (int64[N, D]) tasks in the domains."""
+    load = np.zeros(len(terms.link_limit), dtype=np.int64)
+    wanted = np.flatnonzero(terms.amount > 0)
+    if not len(wanted) or not len(load):
+        return load
+    source, target = counts[terms.source[wanted]], counts[terms.target[wanted]]
+    taken = np.einsum("p,pd,pe->de", terms.amount[wanted], source, target)
+    linked = terms.link >= 0
+    np.add.at(load, terms.link[linked], taken[linked])
+    return load
+
+
+def pair_figure(terms: PairTerms, kind: Int64, machine: Int64) -> float:
+    """The native figure of all pairs of tasks, task i being of ``kind[i]`` on machine row ``machine[i]``.
+
+    Every pair counts once, whether or not the terms charge both ends.
+    """
+    counts = np.zeros((terms.kinds, terms.domains), dtype=np.int64)
+    domain = terms.domain[machine]
+    np.add.at(counts, (kind, domain), 1)
+    between = np.einsum("pd,de,pe->", counts[terms.source], terms.cost, counts[terms.target], optimize=True)
+    return float(between - _on_one_machine(terms, kind, machine))
+
+
+def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
+    """What pairs on one machine would cost if they were on two of its domain; a task and itself make no pair."""
+    width = len(terms.domain)
+    spots, many = np.unique(kind * width + machine, return_counts=True)
+    own = np.diagonal(terms.cost)[terms.domain[spots % width]]
+    by_kind, at = spots // width, spots % width
+    starts = np.searchsorted(by_kind, np.arange(terms.kinds + 1))
+    lengths = np.diff(starts)[terms.source]
+    entry = np.repeat(starts[terms.source], lengths) + _counting(lengths)
+    wanted = np.repeat(terms.target, lengths) * width + at[entry]
+    if not len(spots):
+        return 0.0
+    place = np.minimum(np.searchsorted(spots, wanted), len(spots) - 1)
+    partners = np.where(spots[place] == wanted, many[place], 0)
+    return float((own[entry] * many[entry] * partners).sum())
+
+
+def _counting(lengths: Int64) -> Int64:
+    """0, 1, ... up to each length, one after another."""
+    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+class Arms:
+    """What the pairs mean for single kinds: arm i of kind ``kind[i]`` looks at tasks of ``other[i]``.
+
+    ``outward``: the kind is the source. Inward arms are left out if only own pairs count for anything.
+    """
+
+    def __init__(self, terms: PairTerms) -> None:
+        inward = terms.both_ways or terms.strict or terms.bounded
+        pairs = np.arange(len(terms.source))
+        self.kind: Int64 = np.concatenate([terms.source, terms.target] if inward else [terms.source])
+        self.other: Int64 = np.concatenate([terms.target, terms.source] if inward else [terms.target])
+        self.pair: Int64 = np.concatenate([pairs, pairs] if inward else [pairs])
+        self.outward: Bool = np.arange(len(self.kind)) < len(pairs)
+        order = np.argsort(self.kind, kind="stable")
+        self.kind, self.other = self.kind[order], self.other[order]
+        self.pair, self.outward = self.pair[order], self.outward[order]
+        self._starts = np.searchsorted(self.kind, np.arange(terms.kinds + 1))
+
+    def of(self, kinds: Int64) -> tuple[Int64, Int64]:
+        """Arms of several kinds, and for each the position of its kind in ``kinds``."""
+        lengths = np.diff(self._starts)[kinds]
+        owner = np.repeat(np.arange(len(kinds)), lengths)
+        return np.repeat(self._starts[kinds], lengths) + _counting(lengths), owner
+
+
+@dataclass(frozen=True, slots=True)
+class DomainView:
+    """What domains mean for one more task of some kinds: ``cost``: float64[B, D], units; ``allowed``: bool[B, D]."""
+
+    cost: Float64
+    allowed: Bool
+
+
+class _LimitMatrices:
+    """What a limit means between domains, int64[D, D]: ``exceeds``, 1 or 0; ``vote``: -1 where it is kept as well."""
+
+    def __init__(self, terms: PairTerms, limit: float) -> None:
+        self.limit = limit
+        self.exceeds: Int64 = terms.exceeding(limit).astype(np.int64)
+        self.vote: Int64 = self.exceeds - terms.keeping(limit)
+
+
+class PairState:
+    """How many tasks of each kind are in each domain: ``counts``, int64[N, D]; ``load``: int64[R] on links."""
+
+    def __init__(self, rules: PairRules) -> None:
+        self.rules = rules
+        self.terms = rules.terms
+        self.arms = Arms(rules.terms)
+        self.counts = rules.counts()
+        self.load = link_load(rules.terms, self.counts)
+        self._matrices = [
+            _LimitMatrices(rules.terms, limit) for limit in np.unique(rules.terms.limit).tolist()
+        ]
+
+    def copy(self) -> PairState:
+        """An independent copy."""
+        twin = copy(self)
+        twin.counts, twin.load = self.counts.copy(), self.load.copy()
+        return twin
+
+    def add(self, kinds: Int64, domains: Int64, counts: Int64) -> None:
+        """Count tasks (negative: take back) of kinds in domains."""
+        if self.rules.linked:
+            for kind, domain, count in zip(kinds.tolist(), domains.tolist(), counts.tolist(), strict=True):
+                self.load += count * self._added(kind, domain)
+                self.counts[kind, domain] += count
+        else:
+            np.add.at(self.counts, (kinds, domains), counts)
+
+    def view(self, kinds: Int64) -> DomainView:
+        """Cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
+        terms = self.terms
+        arms, owner = self.arms.of(kinds)
+        there = self.counts[self.arms.other[arms]]
+        outward = self.arms.outward[arms]
+        cost = np.zeros((len(kinds), terms.domains))
+        if terms.steers:
+            np.add.at(cost, owner[outward], there[outward] @ terms.cost.T)
+            if terms.both_ways:
+                np.add.at(cost, owner[~outward], there[~outward] @ terms.cost)
+        allowed = np.ones((len(kinds), terms.domains), dtype=np.bool_)
+        if terms.steers:
+            allowed &= ~self._refused(len(kinds), arms, owner, there)
+            if self.rules.linked:
+                allowed &= self.link_room(kinds) > 0
+        return DomainView(cost * self.rules.units, allowed)
+
+    def refused(self, kinds: Int64) -> Bool:
+        """bool[B, D]: domains that limits close to one more task of each kind; links aside."""
+        arms, owner = self.arms.of(kinds)
+        return self._refused(len(kinds), arms, owner, self.counts[self.arms.other[arms]])
+
+    def _refused(self, kinds: int, arms: Int64, owner: Int64, there: Int64) -> Bool:
+        terms = self.terms
+        excess = np.zeros((kinds, terms.domains), dtype=np.int64)
+        limits, outward = terms.limit[self.arms.pair[arms]], self.arms.outward[arms]
+        for each in self._matrices:
+            matrix = each.exceeds if terms.strict else each.vote
+            out = outward & (limits == each.limit)
+            np.add.at(excess, owner[out], there[out] @ matrix.T)
+            if terms.strict:
+                back = ~outward & (limits == each.limit)
+                np.add.at(excess, owner[back], there[back] @ matrix)
+        refused: Bool = excess > 0
+        return refused
+
+    def link_room(self, kinds: Int64) -> Int64:
+        """int64[B, D]: how many more tasks of each kind the links bear in each domain; for a few kinds at a time."""
+        left = self.terms.link_limit - self.load
+        room = np.full((len(kinds), self.terms.domains), np.iinfo(np.int64).max)
+        for index, kind in enumerate(kinds.tolist()):
+            for domain in range(self.terms.domains):
+                added = self._added(kind, domain)
+                used = added > 0
+                if used.any():
+                    room[index, domain] = max(0, int((left[used] // added[used]).min()))
+        return room
+
+    def _added(self, kind: int, domain: int) -> Int64:
+        """int64[R]: what one more task of a kind in a domain takes from each link."""
+        arms, _ = self.arms.of(np.array([kind]))
+        amount = self.terms.amount[self.arms.pair[arms]][:, None] * self.counts[self.arms.other[arms]]
+        outward = self.arms.outward[arms]
+        added = np.zeros(len(self.load), dtype=np.int64)
+        for link, taken in (
+            (self.terms.link[domain], amount[outward].sum(axis=0)),
+            (self.terms.link[:, domain], amount[~outward].sum(axis=0)),
+        ):
+            np.add.at(added, link[link >= 0], taken[link >= 0])
+        return added
+
+    def self_paired(self, kinds: Int64) -> Bool:
+        """bool[B]: kinds whose tasks are paired with others of the same kind."""
+        own = np.zeros(self.terms.kinds, dtype=np.bool_)
+        own[self.arms.kind[self.arms.kind == self.arms.other]] = True
+        return own[kinds]
