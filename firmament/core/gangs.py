@@ -165,8 +165,8 @@ class Gangs:
     def _state(self, cluster: Cluster, job: Job, standing: _Standing) -> GangState:
         tasks = cluster.tasks
         members = cluster.jobs.members(job.id)
-        bound = sum(tasks.state[task] == State.BOUND and not tasks.leaving[task] for task in members)
-        assumed = sum(tasks.state[task] == State.ASSUMED for task in members)
+        bound = sum(bool(tasks.state[task] == State.BOUND and not tasks.leaving[task]) for task in members)
+        assumed = sum(bool(tasks.state[task] == State.ASSUMED) for task in members)
         leaving = any(tasks.leaving[task] for task in members)
         phase, message = GangPhase.WAITING, standing.message
         if bound >= job.min_members:
