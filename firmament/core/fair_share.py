@@ -2,9 +2,9 @@
 
 Each namespace that uses or wants something is entitled to a part of the cluster in proportion to its weight; what one
 does not want is divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al., Dominant
-Resource Fairness, NSDI 2011). Waiting tasks within their namespace's share go before those beyond it, of equal priority.
-Those beyond are placed, too, as long as there is room: nothing stays idle, and nobody is evicted. So shares approach the
-weights as tasks end.
+Resource Fairness, NSDI 2011). Waiting tasks within their namespace's share go before those beyond it, of equal
+priority. Those beyond are placed, too, as long as there is room: nothing stays idle, and nobody is evicted. So shares
+approach the weights as tasks end.
 """
 
 from __future__ import annotations
