@@ -12,24 +12,31 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.rounds.leftovers import open_machines, place_leftovers
+from firmament.rounds.pair_waves import book_pairs, open_to_pairs, place_pairs
 from firmament.rounds.passes import PassLog, PassOptions, place_all
 from firmament.rounds.waves import place_in_waves
+from firmament.rules.pairs import PairState
+from firmament.rules.ruleset import RuleSet
 from firmament.rules.state import RuleState
 from firmament.solvers.base import Solver
 
 
 class Standing:
-    """What has become of a problem: the residual and, with rules between tasks, where those stand."""
+    """What has become of a problem: the residual and, with rules between or pairs of tasks, where those stand."""
 
     def __init__(self, problem: PlacementProblem) -> None:
         self.residual = Residual(problem)
         self.state = None if problem.rules is None else RuleState(problem.rules)
+        self.pairs = None if problem.pairs is None else PairState(problem.pairs)
+        if self.pairs is not None and self.state is None:
+            self.state = RuleState(RuleSet([]))
 
     def copy(self) -> Standing:
         """An independent copy."""
         twin = Standing.__new__(Standing)
         twin.residual = self.residual.copy()
         twin.state = None if self.state is None else self.state.copy()
+        twin.pairs = None if self.pairs is None else self.pairs.copy()
         return twin
 
     def place(self, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
@@ -37,6 +44,8 @@ class Standing:
         if self.state is None:
             log.waves += 1
             return place_all(self.residual, solver, options, log)
+        if self.pairs is not None:
+            return place_pairs(self.residual, self.state, self.pairs, solver, options, log)
         return place_in_waves(self.residual, self.state, solver, options, log)
 
     def book(self, placed: Assignments) -> None:
@@ -47,9 +56,13 @@ class Standing:
                 placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
             ):
                 self.state.add(cls, machine, count)
+        if self.pairs is not None:
+            book_pairs(self.pairs, placed)
 
     def takes(self, cls: int) -> Bool:
         """bool[M]: machines that would take one more task of a class."""
+        if self.state is not None and self.pairs is not None:
+            return open_to_pairs(self.residual, self.state, self.pairs, cls)
         if self.state is not None:
             return open_machines(self.residual, self.state, cls)
         fits = self.residual.fits(int(self.residual.problem.shape[cls]))
@@ -78,7 +91,7 @@ def place_by_priority(
         parts.append(standing.place(solver, options, log))
         left[band] = residual.remaining[band]
     residual.remaining = left
-    if standing.state is not None:
+    if standing.state is not None and standing.pairs is None:
         parts.append(place_leftovers(residual, standing.state))
     return Assignments.joined(parts), residual
 

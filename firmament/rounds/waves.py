@@ -71,13 +71,13 @@ def plan_wave(residual: Residual, state: RuleState, *, first: bool) -> Wave | No
     parts: list[Part] = []
     for cls in active[np.lexsort((active, oldest[active], -problem.priority[active]))].tolist():
         if cls in state.rules.of:
-            parts += _parts(residual, state, dealer, cls, first=first)
+            parts += parts_of(residual, state, dealer, cls, first=first)
         else:
             parts.append(Part(cls, int(residual.remaining[cls].sum())))
     return derive(residual, parts) if parts else None
 
 
-def _parts(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:
+def parts_of(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:
     """A class's parts in a wave; none if its rules let it go nowhere now."""
     rules = state.rules.rules(cls)
     waiting = int(residual.remaining[cls].sum())
@@ -96,12 +96,12 @@ def _parts(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, fi
         if rules.binding or len(share.machines) < np.count_nonzero(open_to):
             allowed = np.zeros(residual.problem.machines, dtype=np.bool_)
             allowed[share.machines] = True
-        most = _most_per_machine(state, cls, share.count, len(share.machines), first=first)
+        most = most_per_machine(state, cls, share.count, len(share.machines), first=first)
         parts.append(Part(cls, share.count, allowed, points, most))
     return parts
 
 
-def _most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, first: bool) -> int:
+def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, first: bool) -> int:
     """Tasks of a class that one machine should get in a wave, 0 for no limit.
 
     One where tasks of the class keep each other away. Where they spread over single machines, as many as an even

@@ -1,0 +1,162 @@
+"""Rounds with pairs of tasks: domains are planned for whole applications, then waves are solved within them.
+
+Each wave plans the domains of what remains (see `pair_planning`), solves one network in which every class may use the
+machines of its domains only, and admits what the network proposes. What admission leaves is planned again with the room
+that is left. The last few are placed one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.flow.network import crowding_cost
+from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
+from firmament.rounds.domains import Dealer
+from firmament.rounds.leftovers import open_machines, place_leftovers, put
+from firmament.rounds.pair_planning import DomainPlan, paired_classes
+from firmament.rounds.passes import PassLog, PassOptions, propose
+from firmament.rounds.replaying import replay
+from firmament.rounds.stopwatch import Stopwatch
+from firmament.rounds.subclasses import Part, Wave, derive
+from firmament.rounds.waves import WORTH_A_WAVE, most_per_machine, parts_of
+from firmament.rules.pairs import PairState
+from firmament.rules.soft import soft_cost
+from firmament.rules.state import RuleState
+from firmament.solvers.base import Solver, SolverTimeoutError
+
+
+def place_pairs(
+    residual: Residual,
+    state: RuleState,
+    pairs: PairState,
+    solver: Solver,
+    options: PassOptions,
+    log: PassLog,
+) -> Assignments:
+    """Place as much as possible, book it everywhere, and return it in the order of admission.
+
+    Raises ``SolverError`` if the solver fails for another reason than time.
+    """
+    parts: list[Assignments] = []
+    for number in range(options.max_waves):
+        watch = Stopwatch(log.timer)
+        wave = _plan_wave(residual, state, pairs, first=number == 0)
+        log.network_seconds += watch.seconds()
+        if wave is None:
+            break
+        try:
+            proposed = propose(wave.residual, solver, options, log, later=number > 0)
+        except SolverTimeoutError:
+            log.time_limited = True
+            break
+        if proposed is None:
+            break
+        watch = Stopwatch(log.timer)
+        before = int(residual.remaining.sum())
+        admitted = replay(residual, state, wave.in_round(proposed))
+        book_pairs(pairs, admitted)
+        log.admit_seconds += watch.seconds()
+        log.waves += 1
+        parts.append(admitted)
+        if not residual.remaining.any() or int(admitted.count.sum()) * WORTH_A_WAVE < before:
+            break
+    watch = Stopwatch(log.timer)
+    parts.append(_place_last(residual, state, pairs))
+    log.admit_seconds += watch.seconds()
+    return Assignments.joined(parts)
+
+
+def book_pairs(pairs: PairState, placed: Assignments) -> None:
+    """Count what has been placed."""
+    kind = pairs.rules.kind[placed.cls]
+    known = kind >= 0
+    pairs.add(kind[known], pairs.terms.domain[placed.machine[known]], placed.count[known])
+
+
+def open_to_pairs(residual: Residual, state: RuleState, pairs: PairState, cls: int) -> Bool:
+    """bool[M]: machines that may take, and have room for, one more task of a class, limits of pairs included."""
+    fits = open_machines(residual, state, cls)
+    kind = int(pairs.rules.kind[cls])
+    if kind >= 0:
+        fits &= pairs.view(np.array([kind])).allowed[0][pairs.terms.domain]
+    return fits
+
+
+def _plan_wave(residual: Residual, state: RuleState, pairs: PairState, *, first: bool) -> Wave | None:
+    """The problem of the next wave; None if no task may go anywhere at present."""
+    plan = DomainPlan(residual, state, pairs)
+    row_of = {cls: row for row, cls in enumerate(plan.classes.tolist())}
+    inside = [pairs.terms.domain == domain for domain in range(pairs.terms.domains)]
+    problem = residual.problem
+    active = residual.active()
+    oldest = np.argmax(residual.remaining > 0, axis=1)
+    dealer = Dealer(residual, state)
+    parts: list[Part] = []
+    for cls in active[np.lexsort((active, oldest[active], -problem.priority[active]))].tolist():
+        row = row_of.get(cls)
+        if row is not None:
+            parts += _within_domains(residual, state, cls, plan.counts[row], inside, first=first)
+        elif cls in state.rules.of:
+            parts += parts_of(residual, state, dealer, cls, first=first)
+        else:
+            parts.append(Part(cls, int(residual.remaining[cls].sum())))
+    return derive(residual, parts) if parts else None
+
+
+def _within_domains(
+    residual: Residual, state: RuleState, cls: int, counts: Int64, inside: list[Bool], *, first: bool
+) -> list[Part]:
+    """A class's parts, one per domain of the plan."""
+    domains = np.flatnonzero(counts).tolist()
+    rules = state.rules.rules(cls)
+    if not (rules.binding or rules.soft):
+        return [Part(cls, int(counts[domain]), inside[domain]) for domain in domains]
+    open_to = open_machines(residual, state, cls)
+    soft = soft_cost(state, cls, open_to)
+    found = []
+    for domain in domains:
+        allowed = open_to & inside[domain]
+        count, machines = int(counts[domain]), int(np.count_nonzero(allowed))
+        if machines:
+            most = most_per_machine(state, cls, count, machines, first=first)
+            found.append(Part(cls, count, allowed, None if soft is None else soft.points, most))
+    return found
+
+
+def _place_last(residual: Residual, state: RuleState, pairs: PairState) -> Assignments:
+    """Place what waves have left one by one: tasks of applications where limits let them, then all others."""
+    parts: list[Assignments] = []
+    moved = True
+    while moved:
+        moved = False
+        for cls in paired_classes(residual, pairs).tolist():
+            while residual.remaining[cls].any():
+                machine = _cheapest(residual, state, pairs, cls)
+                if machine is None:
+                    break
+                parts.append(put(residual, state, cls, machine))
+                book_pairs(pairs, parts[-1])
+                moved = True
+    kept = paired_classes(residual, pairs)
+    held_back = residual.remaining[kept].copy()
+    residual.remaining[kept] = 0
+    parts.append(place_leftovers(residual, state))
+    residual.remaining[kept] = held_back
+    return Assignments.joined(parts)
+
+
+def _cheapest(residual: Residual, state: RuleState, pairs: PairState, cls: int) -> int | None:
+    """The machine on which one more task of an application costs least; None for no place."""
+    problem = residual.problem
+    view = pairs.view(pairs.rules.kind[[cls]])
+    domain = pairs.terms.domain
+    machines = np.flatnonzero(open_machines(residual, state, cls) & view.allowed[0][domain])
+    if len(machines) == 0:
+        return None
+    cost = problem.cost[problem.shape[cls], machines] + view.cost[0][domain[machines]]
+    cost = cost + crowding_cost(residual, machines, np.zeros_like(machines))
+    soft = soft_cost(state, cls, np.ones(len(machines), dtype=np.bool_), machines)
+    if soft is not None:
+        cost = cost + soft.points * COST_UNITS_PER_POINT
+    return int(machines[np.argmin(cost)])
