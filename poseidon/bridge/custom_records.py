@@ -72,6 +72,15 @@ class CustomRecords:
 
         return take
 
+    def tell(self, kind: str, name: str, payload: bytes | None) -> None:
+        """Take a record that is made elsewhere, None if it is gone."""
+        key = (kind, name)
+        if payload is None:
+            self._payloads.pop(key, None)
+        else:
+            self._payloads[key] = {0: ("", payload)}
+        self._changed[key] = None
+
     def _put(self, custom: CustomResource[T], version: int, uid: str, found: T) -> None:
         reading = custom.read(found)
         if not reading.name:

@@ -28,6 +28,8 @@ from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.refused import RECREATIONS
 from poseidon.bridge.session import Session, SessionOptions
 from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
+from poseidon.controllers.network import NetworkController
+from poseidon.controllers.object_events import ObjectEvents
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindResult
 from poseidon.kube.claim_writer import ClaimWriter
 from poseidon.kube.condition_writer import ConditionWriter
@@ -37,6 +39,7 @@ from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.pod_recovery import PodRecovery, RecoveryOptions
 from poseidon.kube.reflector import Reflector
 from poseidon.kube.write_behind import WriteBehindOptions
+from poseidon.network.options import NetworkOptions
 from poseidon.sources.options import UtilisationOptions
 from poseidon.sources.utilisation import Utilisation
 from poseidon.volumes.state import BIND_SECONDS
@@ -86,6 +89,7 @@ class BridgeOptions:
     session: SessionOptions = field(default_factory=SessionOptions)
     writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
     utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
+    network: NetworkOptions = field(default_factory=NetworkOptions)
 
 
 class Bridge:
@@ -105,6 +109,7 @@ class Bridge:
         self._options = options
         self._random = random
         self._clock = clock
+        self._wall = wall
         self._started = clock()
         self._draining = False
         self._synced = False
@@ -119,6 +124,7 @@ class Bridge:
             volume_seconds=math.inf if options.dry_run else options.volume_seconds,
             counts_seconds=options.counts_seconds,
             recovery=options.recovery,
+            network=options.network,
         )
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
@@ -181,6 +187,7 @@ class Bridge:
             for custom in self.state.custom_resources
             for version, resource in enumerate(custom.resources)
         ]
+        self._network = self._new_network_controller(component)
         self._utilisation = Utilisation(
             transport,
             options.utilisation,
@@ -192,6 +199,34 @@ class Bridge:
             random=random,
             clock=clock,
             wall=wall,
+            reflector=options.optional_reflector,
+        )
+
+    def _new_network_controller(self, component: str) -> NetworkController | None:
+        """Make what looks after applications and networks, None if nobody looks at them."""
+        options, book = self._options, self.state.applications
+        if book is None:
+            return None
+        events: ObjectEvents | None = None
+        if options.network.controllers and not options.dry_run:
+            events = ObjectEvents(
+                self._transport,
+                component=component,
+                instance=options.instance,
+                wait_quiet=self._binder.wait_idle,
+                metrics=self._kube_metrics,
+                random=self._random,
+                wall=self._wall,
+            )
+        return NetworkController(
+            self._transport,
+            book,
+            events,
+            self._on_changed,
+            metrics=self._kube_metrics,
+            random=self._random,
+            clock=self._clock,
+            wall=self._wall,
             reflector=options.optional_reflector,
         )
 
@@ -285,6 +320,7 @@ class Bridge:
             *(asyncio.create_task(each.run(), name="storage") for each in self._storage),
             asyncio.create_task(self._follow_pods(), name="pods"),
             asyncio.create_task(self._follow_use(), name="utilisation"),
+            asyncio.create_task(self._follow_applications(), name="applications"),
             *(
                 asyncio.create_task(self._follow_custom(each), name="custom resource")
                 for each in self._custom
@@ -332,6 +368,15 @@ class Bridge:
         await self._pods.wait_synced()
         await self._utilisation.run()
 
+    async def _follow_applications(self) -> None:
+        # What is written of an application counts its pods.
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        if self._network is None:
+            await asyncio.Event().wait()
+        else:
+            await self._network.run()
+
     async def _follow_custom(self, reflector: Reflector[Any]) -> None:
         # Likewise: an object may say which pods it counts.
         await self._pods.wait_synced()
@@ -348,7 +393,10 @@ class Bridge:
         if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))
         writes = asyncio.gather(
-            self._events.wait_drained(), self._conditions.wait_drained(), self._recovery.wait_settled()
+            self._events.wait_drained(),
+            self._conditions.wait_drained(),
+            self._recovery.wait_settled(),
+            *([self._network.wait_drained()] if self._network is not None else []),
         )
         await _within(self._options.drain_writes_seconds, writes)
         _log.info("stopped")
@@ -366,12 +414,15 @@ class Bridge:
             )
             self._session.start()
         self._dispatcher.dispatch(self.state.take_actions())
+        if self._network is not None:
+            self._network.wake()
         if self._synced:
             self._session.wake()
 
     def _is_known(self) -> bool:
         """Whether the solver would see the cluster as it is; a first round that does not could go badly wrong."""
         known = self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
+        known = known and (self._network is None or self._network.has_settled)
         return known and all(each.has_synced for each in self._custom)
 
     def _on_outcome(self, outcome: BindOutcome) -> None:

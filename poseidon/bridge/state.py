@@ -26,6 +26,8 @@ from poseidon.bridge.refused import RefusedPods
 from poseidon.bridge.storage import Storage
 from poseidon.bridge.tasks import Tasks
 from poseidon.kube.pod_recovery import RecoveryOptions
+from poseidon.network.book import NetworkBook
+from poseidon.network.options import NetworkOptions
 from poseidon.sources.book import SampleBook
 from poseidon.sources.utilisation import SOURCES
 from poseidon.translate import node as node_translation
@@ -79,10 +81,12 @@ class BridgeState:
         volume_seconds: float = BIND_SECONDS,
         counts_seconds: float = COUNTS_SECONDS,
         recovery: RecoveryOptions | None = None,
+        network: NetworkOptions | None = None,
     ) -> None:
         self._clock = clock
         self._ours = frozenset(scheduler_names)
-        self._classes = ClassTable(visible_to(policy, overlays))
+        network = network or NetworkOptions()
+        self._classes = ClassTable(visible_to(policy, overlays, bandwidth=network.annotations))
         self._history = RuntimeHistory()
         self._priorities = PriorityResolver()
         self._priority_names: dict[str, str] = {}
@@ -107,6 +111,8 @@ class BridgeState:
         """The latest samples of use, which sources write."""
         self.custom_records = CustomRecords()
         """Records out of custom resources, which their reflectors write."""
+        self.applications = NetworkBook(network) if network.follows else None
+        """Applications and networks, which their controllers look after; None if nobody looks at them."""
         self.custom_resources: tuple[CustomResource[Any], ...] = ()
         """What is to be followed for them: what some overlay reads."""
         if self._classes.visibility.topologies:
@@ -155,6 +161,8 @@ class BridgeState:
             if change.object is None:
                 name = self._machines.remove(change.uid)
                 if name:
+                    if self.applications is not None:
+                        self.applications.node_gone(name)
                     self._images.forget(name)
                     self._volumes.node_gone(name)
                     self._fitness.forget(name)
@@ -170,6 +178,8 @@ class BridgeState:
             del machine.images[:]
             machine.images.extend(self._images.heavy_on(machine.name))
             self._volumes.node_changed(machine.name, change.object.metadata.labels)
+            if self.applications is not None:
+                self.applications.node_changed(machine.name, change.object.metadata.labels)
             if self._machines.put(change.uid, machine):
                 self._tasks.mark_node(machine.name)
                 self.samples.mark(machine.name)
@@ -224,8 +234,12 @@ class BridgeState:
                 self._history.gone(change.uid)
                 self._refused.gone(change.uid)
                 self._pod_ended(change.uid)
+                if self.applications is not None:
+                    self.applications.pod_gone(change.uid)
             else:
                 self._pod_changed(change.uid, change.object)
+                if self.applications is not None:
+                    self.applications.pod_changed(change.uid, change.object)
         self._storage.apply()
 
     def _pod_changed(self, uid: str, pod: Pod) -> None:
@@ -349,10 +363,18 @@ class BridgeState:
                 events.append(pb.Event(job=job))
         events.extend(task_events)
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
+        self._tell_applications()
         events.extend(self.custom_records.take())
         events.extend(self.samples.take(self.knows_node))
         events.extend(pb.Event(job_removed=job_id) for job_id in self._jobs.take_ended())
         return events
+
+    def _tell_applications(self) -> None:
+        """Let models know what is in force, if one looks at it."""
+        if self.applications is None or not self._classes.visibility.applications:
+            return
+        for kind, name, payload in self.applications.take_records():
+            self.custom_records.tell(kind, name, payload)
 
     def _weigh_images(self) -> None:
         self._images.want(self._classes.take_images())

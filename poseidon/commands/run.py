@@ -89,6 +89,7 @@ def run(
         base_policy,
         counts_seconds,
         load_configuration,
+        network_options,
         overlays,
         recovery_options,
         utilisation_options,
@@ -123,6 +124,7 @@ def run(
         counts_seconds=counts_seconds(configuration),
         recovery=recovery_options(configuration),
         volume_seconds=volume_seconds(configuration),
+        network=network_options(configuration),
     )
     _start(_Arguments(settings, options, metrics))
 

@@ -22,12 +22,17 @@ class Resource(Generic[T]):
     """A collection of the API.
 
     ``path`` is that of the collection over all namespaces, ``name`` what logs and metrics call it, ``kind``
-    the struct that its objects decode to.
+    the struct that its objects decode to. ``field_selector`` picks some of them, "" all.
     """
 
     name: str
     path: str
     kind: type[T]
+    field_selector: str = ""
+
+    def query(self, **more: str) -> dict[str, str]:
+        """Return the query of a request for these objects."""
+        return {"fieldSelector": self.field_selector, **more} if self.field_selector else more
 
 
 async def pages(transport: Transport, resource: Resource[T], limit: int) -> AsyncGenerator[Page[T], None]:
@@ -51,7 +56,7 @@ async def pages(transport: Transport, resource: Resource[T], limit: int) -> Asyn
 
 
 async def _fetch(transport: Transport, resource: Resource[T], limit: int, token: str) -> Page[T]:
-    query = {"limit": str(limit)}
+    query = resource.query(limit=str(limit))
     if token:
         query["continue"] = token
     raw = await transport.get(resource.path, query)

@@ -129,12 +129,12 @@ class Reflector(Generic[T]):
     async def _watch(self) -> None:
         """Follow changes from the current version until the server ends the watch."""
         seconds = int(self._random.uniform(*self._options.watch_seconds))
-        query = {
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": self._version,
-            "timeoutSeconds": str(max(1, seconds)),
-        }
+        query = self._resource.query(
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=self._version,
+            timeoutSeconds=str(max(1, seconds)),
+        )
         started = self._clock()
         heard = False
         lines = self._transport.lines(self._resource.path, query, seconds + self._options.read_margin)

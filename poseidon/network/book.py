@@ -35,6 +35,7 @@ class NetworkBook:
         self._topologies = Topologies(options.percentile)
         self._dirty: set[ObjectKey] = set()
         self._records: dict[ObjectKey, None] = {}
+        self._version = 0
 
     # --- what the API server says --------------------------------------------------------------------------
 
@@ -151,5 +152,8 @@ class NetworkBook:
                 ObjectKey(APP_GROUP_KIND, *name) for name in self._app_groups if name[1] in changed
             )
         if self._members.take_moved():
+            self._dirty.update(ObjectKey(TOPOLOGY_KIND, *name) for name in self._topologies)
+        if self._members.version != self._version:
+            self._version = self._members.version
             for name in self._topologies:
                 self._mark(ObjectKey(TOPOLOGY_KIND, *name))

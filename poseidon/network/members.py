@@ -23,12 +23,14 @@ class _Pod:
 class Members:
     """Pods by the names of their AppGroups, in all namespaces, as upstream counts them.
 
-    ``take_changed`` and ``take_moved`` say what has changed since they were last asked.
+    ``take_changed`` and ``take_moved`` say what has changed since they were last asked; ``version`` counts changes of
+    where nodes are.
     """
 
     def __init__(self) -> None:
         self.domains: dict[str, Domain] = {}
         """Where each node is."""
+        self.version = 0
         self._pods: dict[str, _Pod] = {}
         self._on_node: dict[str, set[str]] = {}
         self._running: Counter[str] = Counter()
@@ -43,6 +45,7 @@ class Members:
         if self.domains.get(name) == domain:
             return
         self.domains[name] = domain
+        self.version += 1
         self._moved = True
         for uid in self._on_node.get(name, ()):
             self._place(uid, self._pods[uid])
@@ -50,6 +53,7 @@ class Members:
     def node_gone(self, name: str) -> None:
         """A node exists no longer."""
         if self.domains.pop(name, None) is not None:
+            self.version += 1
             self._moved = True
             for uid in self._on_node.get(name, ()):
                 self._place(uid, self._pods[uid])

@@ -29,6 +29,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         self._percentile = percentile
         self._config_maps: dict[ObjectName, Mapping[str, str]] = {}
         self._measured: dict[str, Levels] = {}
+        self._looked: dict[str, tuple[Mapping[str, str], int, Finding]] = {}
 
     def config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
         """Take a ConfigMap with measurements as it is now, None if it is not there."""
@@ -47,6 +48,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
     def remove(self, uid: str) -> ObjectName | None:
         """Forget an object and its costs."""
         self._measured.pop(uid, None)
+        self._looked.pop(uid, None)
         return super().remove(uid)
 
     def payload(self, name: ObjectName, members: Members) -> bytes | None:
@@ -104,6 +106,14 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         data = self._config_maps.get(config_map)
         if data is None:
             return Finding(MEASURED, False, "NotMeasured", f"{where} is not there")
+        looked = self._looked.get(kept.uid)
+        if looked is not None and looked[0] is data and looked[1] == members.version:
+            return looked[2]
+        finding = self._compute(kept.uid, where, data, members)
+        self._looked[kept.uid] = (data, members.version, finding)
+        return finding
+
+    def _compute(self, uid: str, where: str, data: Mapping[str, str], members: Members) -> Finding:
         latencies, defects = read_measurements(data, self._percentile)
         if defects:
             message = f"{where}: {listed(defects)}; the last good costs stay in force"
@@ -112,7 +122,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         if not any(costs.values()):
             what = f"holds no {self._percentile} latency between nodes of different zones or regions"
             return Finding(MEASURED, False, "NotMeasured", f"{where} {what}")
-        self._measured[kept.uid] = costs
+        self._measured[uid] = costs
         return Finding(MEASURED, True, "Computed", f"costs follow from the {self._percentile} of {where}")
 
 

@@ -1,0 +1,213 @@
+"""The AppGroup and NetworkTopology controllers: follow objects and measurements, and write what follows from them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from poseidon.controllers.config_maps import ConfigMapFollower
+from poseidon.controllers.object_writer import ObjectWriter
+from poseidon.controllers.resources import APP_GROUPS, NETWORK_TOPOLOGIES
+from poseidon.kube.backoff import Backoff
+from poseidon.kube.errors import ApiError, KubeError
+from poseidon.kube.following import ReflectorOptions
+from poseidon.kube.objects import KubeStruct
+from poseidon.kube.reflector import Reflector
+
+if TYPE_CHECKING:
+    from poseidon.controllers.object_events import ObjectEvents
+    from poseidon.kube.following import Change, Handler
+    from poseidon.kube.listing import Resource
+    from poseidon.kube.metrics import KubeMetrics
+    from poseidon.kube.transport import Transport
+    from poseidon.network.book import NetworkBook
+    from poseidon.network.good_state import ObjectName
+    from poseidon.network.proposals import ObjectKey, Proposal
+
+T = TypeVar("T", bound=KubeStruct)
+
+GATHER_SECONDS = 0.5
+"""How long changes are gathered before they are written: pods come and go in crowds."""
+
+CONCURRENCY = 8
+"""Objects that are written at a time."""
+
+_log = logging.getLogger(__name__)
+
+
+class NetworkController:
+    """Follows objects into ``book``, calls ``changed`` when it has, and writes what the book proposes.
+
+    ``events`` None: nothing is written. ``clock`` is monotonic, ``wall`` tells seconds since the epoch. State is kept
+    by the API server alone: writes carry the version that they were computed from, and what was refused because
+    somebody was faster is computed anew.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        book: NetworkBook,
+        events: ObjectEvents | None,
+        changed: Callable[[], None],
+        *,
+        metrics: KubeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        reflector: ReflectorOptions | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._transport = transport
+        self._book = book
+        self._events = events
+        self._changed = changed
+        self._metrics = metrics
+        self._random = random
+        self._clock = clock
+        self._wall = wall
+        self._reflector = reflector or ReflectorOptions(optional=True)
+        self._sleep = sleep
+        self._writer = ObjectWriter(transport)
+        self._fresh = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._backoff = Backoff(random)
+        self._taken: dict[ObjectKey, tuple[str, bytes]] = {}
+        self._config_maps = ConfigMapFollower(self._config_map_changed, self._follow)
+        self._app_groups = self._follow(APP_GROUPS, _Feed(book.app_groups_changed, self._followed))
+        self._topologies = self._follow(
+            NETWORK_TOPOLOGIES, _Feed(book.topologies_changed, self._topologies_followed)
+        )
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether all objects are known, or known not to be served."""
+        return self._settled.is_set()
+
+    def wake(self) -> None:
+        """Pods or nodes may have changed."""
+        self._fresh.set()
+
+    async def run(self) -> None:
+        """Follow and write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._app_groups.run(), name="appgroups")
+            group.create_task(self._topologies.run(), name="networktopologies")
+            group.create_task(self._config_maps.run(), name="configmaps")
+            await self._app_groups.wait_synced()
+            await self._topologies.wait_synced()
+            await self._config_maps.wait_synced()
+            self._settled.set()
+            self._changed()
+            if self._events is not None:
+                group.create_task(self._events.run(), name="object events")
+                group.create_task(self._write(), name="object status")
+
+    async def wait_drained(self) -> None:
+        """Wait until no event waits."""
+        if self._events is not None:
+            await self._events.wait_drained()
+
+    # --- following -----------------------------------------------------------------------------------------
+
+    def _follow(self, resource: Resource[T], handler: Handler[T]) -> Reflector[T]:
+        return Reflector(
+            self._transport,
+            resource,
+            handler,
+            metrics=self._metrics,
+            random=self._random,
+            clock=self._clock,
+            options=self._reflector,
+        )
+
+    def _followed(self) -> None:
+        self._fresh.set()
+        self._changed()
+
+    def _topologies_followed(self) -> None:
+        self._config_maps.want(self._book.wanted_config_maps())
+        self._followed()
+
+    def _config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
+        self._book.config_map_changed(name, data)
+        self._followed()
+
+    # --- writing -------------------------------------------------------------------------------------------
+
+    async def _write(self) -> None:
+        self._fresh.set()
+        while True:
+            await self._fresh.wait()
+            await self._sleep(GATHER_SECONDS)
+            self._fresh.clear()
+            limit = asyncio.Semaphore(CONCURRENCY)
+            dirty = self._book.take_dirty()
+            failed = [
+                each for each in await asyncio.gather(*(self._see_to(key, limit) for key in dirty)) if each
+            ]
+            if not failed:
+                self._backoff.reset()
+                continue
+            delay = max(self._backoff.next(), *map(_retry_after, failed))
+            _log.warning('objects not written, trying again objects=%d error="%s"', len(failed), failed[0])
+            await self._sleep(delay)
+            self._fresh.set()
+
+    async def _see_to(self, key: ObjectKey, limit: asyncio.Semaphore) -> KubeError | None:
+        """Bring an object up to date. Returns the error after which it has to be tried again, None for none."""
+        async with limit:
+            result = self._book.reconcile(key, self._wall())
+            if result is None:
+                self._taken.pop(key, None)
+                return None
+            proposal, notices = result
+            for notice in notices:
+                assert self._events is not None
+                self._events.warn(notice)
+            # What the server leaves out although it accepts it would be written for ever.
+            if proposal.is_empty or self._taken.get(key) == (proposal.version, proposal.wanted):
+                return None
+            try:
+                await self._carry_out(proposal)
+            except KubeError as error:
+                if isinstance(error, ApiError) and not error.transient:
+                    _log.warning('object not written kind=%s name=%s/%s error="%s"', *key, error)
+                    return None
+                self._book.mark_dirty(key)
+                return error
+        return None
+
+    async def _carry_out(self, proposal: Proposal) -> None:
+        outcome = await self._writer.write(proposal)
+        self._metrics.writes.labels("object status", "conflict" if outcome.conflict else "written").inc()
+        found = outcome.found
+        if found is None or found.metadata.uid != proposal.uid:
+            return  # gone, or another one of its name: the watch says so
+        if not outcome.conflict:
+            self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
+        self._book.seen(proposal.key, found)
+        self._fresh.set()
+
+
+def _retry_after(error: KubeError) -> float:
+    return error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
+
+
+class _Feed(Generic[T]):
+    """A reflector's handler that passes changes on and then says so."""
+
+    def __init__(self, take: Callable[[Sequence[Change[T]]], None], followed: Callable[[], None]) -> None:
+        self._take = take
+        self._followed = followed
+
+    def on_changes(self, changes: Sequence[Change[T]]) -> None:
+        """Pass a batch on."""
+        self._take(changes)
+        self._followed()
+
+    def on_synced(self) -> None:
+        """Say so."""
+        self._followed()
