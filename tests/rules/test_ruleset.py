@@ -1,0 +1,43 @@
+"""What a class's rules say about themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.rules.ruleset import (
+    TOO_NEAR,
+    Attraction,
+    ClassRules,
+    Exclusion,
+    Inclination,
+    RuleSet,
+)
+from tests.support.rules import soft_spreading, spreading
+
+KINDS = {
+    "adds": (ClassRules(adds=(0,)), (False, False)),
+    "exclusion": (ClassRules(exclusions=(Exclusion(0, TOO_NEAR),)), (True, False)),
+    "attraction": (ClassRules(attraction=Attraction((0,), own=False)), (True, False)),
+    "spreading": (ClassRules(spreadings=(spreading(0, [0]),)), (True, False)),
+    "inclination": (ClassRules(inclinations=(Inclination(0, -1),)), (False, True)),
+    "soft spreading": (ClassRules(soft_spreadings=(soft_spreading(0, [0]),)), (False, True)),
+}
+
+
+@pytest.mark.parametrize(("rules", "expected"), KINDS.values(), ids=KINDS)
+def test_rules_bind_or_incline(rules: ClassRules, expected: tuple[bool, bool]):
+    assert (rules.binding, rules.soft) == expected
+
+
+def test_a_class_excludes_itself_if_it_counts_for_its_own_exclusion():
+    exclusions = (Exclusion(3, TOO_NEAR), Exclusion(5, TOO_NEAR))
+    assert ClassRules(adds=(1, 5), exclusions=exclusions).excludes_itself()
+    assert not ClassRules(adds=(1, 2), exclusions=exclusions).excludes_itself()
+    assert not ClassRules(adds=(1,)).excludes_itself()
+
+
+def test_classes_without_rules_have_empty_ones():
+    own = ClassRules(adds=(0,))
+    rules = RuleSet([], {4: own})
+    assert rules.rules(4) is own
+    assert rules.rules(3) == ClassRules()
