@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from poseidon.kube.batch_writers import GroupStatusWrite
     from poseidon.kube.claim_writer import ClaimWrite
-    from poseidon.kube.references import PodRef
+    from poseidon.kube.references import ObjectRef, PodRef
 
 
 class Bind(NamedTuple):
@@ -40,6 +41,43 @@ class WriteClaim(NamedTuple):
     write: ClaimWrite
 
 
+class Evict(NamedTuple):
+    """Have a pod on ``node`` make way; ``beyond_budget``: also where a disruption budget forbids it."""
+
+    pod: PodRef
+    node: str
+    beyond_budget: bool
+    message: str
+
+
+class AnnouncePreempted(NamedTuple):
+    """Write the event that a pod has to make way."""
+
+    pod: PodRef
+    message: str
+
+
+class Nominate(NamedTuple):
+    """Write on which node pods make way for a pod, "" for none."""
+
+    pod: PodRef
+    node: str
+
+
+class WriteGroupStatus(NamedTuple):
+    """Write the status of a PodGroup."""
+
+    write: GroupStatusWrite
+
+
+class AnnounceGroup(NamedTuple):
+    """Write an event about a group on the object that describes it."""
+
+    group: ObjectRef
+    reason: str
+    message: str
+
+
 class AnnounceRefused(NamedTuple):
     """Write the event that a kubelet refused a pod; ``reason`` is the kubelet's."""
 
@@ -63,4 +101,5 @@ class DeleteRefused(NamedTuple):
 
 
 Recovery: TypeAlias = AnnounceRefused | RecreateRefused | DeleteRefused
-Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim | Recovery
+Batch: TypeAlias = Evict | AnnouncePreempted | Nominate | WriteGroupStatus | AnnounceGroup
+Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim | Recovery | Batch

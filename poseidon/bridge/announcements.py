@@ -65,6 +65,10 @@ class Announcements:
             return None
         return self._say(record, message, now)
 
+    def waiting_for(self, record: PodRecord, message: str) -> AnnounceUnschedulable | None:
+        """Take what has to happen before a pod is bound to the node that it has got; return what is to be said."""
+        return None if record.message == message else self._say(record, message, self._clock())
+
     def take_due(self) -> list[AnnounceUnschedulable]:
         """Return what was put off and is to be said by now, of pods that still wait, once."""
         now = self._clock()

@@ -18,6 +18,14 @@ class Dependencies:
         for leader in self._unmet[uid]:
             self._followers.setdefault(leader, []).append(uid)
 
+    def holds(self, uid: str) -> bool:
+        """Whether a task is held back."""
+        return uid in self._unmet
+
+    def drop(self, uid: str) -> None:
+        """A task is no longer held back, and not to be released either."""
+        self._unmet.pop(uid, None)
+
     def met(self, uid: str) -> list[str]:
         """A task is bound, or gone: return the held tasks that may go on now."""
         released = []
@@ -32,8 +40,9 @@ class Dependencies:
 
     def failed(self, uid: str) -> list[str]:
         """A task was not bound: return the held tasks that leaned on it, which are no longer held."""
-        return [
-            follower
-            for follower in self._followers.pop(uid, ())
-            if self._unmet.pop(follower, None) is not None
-        ]
+        lost = []
+        for follower in self._followers.pop(uid, ()):
+            if uid in self._unmet.get(follower, ()):
+                del self._unmet[follower]
+                lost.append(follower)
+        return lost

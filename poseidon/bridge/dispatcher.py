@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Protocol
 
 from poseidon.bridge.actions import (
     Action,
+    AnnounceGroup,
+    AnnouncePreempted,
     AnnounceRefused,
     AnnounceScheduled,
     AnnounceUnschedulable,
     Bind,
     DeleteRefused,
+    Evict,
+    Nominate,
     Recovery,
     RecreateRefused,
     WriteClaim,
+    WriteGroupStatus,
 )
 from poseidon.kube.binder import Binder, BindRequest
 
 if TYPE_CHECKING:
+    from poseidon.bridge.batch_runtime import BatchRuntime
     from poseidon.bridge.metrics import BridgeMetrics
     from poseidon.kube.claim_writer import ClaimWriter
     from poseidon.kube.condition_writer import ConditionWriter
@@ -46,6 +52,7 @@ class LiveDispatcher:
         conditions: ConditionWriter,
         claims: ClaimWriter,
         recovery: PodRecovery,
+        batch: BatchRuntime,
         metrics: BridgeMetrics,
     ) -> None:
         self._binder = binder
@@ -53,6 +60,7 @@ class LiveDispatcher:
         self._conditions = conditions
         self._claims = claims
         self._recovery = recovery
+        self._batch = batch
         self._metrics = metrics
 
     def dispatch(self, actions: Iterable[Action]) -> None:
@@ -74,6 +82,8 @@ class LiveDispatcher:
                     self._conditions.unschedulable(pod, message, was_unschedulable=was_unschedulable)
                 case AnnounceRefused() | RecreateRefused() | DeleteRefused():
                     self._recover(action)
+                case Evict() | AnnouncePreempted() | Nominate() | WriteGroupStatus() | AnnounceGroup():
+                    self._batch.carry_out(action)
 
     def _recover(self, action: Recovery) -> None:
         match action:
@@ -100,6 +110,10 @@ class DryRunDispatcher:
                     _log.info("would have a claim bound claim=%s/%s", write.namespace, write.claim)
                 case AnnounceUnschedulable(pod, message, _):
                     _log.info('would report pod=%s reason="%s"', pod, message)
+                case Evict(pod, node, _, message):
+                    _log.info('would evict pod=%s node=%s message="%s"', pod, node, message)
+                case AnnounceGroup(group, reason, message):
+                    _log.info('would report group=%s reason=%s message="%s"', group, reason, message)
                 case RecreateRefused(pod, _, delay):
                     _log.info("would create a refused pod again pod=%s in=%.0fs", pod, delay)
                 case DeleteRefused(pod):

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from poseidon.kube.batch_objects import (
+    DisruptionBudget,
+    NativePodGroup,
+    PodGroup,
+    ScaledOwner,
+    Workload,
+)
 from poseidon.kube.listing import Resource
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
@@ -39,6 +46,19 @@ CLAIMS = Resource("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", Pe
 VOLUMES = Resource("persistentvolumes", "/api/v1/persistentvolumes", PersistentVolume)
 STORAGE_CLASSES = Resource("storageclasses", "/apis/storage.k8s.io/v1/storageclasses", StorageClass)
 CSI_NODES = Resource("csinodes", "/apis/storage.k8s.io/v1/csinodes", CsiNode)
+
+POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)
+WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", Workload)
+NATIVE_POD_GROUPS = Resource(
+    "podgroups.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1alpha2/podgroups", NativePodGroup
+)
+BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
+SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
+    "ReplicaSet": Resource("replicasets", "/apis/apps/v1/replicasets", ScaledOwner),
+    "StatefulSet": Resource("statefulsets", "/apis/apps/v1/statefulsets", ScaledOwner),
+    "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
+}
+"""Owners by kind; followed only once some pod's gang is a share of its owner's pods."""
 
 
 class Feed(Generic[T]):

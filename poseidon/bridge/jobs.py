@@ -22,6 +22,7 @@ class Jobs:
         self._entries: dict[str, _Entry] = {}
         self._told: set[str] = set()
         self._ended: dict[str, None] = {}
+        self._changed: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -33,6 +34,15 @@ class Jobs:
             entry = self._entries[job.id] = _Entry(job)
             self._ended.pop(job.id, None)
         entry.members += 1
+
+    def replace(self, job: pb.Job) -> None:
+        """Describe a job with members anew; the solver is told if it knows the former description."""
+        entry = self._entries.get(job.id)
+        if entry is None or entry.job == job:
+            return
+        entry.job = job
+        if job.id in self._told:
+            self._changed[job.id] = None
 
     def leave(self, job_id: str) -> None:
         """Count one member less; the last one ends the job."""
@@ -49,6 +59,7 @@ class Jobs:
         """Begin a stream: its solver knows no job."""
         self._told.clear()
         self._ended.clear()
+        self._changed.clear()
 
     def define(self, job_id: str) -> pb.Job | None:
         """Return the description of a job unless the solver has it already."""
@@ -57,6 +68,11 @@ class Jobs:
             return None
         self._told.add(job_id)
         return entry.job
+
+    def take_changed(self) -> list[pb.Job]:
+        """Return the jobs that are described anew, once."""
+        changed, self._changed = self._changed, {}
+        return [self._entries[job_id].job for job_id in changed if job_id in self._entries]
 
     def take_ended(self) -> list[str]:
         """Return the jobs that the solver knows and that have ended, once."""

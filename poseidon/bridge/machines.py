@@ -35,6 +35,15 @@ class Machines:
         """Return a machine as it is now, or None. A machine that has changed is another object."""
         return self._machines.get(name)
 
+    def total(self, resource: str) -> int:
+        """Return what all machines together have of a resource. Looks at every machine."""
+        return sum(
+            each.amount
+            for machine in self._machines.values()
+            for each in machine.allocatable
+            if each.resource == resource
+        )
+
     def put(self, uid: str, machine: pb.Machine) -> bool:
         """Take a node as it is now. Returns whether its name was not known before."""
         name = machine.name

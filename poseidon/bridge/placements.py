@@ -5,8 +5,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from poseidon.bridge.actions import Action, AnnounceScheduled, Bind, WriteClaim
+from poseidon.bridge.actions import (
+    Action,
+    AnnouncePreempted,
+    AnnounceScheduled,
+    Bind,
+    Nominate,
+    WriteClaim,
+)
 from poseidon.bridge.dependencies import Dependencies
+from poseidon.bridge.evictions import Evictions
 from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -19,14 +27,19 @@ if TYPE_CHECKING:
     from poseidon.bridge.records import PodRecord
     from poseidon.bridge.tasks import Tasks
     from poseidon.kube.claim_writer import ClaimWrite
+    from poseidon.kube.evictor import EvictionOutcome
     from poseidon.volumes.state import VolumeState
 
 _log = logging.getLogger(__name__)
+
+_NAMED = 3
+"""How many of the pods that one waits for are named."""
 
 
 class Placements:
     """Decides what to post for a round, and what to report back.
 
+    A pod whose place others have to leave is bound once they are gone; its status names the node until then.
     Claims of a pod are bound before it is, by ``volumes``; ``clock`` is monotonic. What is said of pods that
     stay pending, and when, is for ``announcements`` to decide.
     """
@@ -47,6 +60,7 @@ class Placements:
         self._announcements = announcements
         self._clock = clock
         self._dependencies = Dependencies()
+        self._evictions = Evictions(tasks)
         self._reports: list[pb.BindingReport] = []
         self._actions: list[Action] = []
 
@@ -69,21 +83,26 @@ class Placements:
     def on_round(self, result: pb.RoundResult) -> None:
         """Turn deltas into bindings, and reasons into announcements where they are new."""
         unsupported = 0
+        staying = self._preempt(result)
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
-                self._place(delta)
-            else:
+                self._place(delta, staying)
+            elif delta.kind != pb.Delta.PREEMPT:
                 unsupported += 1
-                self._report(delta.task, delta.machine, "this driver cannot evict", retry=False)
+                self._report(delta.task, delta.machine, "this driver cannot move running pods", retry=False)
         if unsupported:
             _log.error(
-                "deltas other than PLACE cannot be carried out round=%d deltas=%d", result.round, unsupported
+                "deltas that move running pods cannot be carried out round=%d deltas=%d",
+                result.round,
+                unsupported,
             )
         for group in result.unscheduled:
             message = group.message
             for uid in group.tasks:
                 record = self._tasks.get(uid)
                 if record is not None and record.schedulable and not record.waits_for:
+                    if not record.place:
+                        self._nominate(record, "")
                     self.announce(record, message)
 
     def announce(self, record: PodRecord, message: str) -> None:
@@ -96,7 +115,25 @@ class Placements:
         """Say what was put off for a while, if the while is over."""
         self._actions.extend(self._announcements.take_due())
 
-    def _place(self, delta: pb.Delta) -> None:
+    def _preempt(self, result: pb.RoundResult) -> set[str]:
+        """Begin the evictions of a round. Returns the pods that stay although they should go."""
+        victims = [delta for delta in result.deltas if delta.kind == pb.Delta.PREEMPT]
+        if not victims:
+            return set()
+        messages = self._evictions.messages(result)
+        staying = set()
+        for delta in victims:
+            problem = self._evictions.problem(delta)
+            if problem:
+                staying.add(delta.task)
+                self._report(delta.task, delta.machine, problem, retry=True)
+                continue
+            action = self._evictions.begin(delta, messages[delta.task])
+            if action is not None:
+                self._actions.append(action)
+        return staying
+
+    def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
         record = self._tasks.get(uid)
         if record is None:
@@ -113,17 +150,44 @@ class Placements:
             self._tasks.doubt(record)
         else:
             self._tasks.move(record, binding=machine)
+            stays = next((leader for leader in delta.depends_on if leader in staying), None)
+            if stays is not None:
+                self._fail(record, f"pod {stays} is not where it should make way", retry=True)
+                return
             self._bind_after(record, [leader for leader in delta.depends_on if self._is_unsettled(leader)])
 
     def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
-        """Bind a pod once ``leaders`` are bound; one of them whose binding has failed already will not be."""
-        lost = [each for uid in leaders if (each := self._tasks.get(uid)) is not None and not each.in_flight]
+        """Bind a pod once ``leaders`` are bound, or gone if they have to make way.
+
+        One of them whose binding has failed already will not be bound.
+        """
+        known = [each for uid in leaders if (each := self._tasks.get(uid)) is not None]
+        going = [each for each in known if self._evictions.is_going(each)]
+        lost = [each for each in known if not each.in_flight and not self._evictions.is_going(each)]
+        self._nominate(record, record.binding if going and not lost else "")
         if lost:
             self._fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
         elif leaders:
             self._dependencies.hold(record.task.uid, leaders)
+            if going:
+                self._tell_patience(record, going)
         else:
             self._bind(record)
+
+    def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
+        """Say what a pod that has its node waits for."""
+        names = sorted(each.task.name for each in going)
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        message = f"waits on node {record.binding} until {', '.join(names[:_NAMED])}{more} left it"
+        said = self._announcements.waiting_for(record, message)
+        if said is not None:
+            self._actions.append(said)
+
+    def _nominate(self, record: PodRecord, node: str) -> None:
+        """Have a pod's status name the node where others make way for it, or no longer name one."""
+        if record.nominated != node:
+            record.nominated = node
+            self._actions.append(Nominate(record.ref, node))
 
     def _bind(self, record: PodRecord) -> None:
         """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
@@ -163,7 +227,9 @@ class Placements:
 
     def _is_unsettled(self, uid: str) -> bool:
         record = self._tasks.get(uid)
-        return record is not None and not record.node and not record.confirmed
+        if record is None:
+            return False
+        return self._evictions.is_going(record) or (not record.node and not record.confirmed)
 
     def refusal(self, uid: str, node: str) -> str:
         """Return why a binding that is under way must not be posted now, or "".
@@ -197,9 +263,33 @@ class Placements:
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
             self._fail(record, outcome.reason, retry=again)
 
+    def eviction_ended(self, outcome: EvictionOutcome) -> None:
+        """Take what has become of an eviction. One that was accepted is over when the pod is gone."""
+        uid = outcome.request.uid
+        record = self._tasks.get(uid)
+        message = self._evictions.message(uid)
+        if record is None or not message:
+            return
+        if not outcome.refusal:
+            self._actions.append(AnnouncePreempted(record.ref, message))
+            return
+        _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
+        self._evictions.end(uid)
+        if not record.leaving:
+            self._report(uid, outcome.request.node, outcome.refusal, retry=True)
+            reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
+            self._fail_followers(uid, reason)
+
     def ended(self, uid: str) -> None:
         """A pod is gone: it holds back nobody."""
+        self._evictions.end(uid)
         self._release(uid)
+
+    def node_gone(self, node: str) -> None:
+        """A node is gone: nothing is to be waited for on it."""
+        for record in self._tasks.on_node(node):
+            if record.in_flight and self._dependencies.holds(record.task.uid):
+                self._fail(record, f"node {node} is gone", retry=True)
 
     def _release(self, uid: str) -> None:
         for follower in self._dependencies.met(uid):
@@ -221,11 +311,16 @@ class Placements:
             self._report(uid, machine, reason, retry=retry)
         # Announcements were withdrawn when it was to be bound: whatever is said next of it is new.
         record.message = ""
+        self._nominate(record, "")
+        self._dependencies.drop(uid)
         self._tasks.move(record, binding="")
+        self._fail_followers(uid, f"depends on {record.task.name}, which was not bound")
+
+    def _fail_followers(self, uid: str, reason: str) -> None:
         for follower in self._dependencies.failed(uid):
             held = self._tasks.get(follower)
             if held is not None and held.in_flight:
-                self._fail(held, f"depends on {record.task.name}, which was not bound", retry=True)
+                self._fail(held, reason, retry=True)
 
     def _report(self, uid: str, machine: str, reason: str, *, retry: bool) -> None:
         self._reports.append(

@@ -32,8 +32,10 @@ class PodRecord:
     server says that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or
     has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
     is the reason last reported for its being unschedulable, "" if none was. ``waits_for`` is why it is not
-    offered to the solver although it is schedulable, in words for people, "" if it is. ``announced_at`` is
-    when ``message`` was reported, by the monotonic clock. ``ran``: something of it may have run on its node.
+    offered to the solver although it is schedulable, in words for people, "" if it is: for its group, its
+    claims, or its priority class. ``announced_at`` is when ``message`` was reported, by the monotonic clock.
+    ``ran``: something of it may have run on its node. ``leaving``: it is being deleted. ``nominated`` is the node
+    that its status names as the one where pods make way for it, as far as is known here.
     """
 
     task: Task
@@ -43,9 +45,13 @@ class PodRecord:
     confirmed: bool = False
     told: Standing | None = None
     message: str = ""
-    waits_for: str = ""
+    group_wait: str = ""
+    claims_wait: str = ""
+    priority_wait: str = ""
     announced_at: float = float("-inf")
     ran: bool = False
+    leaving: bool = False
+    nominated: str = ""
 
     @property
     def ref(self) -> PodRef:
@@ -57,6 +63,11 @@ class PodRecord:
     def place(self) -> str:
         """Where it runs, or will if all goes well; "" if nowhere."""
         return self.node or self.binding
+
+    @property
+    def waits_for(self) -> str:
+        """Why it is not offered to the solver, "" if it is."""
+        return self.priority_wait or self.group_wait or self.claims_wait
 
     @property
     def in_flight(self) -> bool:

@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from poseidon.bridge.announcements import COUNTS_SECONDS
+from poseidon.bridge.batch_runtime import BatchRuntime
 from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
 from poseidon.bridge.feeds import (
     CLAIMS,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from poseidon.kube.claim_writer import ClaimWrite
+    from poseidon.kube.evictor import EvictionOutcome
     from poseidon.kube.following import Change
     from poseidon.kube.listing import Resource
     from poseidon.kube.transport import Transport
@@ -120,6 +122,7 @@ class Bridge:
             options.policy,
             options.overlays,
             clock=clock,
+            wall=wall,
             # Bindings of a dry run stay under way for ever.
             volume_seconds=math.inf if options.dry_run else options.volume_seconds,
             counts_seconds=options.counts_seconds,
@@ -160,6 +163,19 @@ class Bridge:
             transport, annotation=RECREATIONS, metrics=self._kube_metrics, random=random
         )
         self._claim_writer = ClaimWriter(transport, self._on_claim_refused, random=random)
+        self._batch = BatchRuntime(
+            transport,
+            self.state.gangs,
+            lambda resource, take: self._follow(resource, take, options.optional_reflector),
+            self._events,
+            self._on_evicted,
+            wait_quiet=self._binder.wait_idle,
+            metrics=self._kube_metrics,
+            random=random,
+            clock=clock,
+            wall=wall,
+            writes=options.writes,
+        )
         self._dispatcher: Dispatcher = (
             DryRunDispatcher()
             if options.dry_run
@@ -169,6 +185,7 @@ class Bridge:
                 self._conditions,
                 self._claim_writer,
                 self._recovery,
+                self._batch,
                 self._metrics,
             )
         )
@@ -328,6 +345,7 @@ class Bridge:
             asyncio.create_task(self._binder.run(), name="binder"),
             asyncio.create_task(self._claim_writer.run(), name="claims"),
             asyncio.create_task(self._recovery.run(), name="recovery"),
+            asyncio.create_task(self._batch.run(), name="groups"),
             asyncio.create_task(self._expire(), name="expiry"),
             asyncio.create_task(self._events.run(), name="events"),
             asyncio.create_task(self._conditions.run(), name="conditions"),
@@ -354,6 +372,8 @@ class Bridge:
         # A claim that is not known yet would count as one that does not exist.
         for each in self._storage:
             await each.wait_synced()
+        # Nor should a pod be told that its group does not exist before all groups are known.
+        await self._batch.wait_synced()
         await self._pods.run()
 
     async def _expire(self) -> None:
@@ -413,6 +433,7 @@ class Bridge:
                 self._clock() - self._started,
             )
             self._session.start()
+        self._batch.wake()
         self._dispatcher.dispatch(self.state.take_actions())
         if self._network is not None:
             self._network.wake()
@@ -429,6 +450,10 @@ class Bridge:
         if outcome.result is BindResult.BOUND:
             self._metrics.pods_bound.inc()
         self.state.binding_ended(outcome)
+        self._on_changed()
+
+    def _on_evicted(self, outcome: EvictionOutcome) -> None:
+        self.state.eviction_ended(outcome)
         self._on_changed()
 
     def _on_claim_refused(self, write: ClaimWrite, reason: str) -> None:

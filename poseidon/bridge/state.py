@@ -13,8 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from poseidon.bridge.announcements import COUNTS_SECONDS, Announcements
+from poseidon.bridge.budgets import budget_resource
 from poseidon.bridge.custom_records import CustomRecords, CustomResource
 from poseidon.bridge.fitness import Fitness
+from poseidon.bridge.gangs import Gangs
 from poseidon.bridge.jobs import Jobs
 from poseidon.bridge.machines import Machines
 from poseidon.bridge.namespaces import Namespaces
@@ -36,7 +38,7 @@ from poseidon.translate.classes import ClassTable
 from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.node_images import NodeImages
 from poseidon.translate.pod import Disposition
-from poseidon.translate.priority import PriorityResolver
+from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
 from poseidon.translate.visibility import visible_to
 from poseidon.volumes.state import BIND_SECONDS, VolumeState
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.actions import Action
     from poseidon.kube.binder import BindOutcome
     from poseidon.kube.claim_writer import ClaimWrite
+    from poseidon.kube.evictor import EvictionOutcome
     from poseidon.kube.following import Change
     from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
     from poseidon.kube.storage_objects import (
@@ -78,6 +81,7 @@ class BridgeState:
         overlays: Collection[str] = (),
         *,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         volume_seconds: float = BIND_SECONDS,
         counts_seconds: float = COUNTS_SECONDS,
         recovery: RecoveryOptions | None = None,
@@ -106,6 +110,9 @@ class BridgeState:
         self._storage = Storage(
             self._volumes, self._tasks, self._machines, self._placements, self._classes, clock
         )
+        self.gangs = Gangs(self._tasks, self._jobs, self._placements, self._machines, wall)
+        """The groups of pods, whose objects their reflectors write."""
+        self._unranked: dict[str, Pod] = {}
         self._told_classes: set[int] = set()
         self.samples = SampleBook(SOURCES)
         """The latest samples of use, which sources write."""
@@ -113,7 +120,7 @@ class BridgeState:
         """Records out of custom resources, which their reflectors write."""
         self.applications = NetworkBook(network) if network.follows else None
         """Applications and networks, which their controllers look after; None if nobody looks at them."""
-        self.custom_resources: tuple[CustomResource[Any], ...] = ()
+        self.custom_resources: tuple[CustomResource[Any], ...] = (budget_resource(self._classes),)
         """What is to be followed for them: what some overlay reads."""
         if self._classes.visibility.topologies:
             topologies = NodeTopologies(self._tasks.on_node, self._classes)
@@ -166,6 +173,7 @@ class BridgeState:
                     self._images.forget(name)
                     self._volumes.node_gone(name)
                     self._fitness.forget(name)
+                    self._placements.node_gone(name)
                     self._tasks.mark_node(name)
                     self.samples.mark(name)
                 continue
@@ -218,6 +226,10 @@ class BridgeState:
                 name = self._priority_names.pop(change.uid, "")
                 if name not in self._priority_names.values():
                     self._priorities.remove(name)
+        for uid, pod in list(self._unranked.items()):
+            self._pod_changed(uid, pod)
+        self._storage.apply()
+        self.gangs.apply()
 
     def namespaces_changed(self, changes: Sequence[Change[Namespace]]) -> None:
         """Take namespaces as they are now."""
@@ -233,6 +245,7 @@ class BridgeState:
             if change.object is None:
                 self._history.gone(change.uid)
                 self._refused.gone(change.uid)
+                self.gangs.pod_gone(change.uid)
                 self._pod_ended(change.uid)
                 if self.applications is not None:
                     self.applications.pod_gone(change.uid)
@@ -241,11 +254,14 @@ class BridgeState:
                 if self.applications is not None:
                     self.applications.pod_changed(change.uid, change.object)
         self._storage.apply()
+        self.gangs.apply()
 
     def _pod_changed(self, uid: str, pod: Pod) -> None:
         disposition = pod_translation.disposition(pod)
         known = self._tasks.get(uid)
         ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
+        if ours:
+            self.gangs.pod_changed(uid, pod)
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
@@ -261,17 +277,22 @@ class BridgeState:
             # Nothing is decided about pods of other schedulers, so their jobs do not matter.
             task = replace(task, job="")
         place = pod.spec.node_name or (known.place if known is not None else "")
-        task, waits_for = self._storage.translated(pod, task, place)
+        task, claims_wait = self._storage.translated(pod, task, place)
+        task, group_wait = self.gangs.translated(task) if ours else (task, "")
+        priority_wait = self._priority_wait(uid, pod) if ours else ""
         if known is None:
             known = PodRecord(task, schedulable, node=pod.spec.node_name, message=_reported_reason(pod))
             known.announced_at = self._clock()
             known.ran = pod.status.phase == RUNNING
-            known.waits_for = waits_for
+            known.claims_wait, known.group_wait, known.priority_wait = claims_wait, group_wait, priority_wait
+            known.nominated = pod.status.nominated_node_name
+            known.leaving = disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None
             self._join(pod, known)
             self._tasks.add(known)
             self._storage.announce(known)
             return
-        known.waits_for = waits_for
+        known.claims_wait, known.group_wait, known.priority_wait = claims_wait, group_wait, priority_wait
+        known.leaving = disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None
         if task != known.task:
             self._jobs.leave(known.task.job)
             known.task = task
@@ -286,12 +307,27 @@ class BridgeState:
         self._storage.announce(known)
 
     def _join(self, pod: Pod, record: PodRecord) -> None:
-        job = pod_translation.job(pod.metadata) if record.task.job else None
+        group_job = self.gangs.job(record.task.uid) if record.task.job else None
+        job = group_job or (pod_translation.job(pod.metadata) if record.task.job else None)
         if job is not None:
             self._jobs.join(job)
+        if group_job is not None:
+            # Others of the same owner may have been met before.
+            self._jobs.replace(group_job)
+
+    def _priority_wait(self, uid: str, pod: Pod) -> str:
+        """Return why a pod's importance is not known yet, or ""."""
+        try:
+            self._priorities.priority(pod.spec)
+        except UnknownPriorityClassError as error:
+            self._unranked[uid] = pod
+            return f"spec.priorityClassName: {error}; create it, or create the pod again with another one"
+        self._unranked.pop(uid, None)
+        return ""
 
     def _pod_ended(self, uid: str) -> None:
         record = self._tasks.remove(uid)
+        self._unranked.pop(uid, None)
         self._volumes.remove_pod(uid)
         if record is not None:
             self._jobs.leave(record.task.job)
@@ -302,6 +338,7 @@ class BridgeState:
     def on_round(self, result: pb.RoundResult) -> None:
         """Take the result of a round."""
         self._placements.on_round(result)
+        self.gangs.on_round(result)
         self._storage.apply()
 
     def refusal(self, uid: str, node: str) -> str:
@@ -313,6 +350,10 @@ class BridgeState:
         self._placements.binding_ended(outcome)
         self._storage.apply()
 
+    def eviction_ended(self, outcome: EvictionOutcome) -> None:
+        """Take what has become of an eviction."""
+        self._placements.eviction_ended(outcome)
+
     def claim_refused(self, write: ClaimWrite, reason: str) -> None:
         """A write that was to begin the binding of a claim has failed for good."""
         self._storage.refused(write, reason)
@@ -321,6 +362,7 @@ class BridgeState:
         """Give up what has taken too long, and say what was put off. To be called about every second."""
         self._storage.expire()
         self._placements.announce_due()
+        self.gangs.expire()
 
     # --- what is to be said and done -----------------------------------------------------------------------
 
@@ -352,6 +394,7 @@ class BridgeState:
         events.extend(pb.Event(machine=machine) for machine in self._machines.take_changed())
         events.extend(self._history.take())
         events.extend(self._namespaces.take())
+        events.extend(pb.Event(job=job) for job in self._jobs.take_changed())
         task_events, tasks = self._tasks.take()
         for number in dict.fromkeys(task.task_class for task in tasks):
             if number not in self._told_classes:
@@ -389,7 +432,11 @@ class BridgeState:
 
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""
-        return [*self._placements.take_actions(), *self._refused.take_actions()]
+        return [
+            *self._placements.take_actions(),
+            *self.gangs.take_actions(),
+            *self._refused.take_actions(),
+        ]
 
 
 def _reported_reason(pod: Pod) -> str:

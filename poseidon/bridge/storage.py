@@ -60,7 +60,7 @@ class Storage:
             record = self._tasks.get(uid)
             if record is not None:
                 record.task = self._with_needs(record.task, resolution)
-                record.waits_for = self._message(resolution)
+                record.claims_wait = self._message(resolution)
                 self._tasks.mark(uid)
                 self.announce(record)
         for write in self._volumes.take_writes():

@@ -1,4 +1,4 @@
-"""Events about pods, in kube-scheduler's words.
+"""Events about pods and groups of them, in kube-scheduler's words.
 
 Every pod has at most one event object per reason: when its state changes again, that object's count, message
 and time are updated, so that neither flapping states nor restarts flood a cluster with events.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from poseidon.kube.errors import ApiError
-from poseidon.kube.references import PodRef, timestamp
+from poseidon.kube.references import ObjectRef, PodRef, timestamp
 from poseidon.kube.transport import MERGE_PATCH, Transport
 from poseidon.kube.write_behind import WriteBehind, WriteBehindOptions
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"
 REFUSED = "Refused"
+PREEMPTED = "Preempted"
 
+_ACTIONS = {SCHEDULED: "Binding", PREEMPTED: "Preempting"}
 _MAX_MESSAGE = 1024
 _MAX_NAME = 230
 _REMEMBERED = 100_000
@@ -32,7 +34,7 @@ _REMEMBERED = 100_000
 
 class _Write(NamedTuple):
     name: str
-    pod: PodRef
+    about: ObjectRef
     reason: str
     message: str
     at: float
@@ -86,6 +88,14 @@ class EventWriter:
         """Say that a kubelet refused a pod, and what becomes of it."""
         self._submit(pod, REFUSED, message)
 
+    def preempted(self, pod: PodRef, message: str) -> None:
+        """Say that a pod has been evicted for the sake of others."""
+        self._submit(pod, PREEMPTED, message)
+
+    def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
+        """Say how a group stands. Callers report changes only."""
+        self._submit_about(group, reason, message)
+
     def withdraw_failure(self, uid: str) -> None:
         """Forget a failure that still waits: the pod is being bound."""
         self._queue.withdraw((uid, FAILED_SCHEDULING))
@@ -99,25 +109,28 @@ class EventWriter:
         await self._queue.wait_drained()
 
     def _submit(self, pod: PodRef, reason: str, message: str) -> None:
+        self._submit_about(ObjectRef("v1", "Pod", pod.uid, pod.namespace, pod.name), reason, message)
+
+    def _submit_about(self, about: ObjectRef, reason: str, message: str) -> None:
         # Named here, so that a try whose answer is lost is not followed by a second event.
         self._serial += 1
-        name = f"{pod.name[:_MAX_NAME]}.{self._serial:x}"
-        self._queue.submit((pod.uid, reason), _Write(name, pod, reason, message, self._wall()))
+        name = f"{about.name[:_MAX_NAME]}.{self._serial:x}"
+        self._queue.submit((about.uid, reason), _Write(name, about, reason, message, self._wall()))
 
     async def _perform(self, write: _Write) -> None:
-        posted = self._posted.get(write.pod.uid) if write.reason == FAILED_SCHEDULING else None
+        posted = self._posted.get(write.about.uid) if write.reason == FAILED_SCHEDULING else None
         if posted is not None and await self._repeat(write, posted):
             return
-        path = f"/api/v1/namespaces/{write.pod.namespace}/events"
+        path = f"/api/v1/namespaces/{write.about.namespace}/events"
         try:
             await self._transport.post(path, msgspec.json.encode(self._body(write)))
         except ApiError as error:
             if not error.already_exists:
                 raise
         if write.reason == FAILED_SCHEDULING:
-            self._remember(write.pod.uid, _Posted(write.name, 1))
+            self._remember(write.about.uid, _Posted(write.name, 1))
         else:
-            self._posted.pop(write.pod.uid, None)
+            self._posted.pop(write.about.uid, None)
 
     async def _repeat(self, write: _Write, posted: _Posted) -> bool:
         """Update the event that was posted before; False when the server has let it expire."""
@@ -126,14 +139,14 @@ class EventWriter:
             "lastTimestamp": timestamp(write.at),
             "message": write.message[:_MAX_MESSAGE],
         }
-        path = f"/api/v1/namespaces/{write.pod.namespace}/events/{posted.name}"
+        path = f"/api/v1/namespaces/{write.about.namespace}/events/{posted.name}"
         try:
             await self._transport.patch(path, msgspec.json.encode(change), MERGE_PATCH)
         except ApiError as error:
             if not error.not_found:
                 raise
             return False
-        self._remember(write.pod.uid, _Posted(posted.name, posted.times + 1))
+        self._remember(write.about.uid, _Posted(posted.name, posted.times + 1))
         return True
 
     def _remember(self, uid: str, posted: _Posted) -> None:
@@ -143,22 +156,22 @@ class EventWriter:
             self._posted.popitem(last=False)
 
     def _body(self, write: _Write) -> dict[str, Any]:
-        pod = write.pod
+        about = write.about
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": write.name, "namespace": pod.namespace},
+            "metadata": {"name": write.name, "namespace": about.namespace},
             "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": pod.namespace,
-                "name": pod.name,
-                "uid": pod.uid,
+                "apiVersion": about.api_version,
+                "kind": about.kind,
+                "namespace": about.namespace,
+                "name": about.name,
+                "uid": about.uid,
             },
-            "type": "Normal" if write.reason == SCHEDULED else "Warning",
+            "type": "Normal" if write.reason in (SCHEDULED, PREEMPTED) else "Warning",
             "reason": write.reason,
             "message": write.message[:_MAX_MESSAGE],
-            "action": "Binding" if write.reason == SCHEDULED else "Scheduling",
+            "action": _ACTIONS.get(write.reason, "Scheduling"),
             "count": 1,
             "firstTimestamp": timestamp(write.at),
             "lastTimestamp": timestamp(write.at),

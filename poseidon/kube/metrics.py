@@ -38,6 +38,12 @@ class KubeMetrics:
             ["result"],
             registry=registry,
         )
+        self.evictions = Counter(
+            "poseidon_evictions",
+            "Pods asked to make way, by whether they do.",
+            ["result"],
+            registry=registry,
+        )
         self.writes = Counter(
             "poseidon_status_writes",
             "Events and pod conditions written.",

@@ -308,6 +308,20 @@ class PodVolume(KubeStruct, frozen=True):
     ephemeral: EphemeralSource | None = None
 
 
+class WorkloadReference(KubeStruct, frozen=True):
+    """The group of a Workload that a pod is in; each replica key makes a group of its own."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
+class SchedulingGroup(KubeStruct, frozen=True):
+    """The scheduling.k8s.io PodGroup that a pod is in."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(KubeStruct, frozen=True):
     """What a pod asks of a scheduler. ``priority`` is None until admission has resolved the class's name."""
 
@@ -328,6 +342,8 @@ class PodSpec(KubeStruct, frozen=True):
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     host_network: bool = False
     volumes: tuple[PodVolume, ...] = ()
+    workload_ref: WorkloadReference | None = None
+    scheduling_group: SchedulingGroup | None = None
 
 
 class Terminated(KubeStruct, frozen=True):

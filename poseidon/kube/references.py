@@ -17,6 +17,19 @@ class PodRef(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class ObjectRef(NamedTuple):
+    """One object of any kind, as events refer to it."""
+
+    api_version: str
+    kind: str
+    uid: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
 def timestamp(seconds: float) -> str:
     """Write seconds since the epoch as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

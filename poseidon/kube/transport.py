@@ -93,9 +93,9 @@ class Transport:
         """Return the body of a PATCH. Raises ``ApiError`` or ``UnreachableError``."""
         return await self._exchange("PATCH", path, None, body, content_type)
 
-    async def delete(self, path: str) -> bytes:
-        """Return the body of a DELETE. Raises ``ApiError`` or ``UnreachableError``."""
-        return await self._exchange("DELETE", path, None, None, JSON)
+    async def delete(self, path: str, body: bytes | None = None) -> bytes:
+        """Return the body of a DELETE, with options as JSON if given. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("DELETE", path, None, body, JSON)
 
     async def lines(
         self, path: str, query: Mapping[str, str], read_timeout: float

@@ -118,6 +118,10 @@ class ClassTable:
         values = tuple([labels[name] for name in names])
         return self._interned(template, scene, values, ending=_is_ending(pod), needs=needs)
 
+    def watch(self, selector: pb.TaskSelector) -> None:
+        """A selector that is no pod's looks at pods, from the next ``refresh`` on."""
+        self._onlookers.watch(selector)
+
     def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
         """Return the traits of the same pod whose volumes ask for something else now."""
         if traits.needs == needs:
@@ -253,7 +257,7 @@ def _shown(
     return _Shown(
         namespace if sight.namespace or visible.namespaces else "",
         tuple([item for item in labels if item[0] in sight.labels or item[0] in visible.labels]),
-        ending and sight.ending,
+        ending,
     )
 
 

@@ -25,22 +25,20 @@ class Look:
     """What one kind of selector sees of the pods that it may match.
 
     ``needs``: labels without which it matches none. ``reads``: all labels that it has a condition on. ``limited``:
-    it covers some namespaces only. ``spread``: it no longer counts pods that are being deleted.
+    it covers some namespaces only.
     """
 
     needs: frozenset[str]
     reads: frozenset[str]
     limited: bool
-    spread: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What all selectors together see of a pod: labels by name, its namespace, whether it is being deleted."""
+    """What all selectors together see of a pod: labels by name, and its namespace."""
 
     labels: frozenset[str] = frozenset()
     namespace: bool = False
-    ending: bool = False
 
 
 class Onlookers:
@@ -61,20 +59,23 @@ class Onlookers:
             rules.preferred_anti_affinity,
         ):
             for term in terms:
-                self._add(term.selector, spread=False)
+                self._add(term.selector)
         for rule in rules.spread:
-            self._add(rule.selector, spread=True)
+            self._add(rule.selector)
+
+    def watch(self, selector: pb.TaskSelector) -> None:
+        """Take up a selector that is no pod's: that of a disruption budget."""
+        self._add(selector)
 
     def sight(self, namespace: str, labels: frozenset[str]) -> Sight:
         """Return what is seen of pods with these labels (by name) in a namespace."""
         seen: set[str] = set()
-        limited = ending = False
+        limited = False
         for look in self._looks(namespace, labels):
             if look.needs <= labels:
                 seen |= look.reads
                 limited = limited or look.limited
-                ending = ending or look.spread
-        return Sight(labels & seen, limited, ending)
+        return Sight(labels & seen, limited)
 
     def take_grown(self) -> frozenset[str] | None:
         """Return the namespaces of which more may be seen than at the last call, None for all of them."""
@@ -90,7 +91,7 @@ class Onlookers:
                 for label in labels & filed.keys():
                     yield from filed[label]
 
-    def _add(self, selector: pb.TaskSelector, *, spread: bool) -> None:
+    def _add(self, selector: pb.TaskSelector) -> None:
         if selector.nothing:
             return
         by_label = selector.HasField("namespaces_by_label")
@@ -99,7 +100,6 @@ class Onlookers:
             needs=needs,
             reads=frozenset(each.key for each in selector.labels),
             limited=not by_label or bool(selector.namespaces_by_label.labels),
-            spread=spread,
         )
         if by_label:
             # Which namespaces have the labels may change; so it counts as looking everywhere.

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from poseidon.translate.priority import UnknownPriorityClassError
+from msgspec.structs import replace
+
+from poseidon.translate.priority import NEVER, UnknownPriorityClassError
 from poseidon.translate.times import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -74,6 +76,8 @@ def task(
     not exist (deleted since admission, or never there) counts as priority 0.
     """
     metadata = pod.metadata
+    if not pod.spec.preemption_policy and priorities.never_preempts(pod.spec):
+        pod = replace(pod, spec=replace(pod.spec, preemption_policy=NEVER))
     try:
         priority = priorities.priority(pod.spec)
     except UnknownPriorityClassError:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Classes that every cluster has (k8s.io/kubernetes/pkg/apis/scheduling)."""
 
+NEVER = "Never"
+"""The preemption policy of pods that wait rather than evict others."""
+
 LOWEST, HIGHEST = -(2**31), 2**31 - 1
 
 
@@ -29,6 +32,7 @@ class PriorityResolver:
     def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
         self._values = dict(SYSTEM_CLASSES)
         self._defaults: dict[str, int] = {}
+        self._peaceful: set[str] = set()
         for priority_class in classes:
             self.upsert(priority_class)
 
@@ -39,11 +43,14 @@ class PriorityResolver:
         self._values[name] = _clipped(priority_class.value)
         if priority_class.global_default:
             self._defaults[name] = self._values[name]
+        if priority_class.preemption_policy == NEVER:
+            self._peaceful.add(name)
 
     def remove(self, name: str) -> None:
         """Forget a class; unknown names are ignored."""
         self._values.pop(name, None)
         self._defaults.pop(name, None)
+        self._peaceful.discard(name)
         if name in SYSTEM_CLASSES:
             self._values[name] = SYSTEM_CLASSES[name]
 
@@ -60,6 +67,13 @@ class PriorityResolver:
         if name not in self._values:
             raise UnknownPriorityClassError(name)
         return self._values[name]
+
+    def never_preempts(self, spec: PodSpec) -> bool:
+        """Return whether a pod evicts nobody: as its spec says, else its class, else the global default class."""
+        if spec.preemption_policy or spec.priority is not None:
+            return spec.preemption_policy == NEVER
+        name = spec.priority_class_name or min(self._defaults, key=self._defaults.__getitem__, default="")
+        return name in self._peaceful
 
 
 def _clipped(value: int) -> int:

@@ -14,6 +14,7 @@ from poseidon.translate.container_requests import container_messages, quantities
 from poseidon.translate.containers import host_ports, images
 from poseidon.translate.defects import Defect
 from poseidon.translate.load import is_daemon, service_class
+from poseidon.translate.priority import NEVER
 from poseidon.translate.quality import quality_of_service
 from poseidon.translate.resources import amounts, effective_limits, effective_requests
 from poseidon.translate.topology_spread import spread_rules
@@ -55,6 +56,7 @@ def describe(
         annotations=visibility.annotations_of(pod),
         machine=machine,
         ports=host_ports(spec, defects),
+        never_preempts=spec.preemption_policy == NEVER,
     )
     rules = _rules(pod, defects)
     _add_detail(message, pod, visibility, priority)
@@ -127,6 +129,7 @@ class TemplateTable:
                 spec.tolerations,
                 spec.topology_spread_constraints,
                 spec.host_network,
+                spec.preemption_policy == NEVER,
                 _awaits_claims(spec),
                 machine,
                 self._visibility.annotations_of(pod),

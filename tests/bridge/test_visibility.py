@@ -183,19 +183,18 @@ def test_running_pods_of_any_scheduler_are_told_anew_when_someone_looks_at_them(
     assert view.tasks["old"].state == BOUND
 
 
-def test_a_pod_that_begins_to_end_is_told_anew_only_if_someone_minds():
+def test_a_pod_that_begins_to_end_is_told_anew():
     state, view = BridgeState(["poseidon"]), SolverView()
     state.nodes_changed([objects.present(objects.node("n1"))])
     view.apply(state.snapshot())
-    calm, counted = make("calm", {}, {}, "a", node="n1"), spread("counted", {"app": "web"}, node="n1")
-    state.pods_changed([objects.present(pod) for pod in (calm, counted)])
+    state.pods_changed([objects.present(make("calm", {}, {}, "a", node="n1"))])
     settled(state, view)
-    ending = make("calm", {}, {}, "a", node="n1", deleting=True)
-    state.pods_changed([objects.present(ending)])
-    assert state.take_events() == []
-    state.pods_changed([objects.present(spread("counted", {"app": "web"}, node="n1", deleting=True))])
+    assert not pb.TaskClass.FromString(view.tasks["calm"].task_class).terminating
+    state.pods_changed([objects.present(make("calm", {}, {}, "a", node="n1", deleting=True))])
     settled(state, view)
-    assert pb.TaskClass.FromString(view.tasks["counted"].task_class).terminating
+    seen = view.tasks["calm"]
+    assert (seen.state, seen.machine) == (BOUND, "n1")
+    assert pb.TaskClass.FromString(seen.task_class).terminating
 
 
 def namespace(name, uid, **labels):

@@ -1,0 +1,40 @@
+"""PodDisruptionBudgets as records: which tasks each is about, and how many of them may be disrupted now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.translate.label_selectors import requirements
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.kube.batch_objects import DisruptionBudget
+    from poseidon.translate.defects import Defect
+
+BUDGET_RECORD = "PodDisruptionBudget"
+"""Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed"}``."""
+
+
+def described(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Defect, ...]]:
+    """Return the payload of a budget's record, which pods it looks at, and what is wrong with its selector.
+
+    A budget whose latest change the controller has not counted yet allows nothing, as for the eviction subresource;
+    one whose selector makes no sense matches nothing.
+    """
+    defects: list[Defect] = []
+    namespace = found.metadata.namespace or "default"
+    selector = found.spec.selector
+    labels = requirements(selector, "spec.selector", defects) if selector is not None else []
+    nothing = selector is None or bool(defects)
+    counted = found.status.observed_generation >= found.metadata.generation
+    payload = {
+        "namespace": namespace,
+        "selector": None
+        if nothing
+        else [{"key": e.key, "operator": e.operator, "values": list(e.values)} for e in labels],
+        "allowed": max(found.status.disruptions_allowed, 0) if counted else 0,
+    }
+    looks = pb.TaskSelector(labels=[] if nothing else labels, nothing=nothing, namespaces=[namespace])
+    return msgspec.json.encode(payload), looks, tuple(defects)

@@ -1,0 +1,112 @@
+"""What a group asks for: how many pods go together, and how long they may take to be whole."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.batch.membership import Membership
+    from poseidon.kube.batch_objects import (
+        GroupPolicy,
+        NativePodGroup,
+        PodGroup,
+        ScaledOwner,
+        Workload,
+    )
+
+MAX_MEMBERS = 2**31 - 1
+"""The largest number that the objects' fields hold."""
+
+_PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """``min_members`` 0 or 1: no gang. ``seconds`` 0: as configured. ``size``: pods it is to have, 0: not known.
+
+    ``problem``: why the object's text makes no sense, in words for people; nothing of the group is placed then.
+    """
+
+    min_members: int = 0
+    seconds: float = 0.0
+    size: int = 0
+    problem: str = ""
+
+
+def of_pod_group(found: PodGroup) -> Demand:
+    """Read a PodGroup of scheduler-plugins."""
+    spec = found.spec
+    problem = _count_problem("spec.minMember", spec.min_member)
+    seconds = spec.schedule_timeout_seconds
+    if not problem and seconds is not None and seconds < 0:
+        problem = f"spec.scheduleTimeoutSeconds: {seconds} is negative; give 1 or more, or leave it out"
+    return (
+        Demand(spec.min_member, float(seconds or 0), problem=problem)
+        if not problem
+        else Demand(problem=problem)
+    )
+
+
+def of_workload(found: Workload, part: str) -> Demand:
+    """Read one group of a Workload."""
+    for index, group in enumerate(found.spec.pod_groups):
+        if group.name == part:
+            return _of_policy(group.policy, f"spec.podGroups[{index}].policy")
+    return Demand(
+        problem=f"spec.podGroups: has no group {part!r}; correct spec.workloadRef.podGroup of the pods"
+    )
+
+
+def of_native_pod_group(found: NativePodGroup) -> Demand:
+    """Read a PodGroup of Kubernetes itself."""
+    return _of_policy(found.spec.scheduling_policy, "spec.schedulingPolicy")
+
+
+def of_owner(found: ScaledOwner, share: str) -> Demand:
+    """Read the annotation on the pods of an owner: a share of the pods that it is to have at present."""
+    percent, problem = _percent(share)
+    if problem:
+        return Demand(problem=problem)
+    size = _size(found)
+    return Demand(math.floor(percent * size / 100), size=size)
+
+
+def share_problem(member: Membership) -> str:
+    """Return what is wrong with a pod's annotation, whatever its owner says, or ""."""
+    return _percent(member.share)[1] if member.share else ""
+
+
+def _of_policy(policy: GroupPolicy, path: str) -> Demand:
+    if policy.gang is None:
+        return Demand()
+    problem = _count_problem(f"{path}.gang.minCount", policy.gang.min_count)
+    return Demand(problem=problem) if problem else Demand(policy.gang.min_count)
+
+
+def _count_problem(field: str, count: int) -> str:
+    if 1 <= count <= MAX_MEMBERS:
+        return ""
+    return f"{field}: {count} is out of range; give how many pods are to be placed together, at least 1"
+
+
+def _percent(share: str) -> tuple[int, str]:
+    found = _PERCENT.fullmatch(share.strip())
+    if found is None or int(found.group(1)) > 100:
+        shown = share if share == '""' else repr(share)
+        problem = f"annotation firmament-gang-scheduling: {shown} is no share in percent; give 0 to 100"
+        return 0, problem
+    return int(found.group(1)), ""
+
+
+def _size(found: ScaledOwner) -> int:
+    """Return how many pods an owner is to have now. A Job's pods that have succeeded are not replaced."""
+    spec = found.spec
+    if spec.replicas is not None:
+        return max(spec.replicas, 0)
+    size = 1 if spec.parallelism is None else max(spec.parallelism, 0)
+    if spec.completions is not None:
+        size = min(size, max(spec.completions - found.status.succeeded, 0))
+    return size

@@ -1,0 +1,82 @@
+"""Which group a pod is in, by what its own manifest says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from poseidon.kube.objects import Pod
+
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+"""Label with the name of a PodGroup in the pod's namespace (scheduler-plugins, coscheduling)."""
+
+GANG_ANNOTATION = "firmament-gang-scheduling"
+"""Annotation with the share of its owner's pods, in percent, that are placed together, as in the original."""
+
+POD_GROUP = "PodGroup"
+WORKLOAD = "Workload"
+NATIVE_POD_GROUP = "PodGroup (scheduling.k8s.io)"
+
+
+class ObjectKey(NamedTuple):
+    """An object that says how many pods go together; ``kind`` as above, or that of an owner."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class Membership(NamedTuple):
+    """A pod's place in a group: ``source`` is the object that says what the group asks for.
+
+    ``part`` names the group within the source ("": it is one group), ``copy`` tells replicas of the part from one
+    another. ``share`` is the text of the annotation where that makes the group.
+    """
+
+    source: ObjectKey
+    part: str = ""
+    copy: str = ""
+    share: str = ""
+
+    @property
+    def job(self) -> str:
+        """The id of the group's job; "" where the group is the pod's owner, which has an id of its own."""
+        if self.share:
+            return ""
+        source = self.source
+        parts = (source.kind.split()[0], source.namespace, source.name, self.part, self.copy)
+        prefix = "scheduling.k8s.io/" if source.kind == NATIVE_POD_GROUP else ""
+        return prefix + "/".join(part for part in parts if part)
+
+    @property
+    def name(self) -> str:
+        """What people call the group: ``namespace/name``, with part and copy where there are some."""
+        parts = (self.source.namespace, self.source.name, self.part, self.copy)
+        return "/".join(part for part in parts if part)
+
+
+def membership(pod: Pod) -> Membership | None:
+    """Return the group that a pod says it is in, None for a pod by itself.
+
+    Kubernetes' own references come first, then the label, then the annotation. An annotation on a pod without a
+    controller means nothing: there is nothing that it could be a share of.
+    """
+    metadata, spec = pod.metadata, pod.spec
+    namespace = metadata.namespace or "default"
+    group, reference = spec.scheduling_group, spec.workload_ref
+    if group is not None and group.pod_group_name:
+        return Membership(ObjectKey(NATIVE_POD_GROUP, namespace, group.pod_group_name))
+    if reference is not None and reference.name:
+        key = ObjectKey(WORKLOAD, namespace, reference.name)
+        return Membership(key, reference.pod_group, reference.pod_group_replica_key)
+    name = metadata.labels.get(POD_GROUP_LABEL, "")
+    if name:
+        return Membership(ObjectKey(POD_GROUP, namespace, name))
+    share = metadata.annotations.get(GANG_ANNOTATION)
+    owner = metadata.controller() if share is not None else None
+    if share is None or owner is None:
+        return None
+    return Membership(ObjectKey(owner.kind, namespace, owner.name), share=share or '""')

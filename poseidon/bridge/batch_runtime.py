@@ -1,0 +1,120 @@
+"""The reflectors and writers behind groups, evictions and nominations, run together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol
+
+from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.bridge.actions import AnnounceGroup, AnnouncePreempted, Batch, Evict, Nominate, WriteGroupStatus
+from poseidon.bridge.feeds import NATIVE_POD_GROUPS, POD_GROUPS, SCALED_OWNERS, WORKLOADS
+from poseidon.kube.batch_writers import GroupStatusWriter, NominationWriter
+from poseidon.kube.evictor import EvictionOutcome, EvictionRequest, Evictor
+from poseidon.kube.write_behind import WriteBehindOptions
+
+if TYPE_CHECKING:
+    from poseidon.bridge.gangs import Gangs
+    from poseidon.kube.event_writer import EventWriter
+    from poseidon.kube.following import Change
+    from poseidon.kube.listing import Resource
+    from poseidon.kube.metrics import KubeMetrics
+    from poseidon.kube.reflector import Reflector
+    from poseidon.kube.transport import Transport
+
+
+class Follow(Protocol):
+    """Makes the reflector of a resource; what it brings is passed to ``take``."""
+
+    def __call__(
+        self, resource: Resource[Any], take: Callable[[Sequence[Change[Any]]], None], /
+    ) -> Reflector[Any]:
+        """Make it."""
+        ...
+
+
+class BatchRuntime:
+    """Follows the objects of groups and carries out what is decided about them, until cancelled.
+
+    Owners of pods are followed from the moment in which a gang is a share of one's pods. ``on_evicted`` is told what
+    has become of each eviction; ``wait_quiet`` returns once no binding waits.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        gangs: Gangs,
+        follow: Follow,
+        events: EventWriter,
+        on_evicted: Callable[[EvictionOutcome], None],
+        *,
+        wait_quiet: Callable[[], Awaitable[None]],
+        metrics: KubeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        writes: WriteBehindOptions,
+    ) -> None:
+        self._gangs = gangs
+        self._events = events
+        self._groups = (
+            follow(POD_GROUPS, gangs.taker(POD_GROUP)),
+            follow(WORKLOADS, gangs.taker(WORKLOAD)),
+            follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP)),
+        )
+        self._owners = {
+            kind: (asyncio.Event(), follow(resource, gangs.taker(kind)))
+            for kind, resource in SCALED_OWNERS.items()
+        }
+        self._evictor = Evictor(transport, on_evicted, metrics=metrics, random=random, clock=clock, wall=wall)
+        self._nominations = NominationWriter(
+            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
+        )
+        self._statuses = GroupStatusWriter(
+            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
+        )
+
+    async def wait_synced(self) -> None:
+        """Wait until the objects that pods may name are known, so that none is missed at the start."""
+        for each in self._groups:
+            await each.wait_synced()
+
+    def wake(self) -> None:
+        """Follow the owners that have come to matter."""
+        for kind, (wanted, _) in self._owners.items():
+            if self._gangs.wants(kind):
+                wanted.set()
+
+    def carry_out(self, action: Batch) -> None:
+        """Queue what is to be written."""
+        match action:
+            case Evict(pod, node, beyond_budget, message):
+                self._evictor.submit(EvictionRequest(pod, node, beyond_budget, message))
+            case AnnouncePreempted(pod, message):
+                self._events.preempted(pod, message)
+            case Nominate(pod, node):
+                self._nominations.nominate(pod, node)
+            case WriteGroupStatus(write):
+                self._statuses.submit(write)
+            case AnnounceGroup(group, reason, message):
+                self._events.about_group(group, reason, message)
+
+    async def wait_drained(self) -> None:
+        """Wait until no status waits to be written."""
+        await self._statuses.wait_drained()
+
+    async def run(self) -> None:
+        """Follow and write for ever."""
+        async with asyncio.TaskGroup() as parts:
+            for each in self._groups:
+                parts.create_task(each.run())
+            for wanted, reflector in self._owners.values():
+                parts.create_task(_once(wanted, reflector))
+            for writer in (self._evictor, self._nominations, self._statuses):
+                parts.create_task(writer.run())
+
+
+async def _once(wanted: asyncio.Event, reflector: Reflector[Any]) -> None:
+    await wanted.wait()
+    await reflector.run()

@@ -1,0 +1,72 @@
+"""Pods that have to make way, from the solver's delta until they are gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from poseidon.bridge.actions import Evict
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.bridge.records import PodRecord
+    from poseidon.bridge.tasks import Tasks
+
+
+class Evictions:
+    """Remembers whom evictions are under way for, and what is said of each once it has been accepted."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self._messages: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def is_going(self, record: PodRecord) -> bool:
+        """Whether a pod leaves its node, by eviction or because somebody else has deleted it."""
+        return record.leaving or record.task.uid in self._messages
+
+    def problem(self, delta: pb.Delta) -> str:
+        """Return why a pod cannot be evicted from where the solver believes it, or "". One that is gone can."""
+        record = self._tasks.get(delta.task)
+        if record is None:
+            return ""
+        if record.in_flight and not record.node:
+            return f"the pod is being bound to {record.binding}"
+        return "" if record.place == delta.machine else f"the pod is on node {record.place or '(none)'}"
+
+    def messages(self, result: pb.RoundResult) -> dict[str, str]:
+        """Return why each victim of a round has to go, by uid: for whom, or because its gang was given up."""
+        victims = {delta.task: delta.machine for delta in result.deltas if delta.kind == pb.Delta.PREEMPT}
+        given_up = {gang.job: gang.message for gang in result.gangs if gang.state == pb.GangState.FAILED}
+        found = {}
+        for uid, node in victims.items():
+            record = self._tasks.get(uid)
+            why = given_up.get(record.task.job, "") if record is not None else ""
+            found[uid] = f"Evicted from node {node}" + (f": {why}" if why else "")
+        for delta in result.deltas:
+            if delta.kind == pb.Delta.PLACE:
+                for leader in delta.depends_on:
+                    if leader in victims:
+                        found[leader] = f"Preempted by pod {self._name(delta.task)} on node {victims[leader]}"
+        return found
+
+    def _name(self, uid: str) -> str:
+        record = self._tasks.get(uid)
+        return record.task.name if record is not None else uid
+
+    def begin(self, delta: pb.Delta, message: str) -> Evict | None:
+        """Begin an eviction without a problem; None where nothing is left to do: it goes, or has gone, already."""
+        record = self._tasks.get(delta.task)
+        if record is None or self.is_going(record):
+            return None
+        self._messages[delta.task] = message
+        return Evict(record.ref, delta.machine, delta.beyond_budget, message)
+
+    def message(self, uid: str) -> str:
+        """Return what is said of a pod that is being evicted, "" if it is not."""
+        return self._messages.get(uid, "")
+
+    def end(self, uid: str) -> None:
+        """The pod is gone, or will not be evicted after all."""
+        self._messages.pop(uid, None)

@@ -1,0 +1,186 @@
+"""What groups mean for the pods that the bridge knows: their jobs, whom to hold back, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from poseidon.batch.groups import Group, Groups, Source
+from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.batch.statuses import PodGroupStatuses
+from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupStatus
+from poseidon.bridge.announcements import reasons_of
+from poseidon.kube.batch_objects import PodGroup
+from poseidon.kube.references import ObjectRef
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from poseidon.bridge.jobs import Jobs
+    from poseidon.bridge.machines import Machines
+    from poseidon.bridge.placements import Placements
+    from poseidon.bridge.tasks import Tasks
+    from poseidon.kube.following import Change
+    from poseidon.kube.objects import Pod
+    from poseidon.translate.pod import Task
+
+_VERSIONS = {
+    POD_GROUP: ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
+    WORKLOAD: ("scheduling.k8s.io/v1alpha1", "Workload"),
+    NATIVE_POD_GROUP: ("scheduling.k8s.io/v1alpha2", "PodGroup"),
+}
+_REASONS = {
+    pb.GangState.WAITING: "FailedScheduling",
+    pb.GangState.FAILED: "GangFailed",
+    pb.GangState.PREEMPTED: "Preempted",
+}
+"""Reasons of events about groups, by state; the other states are no news that needs an event."""
+
+BAD_SPEC = "InvalidGroup"
+
+
+class Gangs:
+    """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        jobs: Jobs,
+        placements: Placements,
+        machines: Machines,
+        wall: Callable[[], float],
+    ) -> None:
+        self._tasks = tasks
+        self._jobs = jobs
+        self._placements = placements
+        self._machines = machines
+        self._groups = Groups()
+        self._statuses = PodGroupStatuses(self._groups, wall)
+        self._said: dict[str, dict[tuple[str, str], str]] = {}
+        self._actions: list[Action] = []
+        self._wanted_kinds: set[str] = set()
+
+    # --- what is seen --------------------------------------------------------------------------------------
+
+    def taker(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
+        """Return what takes changes of objects of a kind."""
+
+        def take(changes: Sequence[Change[Source]]) -> None:
+            for change in changes:
+                if change.object is not None:
+                    self._groups.put_source(kind, change.uid, change.object)
+                    continue
+                self._groups.remove_source(change.uid)
+                self._statuses.forget(change.uid)
+                self._said.pop(change.uid, None)
+            self.apply()
+
+        return take
+
+    def wants(self, kind: str) -> bool:
+        """Whether some pod's gang is a share of the pods of an owner of this kind."""
+        return kind in self._wanted_kinds
+
+    def pod_changed(self, uid: str, pod: Pod) -> None:
+        """Take a pod of ours as it is now, whatever has become of it."""
+        self._groups.put_pod(uid, pod)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod exists no longer, or is not ours any more."""
+        self._groups.remove_pod(uid)
+
+    def translated(self, task: Task) -> tuple[Task, str]:
+        """Return a task with the job of its group, and why it has to wait ("": it need not)."""
+        group = self._groups.group_of(task.uid)
+        if group is None:
+            return task, ""
+        if group.member.share:
+            self._wanted_kinds.add(group.member.source.kind)
+        if task.job != group.job.id:
+            task = replace(task, job=group.job.id)
+        return task, self._groups.waits_for(group)
+
+    def job(self, uid: str) -> pb.Job | None:
+        """Return the job of the pod's group, None for a pod by itself."""
+        group = self._groups.group_of(uid)
+        return self._groups.job(group) if group is not None else None
+
+    # --- what follows --------------------------------------------------------------------------------------
+
+    def apply(self) -> None:
+        """Carry on after any change of pods or objects."""
+        for change in self._groups.take_changes():
+            self._jobs.replace(change.job)
+            for uid in change.members:
+                record = self._tasks.get(uid)
+                if record is None:
+                    continue
+                record.group_wait = change.waits_for
+                self._tasks.mark(uid)
+                if record.waits_for and record.schedulable:
+                    self._placements.announce(record, record.waits_for)
+        moved = self._groups.take_moved()
+        for group in moved:
+            self._tell_problem(group)
+        self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take(moved))
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Say on the objects of groups where they stand, if that is new and people should know."""
+        slots = self._machines.total("pods") if result.gangs else 0
+        for state in result.gangs:
+            group = self._groups.of_job(state.job)
+            reason = _REASONS.get(state.state)
+            if group is None or group.member.share:
+                continue
+            if reason is None:
+                self._forget_said(group)
+            else:
+                self._say(group, reason, self._too_large(group, state.needed, slots) or state.message)
+
+    def expire(self) -> None:
+        """Write the counts that were put off. To be called about every second."""
+        self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take_late())
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _tell_problem(self, group: Group) -> None:
+        demand = self._groups.demand(group)
+        if demand is not None and demand.problem and not group.member.share:
+            self._say(group, BAD_SPEC, demand.problem)
+
+    def _say(self, group: Group, reason: str, message: str) -> None:
+        source = group.member.source
+        known = self._groups.source(source)
+        if known is None or source.kind not in _VERSIONS:
+            return
+        uid = known[0]
+        text = f"{group.member.name}: {message}" if group.member.part else message
+        said = self._said.setdefault(uid, {})
+        gist = f"{reason}: {reasons_of(message)}"
+        if said.get(group.member[1:3]) == gist:
+            return
+        said[group.member[1:3]] = gist
+        version, kind = _VERSIONS[source.kind]
+        self._actions.append(
+            AnnounceGroup(ObjectRef(version, kind, uid, source.namespace, source.name), reason, text)
+        )
+
+    def _forget_said(self, group: Group) -> None:
+        known = self._groups.source(group.member.source)
+        if known is not None:
+            self._said.get(known[0], {}).pop(group.member[1:3], None)
+
+    def _too_large(self, group: Group, needed: int, slots: int) -> str:
+        """Return why a group could not be placed even if all nodes were empty, or ""."""
+        if needed <= slots:
+            return ""
+        known = self._groups.source(group.member.source)
+        field = "spec.minMember" if known is not None and isinstance(known[1], PodGroup) else "minCount"
+        return (
+            f"{field}: {needed} pods are more than the {slots} that all {len(self._machines)} nodes take together; "
+            "add nodes or lower it"
+        )
