@@ -140,8 +140,10 @@ def test_full_joint_rows_are_part_of_the_message():
     result = core.run_round()
     assert len(placed(result)) == 2
     assert list(messages(result).values()) == [
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) without bandwidth. "
-        "m had room until t-0, t-1 took it in the same round."
+        (
+            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) without bandwidth. "
+            "m had room until t-0, t-1 took it in the same round."
+        )
     ]
 
 

@@ -81,7 +81,7 @@ def test_figures_of_some_machines():
     assert (found.points.tolist(), found.raw.tolist(), found.weight) == ([200, 0], [0, 10], 2)
 
 
-# --- spreading: s = round(count x log(domains + 2) + skew - 1), score 100 x (most + least - s) // most ------------------
+# --- spreading: s = round(count x log(domains + 2) + skew - 1), score 100 x (most + least - s) // most ----------------
 
 
 def spread(start: list[int], *, max_skew: int = 1, domain: list[int] | None = None) -> list[float] | None:
