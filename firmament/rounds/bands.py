@@ -12,7 +12,7 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.rounds.leftovers import open_machines, place_leftovers
-from firmament.rounds.pair_waves import book_pairs, open_to_pairs, place_pairs
+from firmament.rounds.pair_waves import book_pairs, fix_pairs, open_to_pairs, place_pairs
 from firmament.rounds.passes import PassLog, PassOptions, place_all
 from firmament.rounds.waves import place_in_waves
 from firmament.rules.pairs import PairState
@@ -58,6 +58,7 @@ class Standing:
                 self.state.add(cls, machine, count)
         if self.pairs is not None:
             book_pairs(self.pairs, placed)
+            fix_pairs(self.pairs, placed)
 
     def takes(self, cls: int) -> Bool:
         """bool[M]: machines that would take one more task of a class."""

@@ -15,6 +15,7 @@ from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.rounds.domains import Dealer
 from firmament.rounds.leftovers import open_machines, place_leftovers, put
 from firmament.rounds.pair_planning import DomainPlan, paired_classes
+from firmament.rounds.pair_search import improve_applications
 from firmament.rounds.passes import PassLog, PassOptions, propose
 from firmament.rounds.replaying import replay
 from firmament.rounds.stopwatch import Stopwatch
@@ -63,8 +64,14 @@ def place_pairs(
             break
     watch = Stopwatch(log.timer)
     parts.append(_place_last(residual, state, pairs))
+    placed = Assignments.joined(parts)
+    if pairs.terms.improve and pairs.terms.steers:
+        placed = improve_applications(residual, pairs, placed, frozenset(state.rules.of))
+        if residual.remaining.any():  # what moved may have made room
+            placed = Assignments.joined([placed, _place_last(residual, state, pairs)])
+    fix_pairs(pairs, placed)
     log.admit_seconds += watch.seconds()
-    return Assignments.joined(parts)
+    return placed
 
 
 def book_pairs(pairs: PairState, placed: Assignments) -> None:
@@ -72,6 +79,13 @@ def book_pairs(pairs: PairState, placed: Assignments) -> None:
     kind = pairs.rules.kind[placed.cls]
     known = kind >= 0
     pairs.add(kind[known], pairs.terms.domain[placed.machine[known]], placed.count[known])
+
+
+def fix_pairs(pairs: PairState, placed: Assignments) -> None:
+    """Take what has been placed, and counted, for tasks that stay."""
+    kind = np.repeat(pairs.rules.kind[placed.cls], placed.count)
+    machine = np.repeat(placed.machine, placed.count)
+    pairs.fix(kind[kind >= 0], machine[kind >= 0])
 
 
 def open_to_pairs(residual: Residual, state: RuleState, pairs: PairState, cls: int) -> Bool:

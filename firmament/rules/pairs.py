@@ -137,7 +137,10 @@ class _LimitMatrices:
 
 
 class PairState:
-    """How many tasks of each kind are in each domain: ``counts``, int64[N, D]; ``load``: int64[R] on links."""
+    """How many tasks of each kind are in each domain: ``counts``, int64[N, D]; ``load``: int64[R] on links.
+
+    ``fixed_kind``, ``fixed_machine``: tasks that will not move any more in the round, by machine row.
+    """
 
     def __init__(self, rules: PairRules) -> None:
         self.rules = rules
@@ -145,6 +148,7 @@ class PairState:
         self.arms = Arms(rules.terms)
         self.counts = rules.counts()
         self.load = link_load(rules.terms, self.counts)
+        self.fixed_kind, self.fixed_machine = rules.resident_kind, rules.resident_machine
         self._matrices = [
             _LimitMatrices(rules.terms, limit) for limit in np.unique(rules.terms.limit).tolist()
         ]
@@ -163,6 +167,11 @@ class PairState:
                 self.counts[kind, domain] += count
         else:
             np.add.at(self.counts, (kinds, domains), counts)
+
+    def fix(self, kinds: Int64, machines: Int64) -> None:
+        """Tasks that have been counted will stay on their machines."""
+        self.fixed_kind = np.concatenate([self.fixed_kind, kinds])
+        self.fixed_machine = np.concatenate([self.fixed_machine, machines])
 
     def view(self, kinds: Int64) -> DomainView:
         """Cost and verdict of one more task of each of ``kinds`` in each domain, as tasks are now."""
