@@ -65,7 +65,11 @@ class Unscheduled:
 
 @dataclass(slots=True)
 class RoundStats:
-    """Figures of one round; seconds per stage, ``cost`` in points. See ``RoundStats`` of the protocol."""
+    """Figures of one round; seconds per stage, ``cost`` in points. See ``RoundStats`` of the protocol.
+
+    ``pair_cost``: what all pairs of tasks that are placed now cost, in the unit of the model that knows them; None if no
+    model knows any.
+    """
 
     machines: int = 0
     tasks: int = 0
@@ -84,6 +88,7 @@ class RoundStats:
     placed: int = 0
     pending: int = 0
     time_limited: bool = False
+    pair_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +107,16 @@ class RoundResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
-    """One model's say on one machine: ``score`` is None where the model has none; ``cost`` is in points."""
+    """One model's say on one machine: ``score`` is None where the model has none; ``cost`` is in points; ``details``:
+    lines for people.
+    """
 
     model: str
     feasible: bool
     raw: float
     score: float | None
     cost: float
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

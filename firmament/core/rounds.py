@@ -10,7 +10,7 @@ from firmament.flow.alike import AlikeMachines
 from firmament.flow.generation import FlowOutcome
 from firmament.flow.network import Network
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.rounds.cost import placed_cost, placement_cost
+from firmament.rounds.cost import pair_cost, pair_figures, placed_cost, placement_cost
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.placing import place
 from firmament.rounds.stopwatch import Timer
@@ -54,6 +54,10 @@ def decide(problem: PlacementProblem, solver: Solver, options: PassOptions, time
         admit_seconds=log.admit_seconds,
         time_limited=log.time_limited,
     )
+    if problem.pairs is not None:
+        stats.pair_cost = pair_figures(problem.pairs, assignments)[1]
+        # The bound says nothing of pairs.
+        cost -= round(pair_cost(problem, assignments))
     if log.first is not None:
         stats.certified = log.first.certified
         stats.gap = (cost - log.first.bound) / log.first.bound if log.first.bound > 0 else float(cost > 0)

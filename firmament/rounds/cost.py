@@ -6,10 +6,11 @@ import numpy as np
 
 from firmament.flow.network import dearest_path, unscheduled_penalties
 from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.rules.pairs import PairRules, pair_figure
 
 
 def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Cost of the placed tasks in units: what the models charge each, and crowding.
+    """Cost of the placed tasks in units: what the models charge each and pairs of them, and crowding.
 
     Crowding charges the k-th task of the round on a machine for the k before it.
     """
@@ -22,7 +23,28 @@ def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
     # The sum over k < n of floor(k / step) * step, with n = full * step + rest.
     full, rest = np.divmod(on_machine, step)
     crowding = int((problem.crowd * (step * step * (full * (full - 1) // 2) + full * step * rest)).sum())
-    return models + crowding
+    return models + crowding + round(pair_cost(problem, placed))
+
+
+def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:
+    """Units that a placement adds to what pairs of tasks cost; 0 if no model knows pairs."""
+    if problem.pairs is None:
+        return 0.0
+    before, after = pair_figures(problem.pairs, placed)
+    return (after - before) * problem.pairs.units
+
+
+def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
+    """What all pairs of tasks on machines cost before a placement, and after it, in the model's unit."""
+    kind = np.repeat(pairs.kind[placed.cls], placed.count)
+    machine = np.repeat(placed.machine, placed.count)[kind >= 0]
+    before = pair_figure(pairs.terms, pairs.resident_kind, pairs.resident_machine)
+    after = pair_figure(
+        pairs.terms,
+        np.concatenate([pairs.resident_kind, kind[kind >= 0]]),
+        np.concatenate([pairs.resident_machine, machine]),
+    )
+    return before, after
 
 
 def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
