@@ -111,7 +111,12 @@ def _machine_verdict(verdict: MachineVerdict) -> pb.MachineVerdict:
         cost=verdict.cost,
         models=[
             pb.ModelVerdict(
-                model=model.model, feasible=model.feasible, raw=model.raw, score=model.score, cost=model.cost
+                model=model.model,
+                feasible=model.feasible,
+                raw=model.raw,
+                score=model.score,
+                cost=model.cost,
+                details=model.details,
             )
             for model in verdict.models
         ],
