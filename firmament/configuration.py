@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationErr
 
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import available, load_model
+from firmament.batch import FairShareSection, GangSection
 from firmament.network import NetworkSection
 from firmament.sections import Duration, PositiveDuration, Section, parse_duration
 from firmament.sharing import AnnouncementSection, RecoverySection
@@ -91,8 +92,8 @@ class RoundSection(Section):
     first_backoff: PositiveDuration = 1.0
     last_backoff: PositiveDuration = 60.0
 
-    def options(self) -> RoundOptions:
-        """Return them as the core takes them."""
+    def options(self, gangs: GangSection) -> RoundOptions:
+        """Return them, with what becomes of ``gangs``, as the core takes them."""
         from firmament.core.configuration import RoundOptions
         from firmament.rounds.passes import PassOptions
 
@@ -103,6 +104,8 @@ class RoundSection(Section):
             reserve_for_rounds=self.reserve_for_rounds,
             first_backoff=self.first_backoff,
             last_backoff=self.last_backoff,
+            gang_seconds=gangs.timeout,
+            evict_failed_gangs=gangs.evict_failed,
         )
 
 
@@ -127,6 +130,8 @@ class SchedulerConfiguration(Section):
     announcements: AnnouncementSection = Field(default_factory=AnnouncementSection)
     volumes: VolumeSection = Field(default_factory=VolumeSection)
     network: NetworkSection = Field(default_factory=NetworkSection)
+    gangs: GangSection = Field(default_factory=GangSection)
+    fair_share: FairShareSection = Field(default_factory=FairShareSection)
 
     def schedules(self, scheduler_name: str) -> bool:
         """Say whether pods of this scheduler name are ours."""
@@ -160,7 +165,12 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
         raise ConfigurationError(f"configuration: {fault}" for fault in faults)
     sections = (configuration.policy, *configuration.cost_models)
     policy, *overlays = (WeightedModel(load_model(each.name, each.args), each.weight) for each in sections)
-    return CoreConfiguration(policy=policy, overlays=tuple(overlays), options=configuration.round.options())
+    return CoreConfiguration(
+        policy=policy,
+        overlays=tuple(overlays),
+        options=configuration.round.options(configuration.gangs),
+        fair_share=configuration.fair_share.share(),
+    )
 
 
 def effective_yaml(configuration: SchedulerConfiguration) -> str:

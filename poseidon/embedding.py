@@ -97,6 +97,14 @@ def counts_seconds(configuration: Configuration) -> float:
     return configuration.announcements.counts_after
 
 
+def shares_fairly(configuration: Configuration) -> bool:
+    """Return whether the cluster is divided between namespaces."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return configuration.fair_share.enabled
+
+
 def volume_seconds(configuration: Configuration) -> float:
     """Return how long the claims of a pod may take to be bound."""
     from firmament.configuration import SchedulerConfiguration

@@ -92,6 +92,7 @@ class BridgeOptions:
     writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
     utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
+    fair_share: bool = False
 
 
 class Bridge:
@@ -128,6 +129,7 @@ class Bridge:
             counts_seconds=options.counts_seconds,
             recovery=options.recovery,
             network=options.network,
+            fair_share=options.fair_share,
         )
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)

@@ -86,11 +86,14 @@ class BridgeState:
         counts_seconds: float = COUNTS_SECONDS,
         recovery: RecoveryOptions | None = None,
         network: NetworkOptions | None = None,
+        fair_share: bool = False,
     ) -> None:
         self._clock = clock
         self._ours = frozenset(scheduler_names)
         network = network or NetworkOptions()
-        self._classes = ClassTable(visible_to(policy, overlays, bandwidth=network.annotations))
+        self._classes = ClassTable(
+            visible_to(policy, overlays, bandwidth=network.annotations, namespaces=fair_share)
+        )
         self._history = RuntimeHistory()
         self._priorities = PriorityResolver()
         self._priority_names: dict[str, str] = {}

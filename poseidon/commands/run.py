@@ -92,6 +92,7 @@ def run(
         network_options,
         overlays,
         recovery_options,
+        shares_fairly,
         utilisation_options,
         volume_seconds,
     )
@@ -125,6 +126,7 @@ def run(
         recovery=recovery_options(configuration),
         volume_seconds=volume_seconds(configuration),
         network=network_options(configuration),
+        fair_share=shares_fairly(configuration),
     )
     _start(_Arguments(settings, options, metrics))
 

@@ -79,8 +79,13 @@ class Visibility:
         return chosen
 
 
-def visible_to(policy: str, overlays: Collection[str] = (), *, bandwidth: bool = False) -> Visibility:
-    """Return what a base policy and overlays look at, by their names. ``bandwidth``: annotations are requests."""
+def visible_to(
+    policy: str, overlays: Collection[str] = (), *, bandwidth: bool = False, namespaces: bool = False
+) -> Visibility:
+    """Return what a base policy and overlays look at, by their names.
+
+    ``bandwidth``: annotations are requests. ``namespaces``: the cluster is divided between them.
+    """
     estimates = not LOAD_MODELS.isdisjoint(overlays)
     aligned = not NUMA_MODELS.isdisjoint(overlays)
     applications = not NETWORK_MODELS.isdisjoint(overlays)
@@ -90,6 +95,7 @@ def visible_to(policy: str, overlays: Collection[str] = (), *, bandwidth: bool =
     return Visibility(
         labels=MODEL_LABELS | {APP_GROUP_LABEL, WORKLOAD_LABEL} if applications else MODEL_LABELS,
         annotations=annotations,
+        namespaces=namespaces,
         prefix=ANNOTATION_PREFIX,
         programs=policy in PROGRAM_POLICIES,
         estimates=estimates,
