@@ -19,6 +19,7 @@ RAW_ALLOCATABLE = "node.koordinator.sh/raw-allocatable"
 FACTORS = "scheduling.koordinator.sh/load-estimated-scaling-factors"
 AFTER_SCHEDULED = "scheduling.koordinator.sh/load-estimated-seconds-after-pod-scheduled"
 AFTER_INITIALIZED = "scheduling.koordinator.sh/load-estimated-seconds-after-initialized"
+RESERVE_POD = "scheduling.koordinator.sh/reserve-pod"
 
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -37,6 +38,11 @@ class CustomThresholds:
     prod: Percentages = field(default_factory=dict)
     aggregated: Percentages = field(default_factory=dict)
     aggregation: Aggregation = field(default_factory=Aggregation)
+
+    @property
+    def known(self) -> bool:
+        """Whether the type of aggregation is one that there are figures of."""
+        return self.aggregation.kind in {"", *AGGREGATIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ def node_annotations(names: Sequence[str], annotations: Sequence[Mapping[str, st
             continue
         _take(names[row], given, THRESHOLDS, custom_thresholds, thresholds, row, notes)
         _take(names[row], given, RAW_ALLOCATABLE, raw_allocatable, allocatable, row, notes)
+        if row in thresholds and not thresholds[row].known:
+            notes.append(_unknown_type(names[row], thresholds[row]))
     return NodeAnnotations(thresholds, allocatable, tuple(notes))
 
 
@@ -111,12 +119,20 @@ def pod_annotations(row: ShapeRow) -> PodAnnotations:
     return PodAnnotations(factors, seconds[AFTER_SCHEDULED], seconds[AFTER_INITIALIZED], tuple(notes))
 
 
+def stands_for_reservation(row: ShapeRow) -> bool:
+    """Whether the pods of a shape only hold a place for others, and so use nothing themselves."""
+    return row.annotations.get(RESERVE_POD) == "true"
+
+
 # --- single annotations: pure functions of the text, remembered because thousands of nodes share a few texts ---------
 
 
 @lru_cache(maxsize=4096)
 def custom_thresholds(text: str) -> CustomThresholds:
-    """Read a node's own thresholds. Raises ``UnreadableError``; aggregated ones lacking a part do not count."""
+    """Read a node's own thresholds. Raises ``UnreadableError``; aggregated ones lacking a part do not count.
+
+    A type of aggregation that is not known is no fault of the text: there are just no figures of it.
+    """
     document = _object(text)
     aggregated = document.get("aggregatedUsage")
     custom = CustomThresholds(
@@ -133,8 +149,6 @@ def custom_thresholds(text: str) -> CustomThresholds:
         raise UnreadableError("usageAggregationType or usageAggregatedDuration is none")
     if not thresholds or not kind:
         return custom
-    if kind not in AGGREGATIONS:
-        raise UnreadableError(f"usageAggregationType {kind!r} is none of {', '.join(AGGREGATIONS)}")
     return CustomThresholds(custom.usage, custom.prod, thresholds, Aggregation(kind, seconds))
 
 
@@ -191,6 +205,16 @@ def _seconds(text: str) -> int | None:
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 18:
         return None
     return int(digits)
+
+
+def _unknown_type(node: str, custom: CustomThresholds) -> str:
+    """Say what follows from a type that nobody reports; upstream looks for its figures all the same."""
+    aggregation = custom.aggregation
+    instead = "estimates alone" if aggregation.seconds else "the last figures"
+    return (
+        f"{MODEL}: node {node}: annotation {THRESHOLDS}: usageAggregationType {aggregation.kind!r} is none of "
+        f"{', '.join(AGGREGATIONS)}; {instead} are held against its thresholds"
+    )
 
 
 def _note(where: str, key: str, text: str, error: UnreadableError) -> str:

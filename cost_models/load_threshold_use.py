@@ -6,6 +6,7 @@ its reported use (or none): a task's estimate counts where it exceeds u, if
     there is no u,  or  U - I < the time when it got the machine,  or  the estimate is to count until after U.
 
 Of tasks of class koord-prod that the report does not take for such, u counts as none in the view of prod tasks.
+Pods that stand for a reservation do not count.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Assigned, Bool, Float64, Int64, Load, MachineColumns
-from cost_models.load_threshold_arguments import Aggregation, Settings
+from cost_models.load_threshold_annotations import stands_for_reservation
+from cost_models.load_threshold_arguments import AGGREGATIONS, Aggregation, Settings
 from cost_models.load_threshold_estimates import Estimates, estimates
 
 DEFAULT_INTERVAL = 60.0
@@ -88,10 +90,11 @@ class _Tasks:
     def of(cls, machines: MachineColumns, load: Load, settings: Settings) -> _Tasks:
         assigned = load.assigned
         kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
-        prod = kinds.prod[assigned.kind]
+        counted = np.array([not stands_for_reservation(row) for row in assigned.kinds], dtype=np.bool_)
+        prod = (kinds.prod & counted)[assigned.kind]
         return cls(
             assigned=assigned,
-            expected=kinds.amounts.T.astype(np.float64),
+            expected=kinds.amounts.T.astype(np.float64) * counted,
             estimated=~assigned.reported | _estimate_counts(machines, load, kinds),
             prod=prod,
             active=prod & assigned.reported & assigned.prod,
@@ -119,6 +122,8 @@ def aggregated(
     plain = use.reported + use.delta
     if not aggregation.kind:
         return plain
+    if aggregation.kind not in AGGREGATIONS:  # an annotation may name anything
+        return plain if aggregation.seconds == 0 else use.estimated
     window = load.windows.usage(aggregation.kind, aggregation.seconds)
     there: Bool = np.asarray(~np.isnan(window).all(axis=1))
     columns = [machines.column(name) for name in settings.known]

@@ -48,5 +48,7 @@ def _tasks(node: str, pods: Sequence[PodReading], uid_of: Callable[[str, str, st
         tasks=found,
         resources=resources,
         amounts=[pod.usage.get(resource, 0) for pod in found.values() for resource in resources],
-        prod=[pod.priority == PROD for pod in found.values()] if any(pod.priority for pod in pods) else (),
+        prod=[pod.priority == PROD for pod in found.values()]
+        if any(pod.priority is not None for pod in found.values())
+        else (),
     )

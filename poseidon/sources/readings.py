@@ -24,12 +24,15 @@ class Window(NamedTuple):
 
 
 class PodReading(NamedTuple):
-    """What one pod uses. ``priority`` is its class in the eyes of the source, "" if it does not say."""
+    """What one pod uses.
+
+    ``priority`` is its class in the eyes of the source, "" for none; None for a source that knows no classes.
+    """
 
     namespace: str
     name: str
     usage: Amounts
-    priority: str = ""
+    priority: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

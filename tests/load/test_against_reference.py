@@ -16,6 +16,7 @@ percents = st.dictionaries(st.sampled_from(["cpu", "memory"]), percent, max_size
 weights = st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(1, 5), max_size=2)
 durations = st.sampled_from([0, 300, 600])
 kinds = st.sampled_from(["", "avg", "p95"])
+own_kinds = st.sampled_from(["", "avg", "p95", "p42", "std"])  # nobody checks those of nodes
 
 
 def amounts(cpu: int, memory: int) -> st.SearchStrategy[dict[str, int]]:
@@ -72,7 +73,7 @@ def nodes(draw: st.DrawFn) -> list[Node]:
         count = draw(st.integers(0, 3))
         node.pods = [draw(pods(f"p{index}-{number}", placed=True)) for number in range(count)]
         if draw(st.integers(0, 2)) == 0:
-            node.own = Own(draw(percents), draw(percents), draw(percents), draw(kinds), draw(durations))
+            node.own = Own(draw(percents), draw(percents), draw(percents), draw(own_kinds), draw(durations))
         if node.report is None:
             for pod in node.pods:
                 pod.used = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from cost_models.load_threshold_annotations import (
     AFTER_SCHEDULED,
     FACTORS,
     RAW_ALLOCATABLE,
+    RESERVE_POD,
     THRESHOLDS,
     UnreadableError,
     custom_thresholds,
@@ -26,6 +28,7 @@ from firmament.core.model import (
     MachineSampled,
     MachineUpserted,
     TaskClass,
+    TasksBound,
     TasksSubmitted,
 )
 from tests.load.scenes import NOW, overlay, verdicts
@@ -67,7 +70,6 @@ def test_aggregated_thresholds_that_lack_a_part_do_not_count(aggregated: str):
         '{"usageThresholds":{"cpu":99999999999999999999}}',
         '{"aggregatedUsage":[]}',
         '{"aggregatedUsage":{"usageAggregatedDuration":300}}',
-        '{"aggregatedUsage":{"usageThresholds":{"cpu":1},"usageAggregationType":"p42"}}',
     ],
 )
 def test_thresholds_that_cannot_be_read_count_as_absent_and_are_noted(text: str):
@@ -118,6 +120,21 @@ def test_seconds_that_cannot_be_read_fall_back_to_the_configuration(seconds: str
     assert all(note.startswith("load_threshold: pods in namespace ns: annotation ") for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("duration", "instead"), [("", "the last figures"), ("5m", "estimates alone"), ("0s", "the last figures")]
+)
+def test_an_unknown_type_of_aggregation_has_no_figures_and_is_noted(duration: str, instead: str):
+    aggregated = {"usageThresholds": {"cpu": 60}, "usageAggregationType": "p42"}
+    if duration:
+        aggregated["usageAggregatedDuration"] = duration
+    text = json.dumps({"usageThresholds": {"cpu": 70}, "aggregatedUsage": aggregated})
+    found = node_annotations(["n0"], [{THRESHOLDS: text}])
+    assert found.thresholds[0].aggregated == {"cpu": 60}
+    (note,) = found.notes
+    assert note.startswith(f"load_threshold: node n0: annotation {THRESHOLDS}: usageAggregationType 'p42' is")
+    assert note.endswith(f"; {instead} are held against its thresholds")
+
+
 # --- through the core ------------------------------------------------------------------------------------------------
 
 
@@ -150,6 +167,29 @@ def test_pods_annotations_count_only_if_allowed():
     annotation = {FACTORS: '{"cpu":50}'}
     assert score({}, annotation) == (True, 71.0, ())
     assert score({}, annotation, allowCustomizeEstimation=True) == (True, 75.0, ())
+
+
+def test_pods_that_stand_for_a_reservation_use_nothing():
+    def scored(annotations: dict[str, str]) -> float | None:
+        content = TaskClass(requests=(("cpu", 2_000),), annotations=tuple(annotations.items()))
+        core = scheduler(
+            [
+                MachineUpserted(Machine("n", {"cpu": 10_000, "memory": GIB, "pods": 9})),
+                ClassDefined(1, content),
+                TasksBound("n", 1, ("there",), assigned=(NOW - 5,), initialized=(0.0,)),
+                MachineSampled("n", NOW - 1, {"cpu": 1_000.0}),
+                ClassDefined(2, TaskClass(requests=(("cpu", 1_000),))),
+                TasksSubmitted(2, ("t",)),
+            ],
+            policy="void",
+            overlays=[overlay(resourceWeights={"cpu": 1})],
+            clock=Clock(NOW),
+        )
+        return verdicts(core, "t")["n"][0].score
+
+    assert scored({}) == 64.0
+    assert scored({RESERVE_POD: "false"}) == 64.0
+    assert scored({RESERVE_POD: "true"}) == 81.0
 
 
 def test_the_notes_reach_the_round_s_result():

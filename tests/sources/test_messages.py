@@ -48,6 +48,14 @@ def test_a_node_metric():
     assert isinstance(event, MachineSampled)
 
 
+def test_pods_that_a_node_metric_gives_no_class_are_not_prod():
+    pods = [{"namespace": "default", "name": name, "podUsage": resources(cpu="1")} for name in ("a", "b")]
+    metric = node_metric(nodeMetric={"nodeUsage": resources(cpu="2")}, podsMetric=pods)
+    sample = machine_sample(reading(metric, NOON)[0], Pods(a="n1", b="n1").uid_of)
+    assert list(sample.tasks.tasks) == ["uid-a", "uid-b"]
+    assert list(sample.tasks.prod) == [False, False]
+
+
 def test_a_node_metric_without_figures():
     sample = machine_sample(reading(node_metric(updateTime=None), NOON)[0], Pods().uid_of)
     assert sample.no_usage
