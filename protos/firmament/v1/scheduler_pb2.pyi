@@ -685,6 +685,7 @@ class RoundStats(_message.Message):
     PLACED_FIELD_NUMBER: _builtins.int
     PENDING_FIELD_NUMBER: _builtins.int
     TIME_LIMITED_FIELD_NUMBER: _builtins.int
+    PAIR_COST_FIELD_NUMBER: _builtins.int
     machines: _builtins.int
     """machines that took part"""
     tasks: _builtins.int
@@ -719,6 +720,8 @@ class RoundStats(_message.Message):
     """tasks that got none"""
     time_limited: _builtins.bool
     """a solve was cut off at the time limit"""
+    pair_cost: _builtins.float
+    """what all pairs of tasks placed so far cost (network cost); absent without a model"""
     def __init__(
         self,
         *,
@@ -739,12 +742,15 @@ class RoundStats(_message.Message):
         placed: _builtins.int = ...,
         pending: _builtins.int = ...,
         time_limited: _builtins.bool = ...,
+        pair_cost: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_pair_cost", b"_pair_cost", "pair_cost", b"pair_cost"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admit_seconds", b"admit_seconds", "arcs", b"arcs", "certified", b"certified", "classes", b"classes", "cost", b"cost", "gap", b"gap", "machines", b"machines", "network_seconds", b"network_seconds", "passes", b"passes", "pending", b"pending", "placed", b"placed", "snapshot_seconds", b"snapshot_seconds", "solve_seconds", b"solve_seconds", "solves", b"solves", "tasks", b"tasks", "time_limited", b"time_limited", "waves", b"waves"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_pair_cost", b"_pair_cost", "admit_seconds", b"admit_seconds", "arcs", b"arcs", "certified", b"certified", "classes", b"classes", "cost", b"cost", "gap", b"gap", "machines", b"machines", "network_seconds", b"network_seconds", "pair_cost", b"pair_cost", "passes", b"passes", "pending", b"pending", "placed", b"placed", "snapshot_seconds", b"snapshot_seconds", "solve_seconds", b"solve_seconds", "solves", b"solves", "tasks", b"tasks", "time_limited", b"time_limited", "waves", b"waves"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__pair_cost: _TypeAlias = _typing.Literal["pair_cost"]  # noqa: Y015
+    _WhichOneofArgType__pair_cost: _TypeAlias = _typing.Literal["_pair_cost", b"_pair_cost"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pair_cost) -> _WhichOneofReturnType__pair_cost | None: ...
 
 Global___RoundStats: _TypeAlias = RoundStats  # noqa: Y015
 
@@ -2064,6 +2070,7 @@ class ModelVerdict(_message.Message):
     RAW_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
+    DETAILS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """base policy, overlays, and "kubernetes" for the task's own preferred rules"""
     feasible: _builtins.bool
@@ -2074,6 +2081,10 @@ class ModelVerdict(_message.Message):
     """0..100, 100 best; absent where the model has none"""
     cost: _builtins.float
     """points charged for the first task, after weight"""
+    @_builtins.property
+    def details(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """lines for people, such as one for each dependency of the task"""
+
     def __init__(
         self,
         *,
@@ -2082,10 +2093,11 @@ class ModelVerdict(_message.Message):
         raw: _builtins.float = ...,
         score: _builtins.float | None = ...,
         cost: _builtins.float = ...,
+        details: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "cost", b"cost", "feasible", b"feasible", "model", b"model", "raw", b"raw", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "cost", b"cost", "details", b"details", "feasible", b"feasible", "model", b"model", "raw", b"raw", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
     _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
