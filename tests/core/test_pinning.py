@@ -1,0 +1,98 @@
+"""Classes that are confined to a few machines, by name or by where their volumes are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from firmament.core import reasons
+from firmament.core.cluster import Cluster
+from firmament.core.feasibility import StaticRows
+from firmament.core.matching import HOSTNAME
+from firmament.core.model import ClassDefined, MachineRemoved, NodeSelectorTerm, Requirement, TaskClass
+from firmament.core.pinning import pinned_rows, with_pins
+from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
+
+
+def on_hosts(*names: str) -> tuple[NodeSelectorTerm, ...]:
+    return (NodeSelectorTerm((Requirement(HOSTNAME, "In", names),)),)
+
+
+def named(*names: str) -> tuple[NodeSelectorTerm, ...]:
+    return (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", names),)),)
+
+
+def cluster(content: TaskClass) -> Cluster:
+    """Machines m0 to m3, whose host is called h0 to h3, and one class."""
+    made = Cluster()
+    hosts = [machine(f"m{index}", labels={HOSTNAME: f"h{index}"}) for index in range(4)]
+    made.apply([*hosts, ClassDefined(1, content)], 0.0)
+    return made
+
+
+PINS: dict[str, tuple[TaskClass, list[int] | None, str]] = {
+    "none": (task_class(), None, ""),
+    "a machine": (task_class(machine="m2"), [2], reasons.WRONG_NAME),
+    "an unknown machine": (task_class(machine="mx"), [], reasons.WRONG_NAME),
+    "names": (task_class(required=named("m3", "m0")), [0, 3], reasons.WRONG_LABELS),
+    "a machine among names": (task_class(required=named("m3", "m0"), machine="m0"), [0], reasons.WRONG_NAME),
+    "a machine beside names": (task_class(required=named("m3"), machine="m0"), [], reasons.WRONG_NAME),
+    "a volume": (task_class(volumes=(on_hosts("h3", "h1", "hx"),)), [1, 3], reasons.WRONG_VOLUMES),
+    "two volumes": (
+        task_class(volumes=(on_hosts("h3", "h1"), on_hosts("h3", "h0"))),
+        [3],
+        reasons.WRONG_VOLUMES,
+    ),
+    "volumes apart": (task_class(volumes=(on_hosts("h1"), on_hosts("h0"))), [], reasons.WRONG_VOLUMES),
+    "a volume and names": (
+        task_class(volumes=(on_hosts("h3", "h1"),), required=named("m1", "m2")),
+        [1],
+        reasons.WRONG_LABELS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "expected", "reason"), PINS.values(), ids=PINS)
+def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list[int] | None, reason: str):
+    made = cluster(content)
+    found = pinned_rows(made, 0)
+    assert (None if found is None else found.tolist()) == expected
+    static = StaticRows(made.machines, made.classes.shapes).of(0)
+    row = with_pins(made, 0, static)
+    open_to = range(4) if expected is None else expected
+    assert row.feasible.nonzero()[0].tolist() == list(open_to)
+    refused = [index for index in range(4) if index not in open_to]
+    assert [row.texts[row.code[index]] for index in refused] == [reason] * len(refused)
+
+
+def test_pins_follow_machines():
+    made = cluster(task_class(volumes=(on_hosts("h3", "h1"),)))
+    made.apply([MachineRemoved("m0")], 0.0)  # the last one takes its row
+
+    def rows() -> Sequence[int]:
+        found = pinned_rows(made, 0)
+        assert found is not None
+        return [made.machines.row_of[made.machines.names[row]] for row in found.tolist()]
+
+    assert rows() == sorted(made.machines.row_of[name] for name in ("m1", "m3"))
+    made.apply([machine("m2", labels={HOSTNAME: "h1"})], 0.0)
+    assert rows() == [0, 1, 2]
+    made.apply([machine("m3")], 0.0)
+    assert rows() == [1, 2]
+
+
+def test_pods_go_where_their_volumes_are_and_say_so_if_they_cannot():
+    core = scheduler(
+        *(machine(f"m{index}", labels={HOSTNAME: f"h{index}"}) for index in range(3)),
+        tasks(1, "one", content=task_class(volumes=(on_hosts("h1"),))),
+        tasks(2, "two", content=task_class(volumes=(on_hosts("h2"),))),
+        tasks(3, "huge", content=task_class(cpu=5000, volumes=(on_hosts("h0"),))),
+        tasks(4, "lost", content=task_class(volumes=(on_hosts("h9"),))),
+    )
+    result = core.run_round()
+    assert placed(result) == {"one": "m1", "two": "m2"}
+    assert messages(result) == {
+        "huge": f"0/3 nodes are available: 2 {reasons.WRONG_VOLUMES}, 1 Insufficient cpu.",
+        "lost": f"0/3 nodes are available: 3 {reasons.WRONG_VOLUMES}.",
+    }
