@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from firmament.core import reasons
@@ -12,6 +14,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking
 from firmament.core.listing import state_name
 from firmament.core.loads import load, unseen
+from firmament.core.pair_explaining import ExplainedPairs, explain_pairs
 from firmament.core.pinning import with_pins
 from firmament.core.preferences import MODEL_NAME
 from firmament.core.residents import residents
@@ -46,6 +49,8 @@ def explain(
     finally:
         if own >= 0:
             cluster.machines.book(own, request, 1)
+    explained = explain_pairs(cluster, configuration, judgement, cls, without=task)
+    judgement = explained.judgement
     static = with_pins(cluster, cls, judgement.static[0])
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
@@ -58,7 +63,7 @@ def explain(
         static = static.with_refusals(joint_room_lacking(rows, rows.limit, 0) & (lack < 0), rows.reason)
     for ledger in judgement.ledgers():
         static = static.with_refusals((ledger.room(0) <= 0) & (lack < 0), ledger.reason)
-    for text, refused in by_others:
+    for text, refused in (*by_others, *explained.refusals):
         static = static.with_refusals(refused & (lack < 0), text)
     soft = None if state is None else soft_cost(state, 0, static.feasible & (lack < 0))
     return Explanation(
@@ -66,21 +71,27 @@ def explain(
         name=tasks.name[task],
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
-        machines=tuple(_verdicts(judgement, configuration, static, lack, soft)),
+        machines=tuple(_verdicts(explained, configuration, static, lack, soft)),
         notes=judgement.notes(),
     )
 
 
 def _verdicts(
-    judgement: Judgement,
+    explained: ExplainedPairs,
     configuration: CoreConfiguration,
     static: StaticRow,
     lack: Codes,
     soft: SoftCost | None,
 ) -> list[MachineVerdict]:
+    judgement = explained.judgement
     per_model = [
         _model_verdicts(judgement, configuration, index) for index in range(len(configuration.models))
     ]
+    if explained.model >= 0:
+        per_model[explained.model] = [
+            replace(verdict, details=details)
+            for verdict, details in zip(per_model[explained.model], explained.details, strict=True)
+        ]
     per_model.append(_preference_verdicts(judgement, soft))
     verdicts = []
     for row, name in enumerate(judgement.machines.names):

@@ -13,12 +13,14 @@ from firmament.core.composition import joint_room_lacking
 from firmament.core.feasibility import StaticRows, lacking, refusal_counts
 from firmament.core.losses import Losses
 from firmament.core.opening import Picture
+from firmament.core.pair_explaining import pair_refusals, pairs_after
 from firmament.core.pinning import with_pins
 from firmament.core.reservations import Reservations
 from firmament.core.results import Unscheduled
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
 from firmament.flow.problem import Assignments
+from firmament.rules.pairs import PairState
 from firmament.rules.ruleset import PORTS_TAKEN
 from firmament.rules.state import RuleState
 
@@ -115,7 +117,8 @@ def _reason_counts(
         if text == PORTS_TAKEN:
             static = static.with_refusals(refused, text)
     lack = lacking(free[:, : len(request)], request)
-    for text, refused in (*by_models.joint(shape), *by_models.ledger(shape), *others):
+    by_pairs = by_models.pairs(index)
+    for text, refused in (*by_models.joint(shape), *by_models.ledger(shape), *others, *by_pairs):
         static = static.with_refusals(refused & (lack < 0), text)
     return refusal_counts(with_pins(cluster, cls, static), lack, cluster.resources.names)
 
@@ -125,7 +128,7 @@ class _ModelRefusals:
     """What the models of a picture refuse, in terms of the machines that are there now.
 
     ``rows``: int64[M] of the picture's machines, the present row of each, -1 for gone; None if none has moved.
-    ``left``: room on the joint rows after the round's placements; ``ledgers``: booked with those.
+    ``left``: room on the joint rows after the round's placements; ``ledgers``, ``pair_state``: booked with those.
     """
 
     picture: Picture
@@ -133,6 +136,7 @@ class _ModelRefusals:
     rows: Int64 | None
     left: tuple[Int64, ...]
     ledgers: tuple[Ledger, ...]
+    pair_state: PairState | None
 
     @classmethod
     def of(cls, cluster: Cluster, picture: Picture, placed: Assignments) -> _ModelRefusals:
@@ -148,7 +152,8 @@ class _ModelRefusals:
             on_row = row >= 0
             np.subtract.at(room, row[on_row], (joint.amount[shapes] * placed.count)[on_row])
             left.append(room)
-        return cls(picture, len(cluster.machines), rows, tuple(left), _booked(picture, placed))
+        ledgers, pairs = _booked(picture, placed), pairs_after(picture.problem, placed)
+        return cls(picture, len(cluster.machines), rows, tuple(left), ledgers, pairs)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
         """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
@@ -168,6 +173,12 @@ class _ModelRefusals:
     def ledger(self, shape: int) -> list[tuple[str, Bool]]:
         """Per ledger: its reason and the machines without room for one more task, bool[M now]."""
         return [(ledger.reason, self._now(ledger.room(shape) <= 0)) for ledger in self.ledgers]
+
+    def pairs(self, index: int) -> list[tuple[str, Bool]]:
+        """Reasons for which pairs refuse machines to one more task of a class of the picture, bool[M now] each."""
+        if self.pair_state is None:
+            return []
+        return [(reason, self._now(refused)) for reason, refused in pair_refusals(self.pair_state, index)]
 
     def _now(self, refused: Bool) -> Bool:
         if self.rows is None:
