@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.flow.equilibrium import FORBIDDEN, UNWANTED, Spread, narrowed, nth_smallest
+from firmament.flow.equilibrium import UNWANTED, Spread, narrowed, nth_smallest
 from firmament.flow.problem import Residual
+from firmament.flow.refinement import FORBIDDEN
 from firmament.solvers.base import Int32
 
 CANDIDATES_ENOUGH = 200

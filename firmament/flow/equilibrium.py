@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.problem import PlacementProblem, Residual
+from firmament.flow.refinement import FORBIDDEN, Market, refined
 from firmament.solvers.base import Int32
 
 Float32 = NDArray[np.float32]
@@ -33,7 +34,8 @@ SWEEPS = 20
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.35
 """In units of the median crowding step."""
 
-FORBIDDEN = np.float32(1e12)
+FLATTEST = 0.02
+"""Machines whose crowding grows by less than this part of a typical step are treated as if it were that."""
 
 UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
@@ -72,15 +74,18 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests))
     shapes, weight = _sample(per_shape.astype(np.float64))
     room = machine_units(residual, np.flatnonzero(waiting))
-    load = _water_level_load(problem, shapes, weight, fits, room)
-    price = problem.crowd * load // problem.times()
+    base = problem.crowd * residual.placed
+    load = _water_level_load(problem, shapes, weight, fits, room, base)
+    price = base + problem.crowd * load // problem.times()
     if len(shapes) == 1 or not problem.crowd.any():
         return Spread(price, load, np.flatnonzero(load), 1.0)
     candidates = _candidates(problem, shapes, weight, fits, price)
-    settled, spread = _settle(problem, shapes, weight, fits, candidates, price, room)
-    price[candidates] = np.rint(settled).astype(np.int64)
-    load[candidates] = np.minimum(np.ceil(spread).astype(np.int64), room[candidates])
-    return Spread(price, load, candidates, LAST_TEMPERATURE * typical_step(problem))
+    market = _market(problem, shapes, weight, fits, candidates, base, room)
+    settled, spread = _settle(market, (price - base)[candidates].astype(np.float32))
+    found = refined(market, settled, spread)
+    price[candidates] = np.rint(found.price).astype(np.int64)
+    load[candidates] = np.minimum(np.ceil(found.load).astype(np.int64), room[candidates])
+    return Spread(price, load, candidates, found.temperature)
 
 
 def typical_step(problem: PlacementProblem) -> float:
@@ -105,9 +110,14 @@ def _sample(weight: Float64) -> tuple[Int64, Float64]:
 
 
 def _water_level_load(
-    problem: PlacementProblem, shapes: Int64, weight: Float64, fits: dict[int, Bool], room: Int64
+    problem: PlacementProblem,
+    shapes: Int64,
+    weight: Float64,
+    fits: dict[int, Bool],
+    room: Int64,
+    base: Int64,
 ) -> Int64:
-    """Tasks per machine if all had the mean cost; the k-th task of m costs mean[m] + crowd[m] * k."""
+    """Tasks per machine if all had the mean cost; the k-th task of m costs mean[m] + base[m] + crowd[m] * k."""
     total = np.zeros(problem.machines)
     weights = np.zeros(problem.machines)
     for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
@@ -120,7 +130,7 @@ def _water_level_load(
     tasks = round(float(weight.sum()))
     if tasks >= int(room.sum()):
         return room
-    mean = total / np.maximum(weights, 1.0)
+    mean = total / np.maximum(weights, 1.0) + base
     slope = np.maximum(problem.crowd, 1e-3) / problem.times()
     low = float(mean[reachable].min())
     high = float((mean + slope * room)[reachable].max()) + 1.0
@@ -162,34 +172,46 @@ def nth_smallest(key: Int32, n: int) -> int:
     return int(np.partition(key, n)[n])
 
 
-def _settle(
+def _market(
     problem: PlacementProblem,
     shapes: Int64,
     weight: Float64,
     fits: dict[int, Bool],
     candidates: Int64,
-    price: Int64,
+    base: Int64,
     room: Int64,
-) -> tuple[Float32, Float32]:
-    """Sweep the softened equilibrium; return price and load of the candidates."""
+) -> Market:
+    """The sampled shapes and the candidates as a market."""
     cost = problem.cost[np.ix_(shapes, candidates)].astype(np.float32)
     for row, shape in enumerate(shapes.tolist()):
         cost[row, ~fits[shape][candidates]] = FORBIDDEN
-    tasks = weight.astype(np.float32)
-    crowd = (problem.crowd[candidates] / problem.times()[candidates]).astype(np.float32)
-    space = np.maximum(room[candidates], 0.5).astype(np.float32)
     step = typical_step(problem)
-    crowding = price[candidates].astype(np.float32)
+    times = problem.times()[candidates]
+    return Market(
+        cost=cost,
+        tasks=weight.astype(np.float32),
+        base=base[candidates].astype(np.float32),
+        growth=np.maximum(problem.crowd[candidates] / times, FLATTEST * step).astype(np.float32),
+        ahead=(0.5 * problem.crowd_step() * times).astype(np.float32),
+        room=room[candidates].astype(np.float32),
+        step=step,
+    )
+
+
+def _settle(market: Market, crowding: Float32) -> tuple[Float32, Float32]:
+    """Sweep the softened equilibrium from a first ``crowding``; return price and load of the candidates."""
+    space = np.maximum(market.room, 0.5)
     scarcity = np.zeros_like(crowding)
-    share = np.empty_like(cost)
+    share = np.empty_like(market.cost)
     load = np.zeros_like(crowding)
-    for temperature in np.geomspace(FIRST_TEMPERATURE * step, LAST_TEMPERATURE * step, SWEEPS).tolist():
-        np.add(cost, crowding + scarcity, out=share)
+    hot, cold = FIRST_TEMPERATURE * market.step, LAST_TEMPERATURE * market.step
+    for temperature in np.geomspace(hot, cold, SWEEPS).tolist():
+        np.add(market.cost, market.base + crowding + scarcity, out=share)
         share -= share.min(axis=1, keepdims=True)
         share *= -1.0 / temperature
         np.exp(share, out=share)
-        load = (tasks / share.sum(axis=1)) @ share
+        load = (market.tasks / share.sum(axis=1)) @ share
         scarcity = np.maximum(scarcity + temperature * np.log(np.maximum(load / space, 1e-6)), 0.0)
         # A load reacts to its own price with slope -load / T; dividing by 1 + that keeps the sweep from oscillating.
-        crowding += (crowd * load - crowding) / (1.0 + crowd * load / temperature)
-    return crowding + scarcity, load
+        crowding += (market.growth * load - crowding) / (1.0 + market.growth * load / temperature)
+    return market.base + crowding + scarcity, load
