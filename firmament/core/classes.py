@@ -106,6 +106,7 @@ class ClassTable:
             ports=(),
             volumes=tuple(volumes),
             terminating=False,
+            never_preempts=False,
         )
         return shape, pins, None if hosts is None else tuple(sorted(hosts))
 

@@ -346,14 +346,17 @@ class Cluster:
                 self._date(task, event, index)
                 continue
             else:
+                told_to_go = bool(tasks.leaving[task]) and self.where(task) == event.machine
                 self.vacate(task)
                 self._enlist(task, event.job)
+                tasks.leaving[task] = told_to_go
             tasks.cls[task], tasks.priority[task] = cls, event.priority
             tasks.assigned[task] = now
             tasks.dated[task] = False
             self._last_came += 1
             tasks.came[task] = self._last_came
             self._date(task, event, index)
+            tasks.leaving[task] |= self.classes.rows[cls].content.terminating
             tasks.state[task] = State.BOUND
             tasks.parked[task] = tasks.refused[task] = False
             tasks.message[task] = ""

@@ -44,6 +44,7 @@ class RoundOptions:
     reserve_for_rounds: int = 256
     first_backoff: float = 1.0
     last_backoff: float = 60.0
+    preemption: bool = True
     gang_seconds: float = 600.0
     evict_failed_gangs: bool = True
 

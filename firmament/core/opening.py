@@ -11,6 +11,7 @@ from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.evictions import Evictions
 from firmament.core.fair_share import within_share
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Muster
@@ -20,7 +21,9 @@ from firmament.core.pinning import pinned_rows
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
+from firmament.core.victims import preemption_problem
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
+from firmament.preemption.problem import PreemptionProblem
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
 
@@ -34,6 +37,7 @@ class Picture:
 
     ``members[c]`` are the task rows of class c of the problem, longest waiting first; ``cls[c]`` is its row in the
     class table; ``uids`` are those of the members, to recognise rows that were used anew meanwhile.
+    ``preemption``: whom these tasks could evict, None if nobody could evict anybody.
     ``gangs``: jobs of the problem's gangs. ``version`` and ``came`` tell what has happened since: see ``Cluster``.
     """
 
@@ -46,6 +50,7 @@ class Picture:
     version: int
     came: int
     gangs: tuple[str, ...] = ()
+    preemption: PreemptionProblem | None = None
 
 
 def take_picture(
@@ -53,6 +58,7 @@ def take_picture(
     static_rows: StaticRows,
     reservations: Reservations,
     configuration: CoreConfiguration,
+    evictions: Evictions,
     muster: Muster,
     now: float,
 ) -> Picture:
@@ -111,6 +117,9 @@ def take_picture(
         version=cluster.version,
         came=cluster.last_came,
         gangs=muster.jobs,
+        preemption=preemption_problem(cluster, evictions, problem, cls, priorities)
+        if configuration.options.preemption
+        else None,
     )
 
 

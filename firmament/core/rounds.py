@@ -10,10 +10,12 @@ from firmament.flow.alike import AlikeMachines
 from firmament.flow.generation import FlowOutcome
 from firmament.flow.network import Network
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.preemption.problem import Eviction, PreemptionProblem
+from firmament.preemption.stages import preempt
 from firmament.rounds.cost import pair_cost, pair_figures, placed_cost, placement_cost
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.placing import place
-from firmament.rounds.stopwatch import Timer
+from firmament.rounds.stopwatch import Stopwatch, Timer
 from firmament.solvers.base import Solver
 
 
@@ -22,7 +24,7 @@ class Placement:
     """What was decided on a picture: assignments in terms of its indices, figures, and the last network if any.
 
     ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
-    network stand for, None if for themselves.
+    network stand for, None if for themselves. ``evictions``: places for tasks that found none, for which others go.
     """
 
     assignments: Assignments
@@ -30,15 +32,28 @@ class Placement:
     network: Network | None
     first: FlowOutcome | None = None
     first_alike: AlikeMachines | None = None
+    evictions: tuple[Eviction, ...] = ()
 
 
-def decide(problem: PlacementProblem, solver: Solver, options: PassOptions, timer: Timer) -> Placement:
+def decide(
+    problem: PlacementProblem,
+    solver: Solver,
+    options: PassOptions,
+    timer: Timer,
+    preemption: PreemptionProblem | None = None,
+) -> Placement:
     """Place the tasks of a problem; raises ``SolverError`` if the solver fails (a time-out is handled).
 
-    Depends on the arguments alone, time-outs excepted: equal problems, solvers and options give equal assignments.
+    Tasks that find no place may evict others, as ``preemption`` says. Depends on the arguments alone, time-outs
+    excepted: equal problems, solvers and options give equal decisions.
     """
     log = PassLog(timer=timer)
     assignments = place(problem, solver, options, log)
+    evictions: tuple[Eviction, ...] = ()
+    if preemption is not None:
+        watch = Stopwatch(timer)
+        evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit)
+        log.admit_seconds += watch.seconds()
     cost = placement_cost(problem, assignments)
     stats = RoundStats(
         machines=problem.machines,
@@ -63,7 +78,7 @@ def decide(problem: PlacementProblem, solver: Solver, options: PassOptions, time
         stats.gap = (cost - log.first.bound) / log.first.bound if log.first.bound > 0 else float(cost > 0)
     else:
         stats.certified = not log.time_limited
-    return Placement(assignments, stats, log.network, log.first, log.first_alike)
+    return Placement(assignments, stats, log.network, log.first, log.first_alike, evictions)
 
 
 class OpenRound:
@@ -93,6 +108,8 @@ class OpenRound:
         if self.picture is None:
             stats = RoundStats(snapshot_seconds=self._snapshot_seconds)
             return Placement(Assignments.empty(), stats, None)
-        placement = decide(self.picture.problem, self._solver, self._options, self._timer)
+        placement = decide(
+            self.picture.problem, self._solver, self._options, self._timer, self.picture.preemption
+        )
         placement.stats.snapshot_seconds = self._snapshot_seconds
         return placement

@@ -20,6 +20,8 @@ from cost_models.interface import Int64
 from firmament.core.closing import assume_placements
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.evicting import evict
+from firmament.core.evictions import Evictions
 from firmament.core.explaining import explain
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Gangs
@@ -30,7 +32,7 @@ from firmament.core.opening import Picture, take_picture
 from firmament.core.parking import park, wake
 from firmament.core.refusals import pending_reasons
 from firmament.core.reservations import Reservations
-from firmament.core.results import Delta, Explanation, MachineState, RoundResult, TaskState
+from firmament.core.results import Delta, DeltaKind, Explanation, MachineState, RoundResult, TaskState
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.tasks import State
 from firmament.flow.dimacs import to_dimacs
@@ -82,6 +84,7 @@ class Scheduler:
         self._unsolved: list[Delta] = []
         self._notes = Notes()
         self._rounds = 0
+        self._evictions = Evictions()
         self._in_round = False
         self._last: Placement | None = None
 
@@ -99,25 +102,45 @@ class Scheduler:
         ignored: a refusal may well arrive after the task has been seen running.
         """
         cluster, tasks = self._cluster, self._cluster.tasks
-        options = self._configuration.options
         for report in reports:
             task = tasks.row_of.get(report.uid)
-            if task is None or tasks.state[task] != State.ASSUMED or cluster.where(task) != report.machine:
+            if task is None or cluster.where(task) != report.machine:
+                continue
+            if tasks.state[task] == State.BOUND and tasks.leaving[task] and not report.bound:
+                self._let_off(task)
+            if tasks.state[task] != State.ASSUMED:
                 continue
             cluster.jobs.touch(tasks.job[task])
             if report.bound:
                 tasks.state[task] = State.BOUND
                 tasks.failures[task] = 0
                 continue
-            tasks.failures[task] += 1
-            wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
-            tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
+            self._back_off(task)
             if report.retry and self._gangs.keeps_place(cluster, task):
                 continue
             cluster.vacate(task)
             tasks.state[task] = State.PENDING
             tasks.parked[task] = tasks.refused[task] = not report.retry
             cluster.version += 1
+
+    def _back_off(self, task: int) -> None:
+        """Count one more failure of a task; it waits twice as long as after the last."""
+        tasks, options = self._cluster.tasks, self._configuration.options
+        tasks.failures[task] += 1
+        wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
+        tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
+
+    def _let_off(self, victim: int) -> None:
+        """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        for uid in self._evictions.let_off(cluster, victim):
+            task = tasks.row_of.get(uid)
+            if task is None or tasks.state[task] != State.ASSUMED:
+                continue
+            self._back_off(task)
+            cluster.vacate(task)
+            tasks.state[task] = State.PENDING
+        cluster.version += 1
 
     # --- rounds --------------------------------------------------------------------------------------------------
 
@@ -145,6 +168,7 @@ class Scheduler:
         self._cluster.clear_marks()
         tasks = self._cluster.tasks
         tasks.revised[:] = False
+        self._evictions.forget_gone(self._cluster)
         self._in_round = True
         waiting = tasks.in_state(State.PENDING)
         waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
@@ -152,7 +176,13 @@ class Scheduler:
         picture = None
         if len(muster.waiting):
             picture = take_picture(
-                self._cluster, self._static_rows, self._reservations, self._configuration, muster, now
+                self._cluster,
+                self._static_rows,
+                self._reservations,
+                self._configuration,
+                self._evictions,
+                muster,
+                now,
             )
         self._rounds += 1
         return OpenRound(
@@ -182,6 +212,15 @@ class Scheduler:
                 gangs=self._gangs.states(self._cluster, self._clock()),
             )
         deltas = assume_placements(self._cluster, self._static_rows, opened.picture, placement.assignments)
+        evicting, lost = evict(
+            self._cluster,
+            self._static_rows,
+            self._evictions,
+            opened.picture,
+            placement.assignments,
+            placement.evictions,
+        )
+        deltas += evicting
         self._cluster.date_assumptions(self._clock())
         pending, unscheduled = pending_reasons(
             self._cluster, self._static_rows, self._reservations, opened.picture, placement.assignments
@@ -189,10 +228,10 @@ class Scheduler:
         self._note_gangs(opened.picture)
         placed = frozenset(opened.picture.cls[np.unique(placement.assignments.cls)].tolist())
         wake(self._cluster, self._static_rows, self._reservations, placed)
-        self._park(pending, opened, placement)
+        self._park(np.setdiff1d(pending, lost), opened, placement)
         self._reservations.count_round(self._cluster, overtaken=bool(deltas))
         self._forget_idle_shapes()
-        stats.placed = len(deltas)
+        stats.placed = sum(delta.kind is DeltaKind.PLACE for delta in deltas)
         stats.pending = len(pending)
         stats.admit_seconds += watch.seconds()
         return RoundResult(

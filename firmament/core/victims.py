@@ -1,0 +1,128 @@
+"""Gathers, when a round opens, who might have to go for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.budgets import budgets
+from firmament.core.cluster import Cluster
+from firmament.core.evictions import Evictions
+from firmament.core.rule_compiler import compile_rules
+from firmament.core.tasks import State
+from firmament.flow.problem import PlacementProblem
+from firmament.preemption.problem import PreemptionProblem
+from firmament.rules.ruleset import RuleSet
+
+
+def preemption_problem(
+    cluster: Cluster, evictions: Evictions, problem: PlacementProblem, cls: Int64, priority: Int64
+) -> PreemptionProblem | None:
+    """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
+
+    ``cls``, ``priority``: int64[C], class row and priority of each class of the problem. Only tasks that are bound, and
+    of lower priority than some class that may evict, take part; never those assumed. Those that are leaving take part
+    whatever their priority, for the room that they will give back, but only if some less important task is bound.
+    """
+    may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
+    if not may.any() or not len(cluster.machines):
+        return None
+    tasks = cluster.tasks
+    size = len(tasks.uid)
+    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
+    less_important = bound & (tasks.priority[:size] < priority[may].max())
+    if not less_important.any():
+        return None
+    may &= priority > tasks.priority[:size][less_important].min()
+    taking_part = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))
+    order = np.lexsort(
+        (
+            taking_part,
+            -tasks.assigned[taking_part],
+            tasks.priority[taking_part],
+            tasks.machine[taking_part],
+        )
+    )
+    rows = taking_part[order]
+    kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
+    covered_by, allowed = _budgets(cluster, evictions, kinds)
+    gang, spare = _gangs(cluster, rows)
+    return PreemptionProblem(
+        priority=priority,
+        may=may,
+        machine=tasks.machine[rows],
+        victim_priority=tasks.priority[rows],
+        started=tasks.assigned[rows],
+        leaving=tasks.leaving[rows],
+        kind=kind.astype(np.int64),
+        requests=cluster.request_rows([cluster.classes.rows[row].shape for row in kinds.tolist()]),
+        budgets=covered_by,
+        allowed=allowed,
+        row=rows,
+        sequence=tasks.sequence[rows],
+        rules=_rules(cluster, problem, may, cls, kinds),
+        gang=gang,
+        spare=spare,
+    )
+
+
+def _may_preempt(cluster: Cluster, row: int) -> bool:
+    content = cluster.classes.rows[row].content
+    return not content.never_preempts and not content.invalid
+
+
+def _budgets(
+    cluster: Cluster, evictions: Evictions, kinds: Int64
+) -> tuple[tuple[tuple[int, ...], ...], Int64]:
+    """Per class row in ``kinds`` the budgets that cover it, and what each budget still allows.
+
+    What was told to go since a record came is not in its figure yet.
+    """
+    known = budgets(cluster)
+    covered: list[list[int]] = [[] for _ in range(len(kinds))]
+    place_of = {row: place for place, row in enumerate(kinds.tolist())}
+    allowed: list[int] = []
+    for name, budget in known.items():
+        matching = cluster.selector().matching(budget.selector)
+        for row in matching.tolist():
+            if row in place_of:
+                covered[place_of[row]].append(len(allowed))
+        pending = evictions.told_since_record(cluster, name, frozenset(matching.tolist()))
+        allowed.append(max(0, budget.allowed - pending))
+    return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
+
+
+def _gangs(cluster: Cluster, rows: Int64) -> tuple[Int64, Int64]:
+    """The gang of each task in ``rows``, -1 for none, and what each gang can lose and still be whole."""
+    gang = np.full(len(rows), -1, dtype=np.int64)
+    if not cluster.jobs.any_gang:
+        return gang, np.empty(0, dtype=np.int64)
+    tasks = cluster.tasks
+    spare: list[int] = []
+    place_of = {row: place for place, row in enumerate(rows.tolist())}
+    for name in sorted(cluster.jobs.gangs):
+        job = cluster.jobs.gang(name)
+        members = [row for row in cluster.jobs.members(name) if row in place_of]
+        if job is None or not members:
+            continue
+        gang[[place_of[row] for row in members]] = len(spare)
+        there = [
+            row
+            for row in cluster.jobs.members(name)
+            if tasks.state[row] in (State.BOUND, State.ASSUMED) and not tasks.leaving[row]
+        ]
+        spare.append(max(0, len(there) - job.min_members))
+    return gang, np.array(spare, dtype=np.int64)
+
+
+def _rules(
+    cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64
+) -> RuleSet | None:
+    """Rules over the problem's classes and the kinds of victims together, if they bind somebody who may evict."""
+    rules = problem.rules
+    if rules is None or not any(rules.rules(index).binding for index in np.flatnonzero(may).tolist()):
+        return None
+    together: Sequence[int] = [*cls.tolist(), *kinds.tolist()]
+    return compile_rules(cluster, together)

@@ -1,0 +1,77 @@
+"""Bundles of victims: who would have to go from each machine for one task of a class to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+
+NOBODY = -(2**62)
+"""Stands for the priority of no task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundles:
+    """One bundle per machine, R machines with at most J tasks each; the lower, the better, in this order:
+
+    ``over``: int64[R], tasks that no budget allows to go; ``count``: int64[R], tasks that go; ``top``, ``total``:
+    int64[R], highest and summed priority of those; ``age``: float64[R], minus when the first of the most important of
+    them started. ``victims``: bool[R, J] over ``slots`` (int64[R, J]) on ``rows`` (int64[R]).
+    """
+
+    rows: Int64
+    slots: Int64
+    victims: Bool
+    over: Int64
+    count: Int64
+    top: Int64
+    total: Int64
+    age: Float64
+
+    def keys(self) -> tuple[Float64 | Int64, ...]:
+        """What bundles compare by, the most telling first."""
+        return self.over, self.count, self.top, self.total, self.age
+
+    def taken(self, where: Bool) -> Bundles:
+        """The bundles for which ``where`` (bool[R]) holds."""
+        return Bundles(*(getattr(self, each.name)[where] for each in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
+        """All bundles in order of machine; ``nobody`` stands for no task in ``slots``."""
+        if len(parts) == 1:
+            return parts[0]
+        width = max(part.slots.shape[1] for part in parts)
+        order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+        columns = []
+        for each in fields(cls):
+            arrays = [getattr(part, each.name) for part in parts]
+            if arrays[0].ndim > 1:
+                filler = nobody if each.name == "slots" else 0
+                arrays = [
+                    np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=filler)
+                    for array in arrays
+                ]
+            columns.append(np.concatenate(arrays)[order])
+        return cls(*columns)
+
+    def or_better(self, other: Bundles) -> Bundles:
+        """Of two bundles for each machine the better one, this one's of equals."""
+        second = np.zeros(len(self.rows), dtype=np.bool_)
+        equal = np.ones(len(self.rows), dtype=np.bool_)
+        for mine, yours in zip(self.keys(), other.keys(), strict=True):
+            second |= equal & (yours < mine)
+            equal &= yours == mine
+        columns = []
+        for each in fields(self):
+            mine, yours = getattr(self, each.name), getattr(other, each.name)
+            columns.append(np.where(second[:, None] if mine.ndim > 1 else second, yours, mine))
+        return Bundles(*columns)
+
+    def of(self, place: int) -> list[int]:
+        """The tasks of one bundle."""
+        victims: list[int] = self.slots[place][self.victims[place]].tolist()
+        return victims

@@ -1,0 +1,68 @@
+"""What a round needs to know about the tasks on machines in order to evict some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.rules.ruleset import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionProblem:
+    """Tasks that may be evicted or leave anyway, beside a ``PlacementProblem``; never written to after it is built.
+
+    C classes and M machines of the round, V tasks on machines, H kinds of them, K resources, B budgets:
+
+    * ``priority``: int64[C], as given (not rank-compressed); ``may``: bool[C], classes whose tasks may evict others;
+    * ``machine``: int64[V], ascending; on a machine tasks come in the order in which they would go: the lowest
+      priority first, of equals the one that started latest;
+    * ``victim_priority``: int64[V]; ``started``: float64[V], seconds since the epoch;
+    * ``leaving``: bool[V], tasks that are on their way out already: they take room, but not for long;
+    * ``kind``: int64[V], row into ``requests``: int64[H, K];
+    * ``budgets``: per kind the disruption budgets that cover it; ``allowed``: int64[B], how many tasks each lets go;
+    * ``gang``: int64[V], the gang of each task, -1 for none; ``spare``: int64[G], how many tasks each gang can lose and
+      still be whole;
+    * ``rules``: the rules of the round with kinds as further classes, kind h as class C + h; None: rules between tasks
+      bind nobody who may evict;
+    * ``row``, ``sequence``: int64[V], what the core knows the tasks by.
+    """
+
+    priority: Int64
+    may: Bool
+    machine: Int64
+    victim_priority: Int64
+    started: Float64
+    leaving: Bool
+    kind: Int64
+    requests: Int64
+    budgets: tuple[tuple[int, ...], ...]
+    allowed: Int64
+    row: Int64
+    sequence: Int64
+    rules: RuleSet | None = None
+    gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def victims(self) -> int:
+        """V, the number of tasks on machines that take part."""
+        return len(self.machine)
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """One task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once others are gone.
+
+    ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it; ``awaits``: all tasks that must
+    be gone before it may come: those, others that are told to go on that machine, and some that leave anyway.
+    ``beyond``: those of ``evicts`` that no budget allows.
+    """
+
+    cls: int
+    machine: int
+    evicts: tuple[int, ...]
+    awaits: tuple[int, ...]
+    beyond: frozenset[int] = frozenset()

@@ -1,0 +1,197 @@
+"""Machines as they will be once everybody who leaves has left: what preemption decides on, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.preemption.problem import PreemptionProblem
+from firmament.rules.ruleset import ClassRules
+from firmament.rules.state import RuleState
+
+
+class Prospect:
+    """The outlook of a round after its placements, and after the evictions chosen so far.
+
+    * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone;
+    * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], those at the beginning;
+    * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
+    * ``chosen``: the tasks chosen to go, by machine;
+    * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
+      still lose;
+    * ``joint_left``, ``ledgers``: the models' room as in ``Residual``;
+    * ``state``: where rules between tasks stand, None without any.
+    """
+
+    def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
+        self.problem = problem
+        self.preemption = preemption
+        residual = Residual(problem)
+        residual.take(placed)
+        self.remaining: Int64 = residual.remaining.sum(axis=1)
+        self.waiting = residual.remaining
+        self.joint_left = residual.joint_left
+        self.ledgers = residual.ledgers
+        self.sizes = np.vstack([preemption.requests[preemption.kind], np.zeros_like(problem.requests[:1])])
+        """int64[V + 1, K]: requests per task; the last row stands for no task."""
+        self.room = residual.free.T.copy()
+        self.gone = preemption.leaving.copy()
+        np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
+        self.allowed = preemption.allowed.copy()
+        self.spare = preemption.spare.copy()
+        self.taken: list[tuple[int, int]] = []
+        self.guests: dict[int, list[int]] = {}
+        self.chosen: dict[int, list[int]] = {}
+        self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
+        """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
+        self.state: RuleState | None = None
+        if preemption.rules is not None:
+            self.state = RuleState(preemption.rules)
+            for cls, machine, count in zip(
+                placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
+            ):
+                self.state.add(cls, machine, count)
+            for victim in np.flatnonzero(self.gone).tolist():
+                self._count(victim, -1)
+
+    def copy(self) -> Prospect:
+        """An independent copy."""
+        twin = Prospect.__new__(Prospect)
+        for name in ("problem", "preemption", "sizes", "first", "waiting"):
+            setattr(twin, name, getattr(self, name))
+        for name in ("remaining", "room", "gone", "allowed", "spare"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.joint_left = [left.copy() for left in self.joint_left]
+        twin.ledgers = [ledger.copy() for ledger in self.ledgers]
+        twin.taken = list(self.taken)
+        twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
+        twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
+        twin.state = None if self.state is None else self.state.copy()
+        return twin
+
+    # --- questions -----------------------------------------------------------------------------------------------
+
+    def request(self, cls: int) -> Int64:
+        """int64[K]: what a task of a class asks for."""
+        request: Int64 = self.problem.requests[self.problem.shape[cls]]
+        return request
+
+    def rules(self, cls: int) -> ClassRules:
+        """The rules of a class; empty ones if there are none."""
+        return ClassRules() if self.state is None else self.state.rules.rules(cls)
+
+    def usable(self, cls: int) -> Bool:
+        """bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins, models' room.
+
+        Machines on which a ledger counts on the order of arrival are left out: nobody knows when those who wait come.
+        """
+        problem = self.problem
+        shape = int(problem.shape[cls])
+        usable: Bool = problem.feasible[shape].copy()
+        pinned = problem.pins.get(cls)
+        if pinned is not None:
+            inside = np.zeros_like(usable)
+            inside[pinned] = True
+            usable &= inside
+        for rows, left in zip(problem.joint, self.joint_left, strict=True):
+            amount = int(rows.amount[shape])
+            if amount > 0:
+                on_row = rows.row_of >= 0
+                usable[on_row] &= left[rows.row_of[on_row]] >= amount
+        known_as = problem.known_as(np.full(problem.machines, shape))
+        for ledger in self.ledgers:
+            usable &= ledger.room(int(known_as[0])) > 0
+            usable &= ~ledger.ordered(known_as, np.arange(problem.machines))
+        return usable
+
+    def takes(self, cls: int, machine: int) -> bool:
+        """Whether the models' room and the rules let one more task of a class onto a machine now, resources aside."""
+        problem = self.problem
+        shape = int(problem.shape[cls])
+        for rows, left in zip(problem.joint, self.joint_left, strict=True):
+            row, amount = int(rows.row_of[machine]), int(rows.amount[shape])
+            if amount > 0 and row >= 0 and left[row] < amount:
+                return False
+        at = np.array([machine])
+        known_as = problem.known_as(np.array([shape]))
+        if any(int(ledger.room_at(known_as, at)[0]) <= 0 for ledger in self.ledgers):
+            return False
+        return self.state is None or self.state.allows(cls, machine)
+
+    def fits(self, cls: int, machine: int) -> bool:
+        """Whether a machine has the resources for one more task of a class."""
+        request = self.request(cls)
+        return bool(((self.room[machine] >= request) | (request == 0)).all())
+
+    def overdrawn(self, victims: Iterable[int]) -> int:
+        """By how much evicting ``victims`` as well would exceed the budgets, all together."""
+        wanted: dict[int, int] = {}
+        for victim in victims:
+            for budget in self.preemption.budgets[self.preemption.kind[victim]]:
+                wanted[budget] = wanted.get(budget, 0) + 1
+        return sum(max(0, count - max(0, int(self.allowed[budget]))) for budget, count in wanted.items())
+
+    @property
+    def reversible(self) -> bool:
+        """Whether places can be given back: ledgers do not support that."""
+        return not self.ledgers
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    def evict(self, machine: int, victims: Iterable[int]) -> None:
+        """Choose tasks on a machine to go."""
+        for victim in victims:
+            self.gone[victim] = True
+            self.chosen.setdefault(machine, []).append(victim)
+            self.room[machine] += self.sizes[victim]
+            self._book(victim, -1)
+
+    def spare_victim(self, machine: int, victim: int) -> None:
+        """Let a task that was chosen to go stay after all."""
+        self.gone[victim] = False
+        self.chosen[machine].remove(victim)
+        self.room[machine] -= self.sizes[victim]
+        self._book(victim, 1)
+
+    def put(self, cls: int, machine: int) -> None:
+        """Give a task of a class a place on a machine; the caller has seen that it may have it."""
+        self._place(cls, machine, 1)
+        self.taken.append((cls, machine))
+        self.guests.setdefault(machine, []).append(cls)
+        if self.ledgers:
+            shapes = self.problem.known_as(self.problem.shape[cls : cls + 1])
+            for ledger in self.ledgers:
+                ledger.take(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
+
+    def take_up(self, cls: int, machine: int) -> None:
+        """Take a place back that was given in this stage; only if ``reversible``."""
+        self._place(cls, machine, -1)
+        self.taken.remove((cls, machine))
+        self.guests[machine].remove(cls)
+
+    def _place(self, cls: int, machine: int, count: int) -> None:
+        self.room[machine] -= self.request(cls) * count
+        self.remaining[cls] -= count
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            row = int(rows.row_of[machine])
+            if row >= 0:
+                left[row] -= rows.amount[self.problem.shape[cls]] * count
+        if self.state is not None:
+            self.state.add(cls, machine, count)
+
+    def _book(self, victim: int, count: int) -> None:
+        """Count a task as there again (1) or gone (-1) for budgets, gangs and rules."""
+        kind = self.preemption.kind[victim]
+        for budget in self.preemption.budgets[kind]:
+            self.allowed[budget] += count
+        if len(self.spare) and self.preemption.gang[victim] >= 0:
+            self.spare[self.preemption.gang[victim]] += count
+        self._count(victim, count)
+
+    def _count(self, victim: int, count: int) -> None:
+        if self.state is not None:
+            cls = self.problem.classes + int(self.preemption.kind[victim])
+            self.state.add(cls, int(self.preemption.machine[victim]), count)

@@ -1,0 +1,192 @@
+"""Preemption: tasks that found no place get one where less important tasks are told to go.
+
+Priority by priority from the top, in turns until nothing moves:
+
+1. *Filling*: tasks that fit once those who leave anyway, or were told to go before, are gone need no further victims.
+2. *A network*: one bundle of victims per (class, machine), at most one bundle per machine and pass. First only bundles
+   that every disruption budget allows; when nothing moves any more, the others as well.
+
+At the end, of each priority, tasks are moved to places that have become free meanwhile, and every victim that is not
+needed (any more) is reprieved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.preemption.bundles import Bundles
+from firmament.preemption.choosing import bundles
+from firmament.preemption.consolidation import consolidate, evictions
+from firmament.preemption.covering import covering
+from firmament.preemption.network import chosen_bundles
+from firmament.preemption.problem import Eviction, PreemptionProblem
+from firmament.preemption.prospect import Prospect
+from firmament.preemption.refining import Refiner
+from firmament.solvers.base import Solver, SolverTimeoutError
+
+CHUNK = 4096
+"""Machines that are looked at side by side: bounds memory."""
+
+MOST_PASSES = 1000
+"""Passes of a round, of all priorities together; a bound on work that only contrived rounds reach."""
+
+
+def preempt(
+    problem: PlacementProblem,
+    preemption: PreemptionProblem,
+    placed: Assignments,
+    solver: Solver,
+    time_limit: float | None,
+) -> tuple[Eviction, ...]:
+    """Places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting of a class first.
+
+    Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
+    """
+    prospect = Prospect(problem, preemption, placed)
+    able = (prospect.remaining > 0) & preemption.may
+    if len(problem.gang):
+        able &= problem.gang < 0
+    stages = _Stages(prospect, solver, time_limit)
+    for priority in np.unique(preemption.priority[able])[::-1].tolist():
+        stages.run(np.flatnonzero(able & (preemption.priority == priority)))
+    return evictions(prospect)
+
+
+@dataclass(slots=True)
+class _Offer:
+    """The bundles of a class; ``stale``: machines on which they have to be computed again, None for all."""
+
+    bundles: Bundles | None = None
+    stale: set[int] | None = None
+    refused: set[int] = field(default_factory=set)
+
+
+class _Stages:
+    """Works on a prospect; ``run`` deals with the classes of one priority."""
+
+    def __init__(self, prospect: Prospect, solver: Solver, time_limit: float | None) -> None:
+        self._prospect = prospect
+        self._solver = solver
+        self._time_limit = time_limit
+        self._refiner = Refiner(prospect)
+        self._passes = 0
+        self._blocked = np.zeros(prospect.preemption.victims, dtype=np.bool_)
+
+    def run(self, classes: Int64) -> None:
+        """Find places for the classes of one priority, which are of one priority."""
+        oldest = np.argmax(self._prospect.waiting[classes] > 0, axis=1)
+        order = classes[np.lexsort((classes, oldest))].tolist()
+        begin = len(self._prospect.taken)
+        for lenient in (False, True):
+            offers = {cls: _Offer() for cls in order}
+            while self._passes < MOST_PASSES and self._waiting(order):
+                self._passes += 1
+                moved = self._fill(offers)
+                try:
+                    moved = self._match(offers, lenient=lenient) or moved
+                except SolverTimeoutError:
+                    return
+                if not moved:
+                    break
+        consolidate(self._prospect, begin)
+
+    def _waiting(self, classes: list[int]) -> list[int]:
+        return [cls for cls in classes if self._prospect.remaining[cls] > 0]
+
+    # --- filling -------------------------------------------------------------------------------------------------
+
+    def _fill(self, offers: dict[int, _Offer]) -> bool:
+        """Give places that need no victims; returns whether there were any."""
+        moved = False
+        for cls in self._waiting(list(offers)):
+            found = self._bundles(cls, offers[cls])
+            for machine in found.rows[found.count == 0].tolist():
+                while self._prospect.remaining[cls] > 0 and self._fits(cls, machine):
+                    self._give(offers, cls, machine, [])
+                    moved = True
+                if self._prospect.remaining[cls] == 0:
+                    break
+        return moved
+
+    def _fits(self, cls: int, machine: int) -> bool:
+        return self._prospect.fits(cls, machine) and self._prospect.takes(cls, machine)
+
+    # --- the network ---------------------------------------------------------------------------------------------
+
+    def _match(self, offers: dict[int, _Offer], *, lenient: bool) -> bool:
+        """One pass of the network; returns whether anybody got a place."""
+        offered = {}
+        for cls in self._waiting(list(offers)):
+            found = self._bundles(cls, offers[cls])
+            good = (found.count > 0) & ~np.isin(found.rows, sorted(offers[cls].refused))
+            if not lenient:
+                good &= found.over == 0
+            if good.any():
+                offered[cls] = found.taken(good)
+        if not offered:
+            return False
+        tasks = {cls: int(self._prospect.remaining[cls]) for cls in offered}
+        machines = self._prospect.problem.machines
+        moved = False
+        for cls, place in chosen_bundles(offered, tasks, machines, self._solver, self._time_limit):
+            machine = int(offered[cls].rows[place])
+            victims = self._refiner.refined(cls, machine, offered[cls].of(place), self._blocked)
+            moved = self._try(offers, cls, machine, victims, lenient=lenient) or moved
+        return moved
+
+    def _try(
+        self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int], *, lenient: bool
+    ) -> bool:
+        """Evict a bundle for a task, if all of it still holds after the bundles before it."""
+        prospect = self._prospect
+        if not lenient and prospect.overdrawn(victims):
+            offers[cls].stale = None
+            return False
+        prospect.evict(machine, victims)
+        if not self._fits(cls, machine):
+            for victim in victims:
+                prospect.spare_victim(machine, victim)
+            offers[cls].refused.add(machine)
+            return False
+        self._give(offers, cls, machine, victims)
+        return True
+
+    def _give(self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int]) -> None:
+        """Give a place, and note whose bundles that may change."""
+        self._prospect.put(cls, machine)
+        budgets = self._prospect.preemption.budgets
+        kinds = self._prospect.preemption.kind
+        far = self._prospect.state is not None or any(budgets[kinds[victim]] for victim in victims)
+        for offer in offers.values():
+            if far:
+                offer.stale = None
+                offer.refused.clear()
+            elif offer.stale is not None:
+                offer.stale.add(machine)
+
+    # --- bundles -------------------------------------------------------------------------------------------------
+
+    def _bundles(self, cls: int, offer: _Offer) -> Bundles:
+        """The bundles of a class on all machines that may take it, as of now."""
+        known = offer.bundles
+        if known is None or offer.stale is None:
+            usable = np.flatnonzero(self._prospect.usable(cls))
+            known = self._computed(cls, usable)
+        elif offer.stale:
+            rows = np.array(sorted(offer.stale), dtype=np.int64)
+            usable = rows[self._prospect.usable(cls)[rows]]
+            kept = known.taken(~np.isin(known.rows, rows))
+            known = Bundles.joined([kept, self._computed(cls, usable)], self._prospect.preemption.victims)
+        offer.bundles, offer.stale = known, set()
+        return known
+
+    def _computed(self, cls: int, rows: Int64) -> Bundles:
+        parts = []
+        for begin in range(0, max(1, len(rows)), CHUNK):
+            problem = covering(self._prospect, cls, rows[begin : begin + CHUNK], self._blocked)
+            parts.append(self._refiner.refine_all(bundles(self._prospect, problem), problem))
+        return Bundles.joined(parts, self._prospect.preemption.victims)
