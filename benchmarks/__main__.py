@@ -15,6 +15,7 @@ from benchmarks.commands.compare import compare
 from benchmarks.commands.everything import full, small
 from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
+from benchmarks.commands.network import network
 from benchmarks.commands.numa import numa
 from benchmarks.commands.report import report
 from benchmarks.commands.workloads import list_workloads, run
@@ -48,6 +49,7 @@ main.add_command(optimum)
 main.add_command(growth)
 main.add_command(load)
 main.add_command(memory)
+main.add_command(network)
 main.add_command(numa)
 main.add_command(report)
 main.add_command(small)
