@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 _COMMANDS: Mapping[str, str] = MappingProxyType(
     {
+        "bandwidth-agent": "Advertise the bandwidth of the node that it runs on.",
         "demo": "Schedule an example application on a simulated cluster.",
         "explain": "Say, for one pod and every node: feasible or why not, and the cost.",
+        "netperf-probe": "Measure latencies between zones and regions, or answer those who do.",
         "plan": "Say what would be bound where, and why the rest would wait.",
         "run": "Bridge a Kubernetes cluster to a solver.",
     }
@@ -32,7 +34,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(import_module(f"poseidon.commands.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"poseidon.commands.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 

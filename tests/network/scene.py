@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 
@@ -84,7 +85,7 @@ class Scene:
 
     async def until_status(self, path, condition):
         """Wait until an object's status satisfies the condition; return it."""
-        found = {}
+        found: dict[str, Any] = {}
 
         async def satisfied():
             found.clear()

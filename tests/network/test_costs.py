@@ -106,7 +106,7 @@ class TestCosts:
     def test_against_plain_arithmetic(self, measured):
         """Floyd and Warshall's algorithm on dense tables, which shares nothing with the search."""
         for level, name in (("region", 0), ("zone", 1)):
-            samples = {}
+            samples: dict[frozenset[str], list[int]] = {}
             for (n, m), value in measured.items():
                 a, b = NODES[n], NODES[m]
                 if (

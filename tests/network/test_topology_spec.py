@@ -12,7 +12,7 @@ ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
 def weights(*pairs, name="UserDefined", key=ZONE):
-    by_origin = {}
+    by_origin: dict[str, list[dict]] = {}
     for origin, pair in pairs:
         by_origin.setdefault(origin, []).append(pair)
     origins = [{"origin": origin, "costList": listed} for origin, listed in by_origin.items()]

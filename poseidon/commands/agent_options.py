@@ -1,0 +1,85 @@
+"""What the programs that run on nodes have in common: how they reach the API server, repeat their work and end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from poseidon.kube.transport import Transport
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def connection_options(command: F) -> F:
+    """Add the options that say which API server is meant."""
+    for option in (
+        click.option("--context", help="Context of the kubeconfig; default: its current one."),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(path_type=Path),
+            help="Kubeconfig file; default as kubectl, then in-cluster.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def connect(kubeconfig: Path | None, context: str | None) -> Transport:
+    """Return a client of the API server; settings that cannot be used end the command with status 2."""
+    from poseidon.kube.errors import SettingsError
+    from poseidon.kube.settings import load_settings
+    from poseidon.kube.transport import Transport
+
+    try:
+        settings = load_settings(kubeconfig, context)
+    except SettingsError as error:
+        raise fault(str(error)) from None
+    return Transport(settings, clock=time.monotonic)
+
+
+def fault(message: str, status: int = 2) -> SystemExit:
+    """Print a line to standard error, and return what ends the command."""
+    click.echo(message, err=True)
+    return SystemExit(status)
+
+
+async def until_stopped(work: Awaitable[None]) -> None:
+    """Await ``work``, but no longer than until SIGTERM or SIGINT. Raises what it raises."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    working = asyncio.ensure_future(work)
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        if not working.done():
+            working.cancel()
+    (ending,) = await asyncio.gather(working, return_exceptions=True)
+    if isinstance(ending, Exception):
+        raise ending
+
+
+async def repeat(
+    work: Callable[[], Awaitable[object]],
+    interval: float,
+    log: logging.Logger,
+    errors: tuple[type[Exception], ...],
+) -> None:
+    """Do ``work`` every ``interval`` seconds for ever; what fails with one of ``errors`` is logged."""
+    while True:
+        try:
+            await work()
+        except errors as error:
+            log.warning('failed, trying again in=%.0fs error="%s"', interval, error)
+        await asyncio.sleep(interval)

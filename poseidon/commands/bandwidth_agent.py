@@ -1,0 +1,87 @@
+"""``poseidon bandwidth-agent``: advertises the bandwidth of the node that it runs on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.agent_options import connect, connection_options, fault, until_stopped
+
+if TYPE_CHECKING:
+    from poseidon.kube.transport import Transport
+    from poseidon.programs.bandwidth_agent import BandwidthAgent
+
+
+@click.command("bandwidth-agent")
+@connection_options
+@click.option("--node", envvar="NODE_NAME", required=True, help="The node's name; default: $NODE_NAME.")
+@click.option("--interface", help="Network interface; default: that of the default route.")
+@click.option("--speed", type=click.IntRange(min=1), help="Mbit/s to advertise, whatever the interface says.")
+@click.option(
+    "--sysfs",
+    type=click.Path(path_type=Path),
+    default=Path("/sys/class/net"),
+    show_default=True,
+    help="Where the kernel describes interfaces.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=1.0),
+    default=60.0,
+    show_default=True,
+    help="Seconds between looks.",
+)
+@click.option("--once", is_flag=True, help="Advertise once, and end.")
+def bandwidth_agent(
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    node: str,
+    interface: str | None,
+    speed: int | None,
+    sysfs: Path,
+    interval: float,
+    once: bool,
+) -> None:
+    """Advertise the bandwidth of a node as its extended resource network.aware.com/bandwidth, in bits per second."""
+    from poseidon.bridge.logs import configure
+    from poseidon.kube.errors import KubeError
+    from poseidon.programs.bandwidth_agent import BandwidthAgent
+    from poseidon.programs.link_speed import LinkSpeedError
+
+    configure("info")
+    transport = connect(kubeconfig, context)
+    measured = partial(_speed, speed, interface, sysfs)
+    agent = BandwidthAgent(
+        transport,
+        node,
+        measured,
+        random=Random(os.urandom(16)),  # noqa: S311 - jitter, not secrets
+        interval=interval,
+    )
+    try:
+        asyncio.run(_run(transport, agent, once=once))
+    except (KubeError, LinkSpeedError) as error:
+        raise fault(f"node {node}: {error}", 1) from None
+
+
+def _speed(speed: int | None, interface: str | None, sysfs: Path) -> int:
+    from poseidon.programs.link_speed import default_interface, link_speed
+
+    if speed is not None:
+        return speed * 1_000_000
+    return link_speed(interface or default_interface(), sysfs)
+
+
+async def _run(transport: Transport, agent: BandwidthAgent, *, once: bool) -> None:
+    async with transport:
+        if once:
+            await agent.advertise()
+        else:
+            await until_stopped(agent.run())

@@ -1,0 +1,125 @@
+"""``poseidon netperf-probe``: measures latencies between zones and regions, or answers those who do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from poseidon.commands.agent_options import connect, connection_options, fault, repeat, until_stopped
+from poseidon.commands.run import HostPort
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from poseidon.kube.transport import Transport
+    from poseidon.programs.netperf_probe import ProbeOptions
+
+_log = logging.getLogger("poseidon.netperf-probe")
+
+
+@click.command("netperf-probe")
+@connection_options
+@click.option("--serve", type=HostPort(), help="Answer at this address, and measure nothing.")
+@click.option("--namespace", default="default", show_default=True, help="Of the servers and the ConfigMap.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    default=("app.kubernetes.io/name=netperf-server",),
+    show_default=True,
+    help="Labels of the servers' pods. May be repeated.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=12865,
+    show_default=True,
+    help="Where the servers answer.",
+)
+@click.option("--config-map", default="netperf-metrics", show_default=True, help="Where latencies are kept.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.0, 60.0),
+    default=2.0,
+    show_default=True,
+    help="How long each pair of nodes is measured.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 100_000),
+    default=1000,
+    show_default=True,
+    help="Round trips per pair at most.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=1.0),
+    default=300.0,
+    show_default=True,
+    help="Seconds between measurements.",
+)
+@click.option("--once", is_flag=True, help="Measure once, and end.")
+def netperf_probe(
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    serve: tuple[str, int] | None,
+    namespace: str,
+    labels: tuple[str, ...],
+    port: int,
+    config_map: str,
+    seconds: float,
+    samples: int,
+    interval: float,
+    once: bool,
+) -> None:
+    """Measure the latency between one pair of nodes per two zones and per two regions, and write a ConfigMap.
+
+    On each node a server has to run (--serve); a DaemonSet starts them.
+    """
+    from poseidon.bridge.logs import configure
+    from poseidon.kube.errors import KubeError
+    from poseidon.programs.netperf_probe import ProbeOptions
+
+    configure("info")
+    if serve is not None:
+        try:
+            asyncio.run(_serve(*serve))
+        except OSError as error:
+            raise fault(f"--serve {serve[0]}:{serve[1]}: cannot listen: {error.strerror or error}") from None
+        return
+    wanted = dict(label.partition("=")[::2] for label in labels)
+    options = ProbeOptions(namespace, wanted, port, config_map, seconds, samples)
+    try:
+        asyncio.run(_probe(connect(kubeconfig, context), options, interval, once=once))
+    except KubeError as error:
+        raise fault(str(error), 1) from None
+
+
+async def _serve(host: str, port: int) -> None:
+    from poseidon.programs.round_trip import RoundTripServer
+
+    async with RoundTripServer(host, port, clock=time.perf_counter) as server:
+        _log.info("serving address=%s:%d", host, server.port)
+        await until_stopped(_forever())
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def _probe(transport: Transport, options: ProbeOptions, interval: float, *, once: bool) -> None:
+    from poseidon.kube.errors import KubeError
+    from poseidon.programs.netperf_probe import NetperfProbe
+
+    async with transport:
+        probe = NetperfProbe(transport, options)
+        if once:
+            await probe.probe()
+        else:
+            await until_stopped(repeat(probe.probe, interval, _log, (KubeError,)))

@@ -1,0 +1,191 @@
+"""Round trips over TCP: a small request, a larger answer, as netperf's TCP_RR.
+
+A server answers requests, and measures the way to another such server when it is asked to. The first line of a
+connection says which: ``echo``, or JSON with the host to measure. Only hosts can be named, not ports: a server speaks
+to none but its like.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+REQUEST_BYTES, ANSWER_BYTES = 32, 1024
+"""Sizes that the netperf script of the proposal uses."""
+
+MOST_SAMPLES = 100_000
+_LONGEST_LINE = 1024
+_ECHO = b"echo\n"
+_ANSWER = b"\0" * ANSWER_BYTES
+
+
+class MeasureError(Exception):
+    """A measurement that did not come about; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Percentiles of round trips, in microseconds."""
+
+    p50: float
+    p90: float
+    p99: float
+
+
+def percentiles(samples: Sequence[float]) -> Latency:
+    """Return percentiles by the nearest-rank method. Raises ``ValueError`` without samples."""
+    if not samples:
+        raise ValueError("no samples")
+    ordered = sorted(samples)
+    return Latency(*(ordered[-(-rank * len(ordered) // 100) - 1] for rank in (50, 90, 99)))
+
+
+async def measure(
+    host: str, port: int, *, seconds: float, samples: int, clock: Callable[[], float], patience: float = 10.0
+) -> Latency:
+    """Return the latency to a server: of at most ``samples`` round trips within ``seconds``, at least one.
+
+    ``clock`` is monotonic, in seconds. Raises ``MeasureError``, also when nothing is heard for ``patience`` seconds.
+    """
+    try:
+        async with asyncio.timeout(patience + seconds):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                found = await _round_trips(reader, writer, seconds, samples, clock)
+            finally:
+                await _close(writer)
+    except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
+        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
+    return percentiles(found)
+
+
+async def _round_trips(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    seconds: float,
+    samples: int,
+    clock: Callable[[], float],
+) -> list[float]:
+    _send_at_once(writer)
+    writer.write(_ECHO)
+    request = b"\0" * REQUEST_BYTES
+    # The first round trip warms the path up: routes, neighbours, the server's accept.
+    writer.write(request)
+    await reader.readexactly(ANSWER_BYTES)
+    found: list[float] = []
+    end = clock() + seconds
+    while not found or (len(found) < samples and clock() < end):
+        begin = clock()
+        writer.write(request)
+        await reader.readexactly(ANSWER_BYTES)
+        found.append((clock() - begin) * 1e6)
+    return found
+
+
+async def ask(
+    host: str, port: int, target: str, *, seconds: float, samples: int, patience: float = 10.0
+) -> Latency:
+    """Let the server at ``host`` measure the way to the one at ``target``. Raises ``MeasureError``."""
+    order = {"measure": target, "seconds": seconds, "samples": samples}
+    try:
+        async with asyncio.timeout(2 * patience + seconds):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(json.dumps(order).encode() + b"\n")
+                answer: Any = json.loads(await reader.readline() or b"{}")
+            finally:
+                await _close(writer)
+    except (OSError, ValueError, TimeoutError) as error:
+        what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+        raise MeasureError(f"{host}:{port}: {what or type(error).__name__}") from error
+    try:
+        return Latency(float(answer["p50"]), float(answer["p90"]), float(answer["p99"]))
+    except (KeyError, TypeError, ValueError):
+        said = answer.get("error", answer) if isinstance(answer, dict) else answer
+        raise MeasureError(f"{host}:{port}: {said or 'ended without an answer'}") from None
+
+
+class RoundTripServer:
+    """Answers at ``port`` until closed. ``clock`` is monotonic. Use as ``async with``."""
+
+    def __init__(self, host: str, port: int, *, clock: Callable[[], float], most_clients: int = 64) -> None:
+        self._host = host
+        self._port = port
+        self._clock = clock
+        self._most_clients = most_clients
+        self._clients: set[asyncio.StreamWriter] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that it listens at."""
+        assert self._server is not None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, self._host, self._port, limit=_LONGEST_LINE)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in [*self._clients]:
+            writer.close()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._clients) >= self._most_clients:
+            writer.close()
+            return
+        self._clients.add(writer)
+        try:
+            # Whatever a client sends or breaks off concerns nobody else.
+            with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
+                line = await reader.readline()
+                if line == _ECHO:
+                    await self._echo(reader, writer)
+                else:
+                    writer.write(json.dumps(await self._measure(line)).encode() + b"\n")
+                    await writer.drain()
+        finally:
+            self._clients.discard(writer)
+            await _close(writer)
+
+    async def _echo(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        _send_at_once(writer)
+        while True:
+            await reader.readexactly(REQUEST_BYTES)
+            writer.write(_ANSWER)
+            await writer.drain()
+
+    async def _measure(self, line: bytes) -> dict[str, Any]:
+        try:
+            order = json.loads(line)
+            target, seconds, samples = str(order["measure"]), float(order["seconds"]), int(order["samples"])
+        except (KeyError, TypeError, ValueError):
+            return {"error": "the order is not understood"}
+        if not 0 <= seconds <= 60 or not 1 <= samples <= MOST_SAMPLES:
+            return {"error": f"at most 60 seconds and {MOST_SAMPLES} samples"}
+        try:
+            found = await measure(target, self.port, seconds=seconds, samples=samples, clock=self._clock)
+        except MeasureError as error:
+            return {"error": str(error)}
+        return {"p50": found.p50, "p90": found.p90, "p99": found.p99}
+
+
+def _send_at_once(writer: asyncio.StreamWriter) -> None:
+    """Turn Nagle's algorithm off: it would add a delay of its own."""
+    connection: socket.socket = writer.get_extra_info("socket")
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
