@@ -114,9 +114,8 @@ class Dealer:
             counted = np.append(self.plan.counts[each.counter], 0)[domain]
             height += counted
         if gathers:
-            enough = room - counts >= left
-            fewest = np.where(enough, 0, -(room - counts))
-            order = np.lexsort((cost, fewest, height, counts == 0, ~usable))
+            lacking = np.maximum(left - (room - counts), 0)  # tasks that would not find room there
+            order = np.lexsort((cost, lacking, height, counts == 0, ~usable))
         else:
             soft = soft_cost(self.plan, cls, usable, first)
             present = cost if soft is None else cost + soft.points * COST_UNITS_PER_POINT
