@@ -149,7 +149,9 @@ class SubmitClient:
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
         self.ledger.placed(tasks, machines, now)
         for group in result.unscheduled:
-            self.ledger.unscheduled((messages.index_of(uid) for uid in group.tasks), group.message)
+            # Who took a place differs from task to task; the first sentence says what they have in common.
+            summary = group.message.split(". ")[0].rstrip(".") + "."
+            self.ledger.unscheduled((messages.index_of(uid) for uid in group.tasks), summary)
         for task, life in zip(tasks.tolist(), self._workload.lifetime[tasks].tolist(), strict=True):
             if np.isfinite(life):
                 heapq.heappush(self._ends, (now + life, task))

@@ -102,8 +102,9 @@ class PodTracker:
         return len(self._waiting)
 
     def reasons(self) -> dict[str, int]:
-        """Return why pods wait, by message."""
-        return dict(Counter(self._lives[name].message for name in self._waiting))
+        """Return why pods wait, by the first sentence of their message: who took a place differs from pod to pod."""
+        messages = (self._lives[name].message for name in self._waiting)
+        return dict(Counter(message.split(". ")[0].rstrip(".") + "." for message in messages))
 
     def latencies(self) -> list[float]:
         """Return the seconds from creation to binding of all bound pods, sorted."""

@@ -140,7 +140,9 @@ class VolumeState:
             for each in claims:
                 self._users.add(each.key, uid)
             self._tell_rivals(pod)
-        pod.rank = rank
+        elif pod.rank != rank:
+            pod.rank = rank
+            self._tell_rivals(pod)
         self.move_pod(uid, place)
         if uid not in self._bindings:
             pod.resolution = self._resolve(uid, pod)

@@ -38,7 +38,9 @@ async def test_what_runs_already_takes_its_room(running: Running):
     await driver.until(lambda: len(driver.placed) + len(driver.unscheduled) == 2)
     assert len(driver.placed) == 1
     (message,) = driver.unscheduled.values()
-    assert message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert message == (
+        "0/1 nodes are available: 1 Insufficient cpu. m1 had room until a took it in the same round."
+    )
 
 
 async def test_no_round_before_the_snapshot_ends(running: Running):
