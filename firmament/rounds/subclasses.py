@@ -78,10 +78,11 @@ def derive(residual: Residual, parts: list[Part]) -> Wave:
     """
     problem = residual.problem
     shapes = _ShapeRows(residual)
+    confined = _Confined(residual)
     left = residual.remaining.copy()
     bundles: dict[tuple[int, int, bytes | None, int], _Bundle] = {}
     for part in parts:
-        pins, allowed = _confined(residual, part)
+        pins, allowed = confined.of(part)
         row = shapes.row(int(problem.shape[part.cls]), allowed, part.points)
         mark = (row, int(problem.priority[part.cls]), None if pins is None else pins.tobytes(), part.most)
         bundle = bundles.setdefault(mark, _Bundle(row, pins, []))
@@ -130,18 +131,32 @@ class _Bundle:
     counts: Int64 = field(default_factory=lambda: np.zeros(WAIT_BUCKETS, dtype=np.int64))
 
 
-def _confined(residual: Residual, part: Part) -> tuple[Int64 | None, Bool | None]:
-    """Pins and mask of a part: a few machines are pins, many a mask; None for no limit."""
-    own_pins, allowed = residual.problem.pins.get(part.cls), part.allowed
-    if own_pins is not None:
-        return (own_pins if allowed is None else own_pins[allowed[own_pins]]), None
-    if allowed is not None and np.count_nonzero(allowed) <= PINNED_UP_TO:
-        return np.flatnonzero(allowed), None
-    return None, allowed
+class _Confined:
+    """Pins and masks of parts; many parts may share one mask, which is looked at once."""
+
+    def __init__(self, residual: Residual) -> None:
+        self._pins = residual.problem.pins
+        self._seen: dict[int, tuple[Bool, Int64 | None]] = {}
+
+    def of(self, part: Part) -> tuple[Int64 | None, Bool | None]:
+        """Pins and mask of a part: a few machines are pins, many a mask; None for no limit."""
+        own_pins, allowed = self._pins.get(part.cls), part.allowed
+        if own_pins is not None:
+            return (own_pins if allowed is None else own_pins[allowed[own_pins]]), None
+        if allowed is None:
+            return None, None
+        seen = self._seen.get(id(allowed))
+        if seen is None:
+            few = np.count_nonzero(allowed) <= PINNED_UP_TO
+            # The mask is kept beside, so that its id is not given to another one.
+            seen = self._seen[id(allowed)] = (allowed, np.flatnonzero(allowed) if few else None)
+        return (None, allowed) if seen[1] is None else (seen[1], None)
 
 
 def _oldest(left: Int64, count: int) -> Int64:
     """``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
+    if count == left.sum():
+        return left.copy()
     before = np.cumsum(left) - left
     return np.clip(count - before, 0, left)
 
@@ -152,6 +167,7 @@ class _ShapeRows:
     def __init__(self, residual: Residual) -> None:
         self._problem = residual.problem
         self._row_of: dict[tuple[int, bytes, bytes], int] = {}
+        self._packed: dict[int, tuple[Bool, bytes]] = {}
         self.base: list[int] = []
         self.feasible: list[Bool] = []
         self.cost: list[Int32] = []
@@ -160,7 +176,7 @@ class _ShapeRows:
         """Row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
         key = (
             shape,
-            b"" if allowed is None else np.packbits(allowed).tobytes(),
+            b"" if allowed is None else self._mark(allowed),
             b"" if points is None else points.tobytes(),
         )
         row = self._row_of.get(key)
@@ -174,3 +190,10 @@ class _ShapeRows:
                 cost = np.minimum(cost + more, LARGEST_COST).astype(np.int32)
             self.cost.append(cost)
         return row
+
+    def _mark(self, allowed: Bool) -> bytes:
+        """The bits of a mask, packed once however many parts share it."""
+        known = self._packed.get(id(allowed))
+        if known is None:
+            known = self._packed[id(allowed)] = (allowed, np.packbits(allowed).tobytes())
+        return known[1]
