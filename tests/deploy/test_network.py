@@ -126,7 +126,7 @@ def test_the_prober_finds_the_servers():
     assert command is not None
     (given,) = (parameter for parameter in command.params if parameter.name == "labels")
     labels = WORKLOADS["netperf-server"]["spec"]["template"]["metadata"]["labels"]
-    assert [f"{key}={value}" for key, value in labels.items()][0] in (
+    assert next(f"{key}={value}" for key, value in labels.items()) in (
         given.get_default(click.Context(command)) or ()
     )
     (port,) = server["ports"]
