@@ -150,7 +150,8 @@ class SubmitClient:
         self.ledger.placed(tasks, machines, now)
         for group in result.unscheduled:
             # Who took a place differs from task to task; the first sentence says what they have in common.
-            summary = group.message.split(". ")[0].rstrip(".") + "."
+            first, dot, _ = group.message.partition(". ")
+            summary = first + dot.rstrip()
             self.ledger.unscheduled((messages.index_of(uid) for uid in group.tasks), summary)
         for task, life in zip(tasks.tolist(), self._workload.lifetime[tasks].tolist(), strict=True):
             if np.isfinite(life):

@@ -104,7 +104,8 @@ class PodTracker:
     def reasons(self) -> dict[str, int]:
         """Return why pods wait, by the first sentence of their message: who took a place differs from pod to pod."""
         messages = (self._lives[name].message for name in self._waiting)
-        return dict(Counter(message.split(". ")[0].rstrip(".") + "." for message in messages))
+        firsts = (message.partition(". ") for message in messages)
+        return dict(Counter(first + dot.rstrip() for first, dot, _ in firsts))
 
     def latencies(self) -> list[float]:
         """Return the seconds from creation to binding of all bound pods, sorted."""

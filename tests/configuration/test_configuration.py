@@ -130,8 +130,8 @@ def test_all_faults_are_collected(tmp_path):
         ("policy: {name: cpu_mem, weight: 1.5}", "policy.weight: must be a valid integer, not 1.5"),
         ("policy: {name: cpu_mem, weight: true}", "policy.weight: must be a valid integer, not True"),
         (
-            "costModels: [{name: network_overhead}]",
-            "costModels[0].name: network_overhead is not available in this version; ",
+            "costModels: [{name: topology}]",
+            "costModels[0].name: topology is not available in this version; ",
         ),
         ("policy: {name: numa_fit}", "policy.name: numa_fit is not a base policy; move it to costModels"),
         ("policy: {name: cpu-mem}", "policy.name: 'cpu-mem' is not a known model; use one of: "),
