@@ -1,9 +1,9 @@
 """What joint placement of applications is worth, and how fast it is.
 
 * *quality*: random applications, each on a half-full cluster of its own. The total network cost of one round, against
-  the NetworkOverhead plugin pod by pod in each of the six orders of the proposal, with the same base policy and weights;
-* *limits*: the same kind of applications with a tight ``maxNetworkCost`` as a hard limit, and with narrow links: what is
-  placed may exceed neither;
+  the NetworkOverhead plugin pod by pod in each of the proposal's six orders, with the same base policy and weights;
+* *limits*: the same kind of applications with a tight ``maxNetworkCost`` as a hard limit, and with narrow links: what
+  is placed may exceed neither;
 * *throughput*: many applications of eleven workloads at once, by the core alone, snapshot to deltas.
 """
 

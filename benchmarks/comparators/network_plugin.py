@@ -52,7 +52,7 @@ def network_cost(
 
 
 def total_cost(site: Site, application: Application, machine: Int64) -> int:
-    """What all pairs of a pod and one that it depends on cost together: 0 on one machine, 1 in one zone, else the table."""
+    """What all pairs of a pod and one that it depends on cost together: 0 on one machine, 1 in one zone."""
     between = site.between()
     workload = np.repeat(np.arange(application.workloads), application.replicas)
     total = 0

@@ -63,7 +63,7 @@ def pair_refusals(pairs: PairState, cls: int) -> list[tuple[str, Bool]]:
     if kind[0] < 0 or not terms.steers:
         return []
     found = [(terms.exceeded if terms.strict else terms.outvoted, pairs.refused(kind)[0])]
-    if pairs.rules.linked:
+    if pairs.linked:
         found.append((terms.link_full, pairs.link_room(kind)[0] <= 0))
     return [(reason, refused[terms.domain]) for reason, refused in found]
 

@@ -148,14 +148,14 @@ class _Algebra:
         np.add.at(self._into, (source, target), 1.0)
         self._partners = self._into + self._into.T if terms.both_ways else self._into
         self._limits: list[tuple[Float64, Float64]] = []
-        for limit in np.unique(terms.limit[own]).tolist() if pairs.rules.hard else []:
+        for limit in np.unique(terms.limit[own]).tolist() if pairs.hard else []:
             exceeds = terms.exceeding(limit).astype(np.float64)
             matrix = exceeds if terms.strict else exceeds - terms.keeping(limit)
             into = np.zeros(size)
             of = terms.limit[own] == limit
             np.add.at(into, (source[of], target[of]), 1.0)
             self._limits.append((matrix, into))
-        self._linked = pairs.rules.linked
+        self._linked = pairs.linked
         links = len(terms.link_limit)
         self._amount = np.zeros(size)
         np.add.at(self._amount, (source, target), terms.amount[own].astype(np.float64))

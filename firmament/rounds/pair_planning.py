@@ -61,7 +61,7 @@ class DomainPlan:
         order = groups[np.lexsort((groups, -highest[groups]))]
         rank = np.empty(len(highest), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        size = 1 if self.pairs.rules.linked else -(-len(order) // CHUNKS)
+        size = 1 if self.pairs.linked else -(-len(order) // CHUNKS)
         chunk = rank[group] // max(1, size)
         by = np.lexsort((np.arange(len(chunk)), stage, -priority, chunk))
         keys = np.stack([chunk[by], -priority[by], stage[by]])
@@ -69,7 +69,7 @@ class DomainPlan:
         result: list[list[Int64]] = [[] for _ in range(int(chunk.max(initial=-1)) + 1)]
         for members in np.split(by, cuts) if len(by) else []:
             # Links are booked task by task: classes that share one are decided one after another.
-            parts = np.split(members, len(members)) if self.pairs.rules.linked else [members]
+            parts = np.split(members, len(members)) if self.pairs.linked else [members]
             result[int(chunk[members[0]])] += parts
         return result
 
@@ -87,7 +87,7 @@ class DomainPlan:
             classes = members[todo]
             view = self.pairs.view(self._kind[classes])
             room = np.where(view.allowed, self._room.of(classes), 0)
-            if self.pairs.rules.linked:
+            if self.pairs.linked:
                 room = np.minimum(room, self.pairs.link_room(self._kind[classes]))
             cost = np.where(room > 0, view.cost + self._room.price(classes), np.inf)
             best = np.argmin(cost, axis=1)
@@ -140,7 +140,7 @@ class DomainPlan:
         """int64[G]: per application, kinds and domains with tasks that their limits would not let in again."""
         terms = self.pairs.terms
         count = np.zeros(int(terms.group.max(initial=-1)) + 1, dtype=np.int64)
-        if self.pairs.rules.hard:
+        if self.pairs.hard:
             kinds = np.unique(self._kind)
             refused = self.pairs.refused(kinds) & (self.pairs.counts[kinds] > 0)
             np.add.at(count, terms.group[kinds], refused.sum(axis=1))

@@ -1,6 +1,6 @@
 """Joint improvement: whole applications are placed anew, machine by machine, as long as that gains.
 
-The applications that cost most come first. Each is taken up, given everything else, and searched in two ways in turn:
+The largest applications come first. Each is taken up, given everything else, and searched in two ways in turn:
 every task is moved to where it costs least until nothing gains; then a part of the application is taken up and put down
 in another order, and kept if that is cheaper (ruin and recreate, Schrimpf et al. 2000). The search is bounded by the
 number of moves, not by time, so that equal rounds have equal results.
@@ -21,8 +21,11 @@ MOVES = 30_000
 SMALL = 1_000
 """Tasks of a small round; the more there are, the fewer moves are made, since the round itself takes longer."""
 
-MOVES_PER_TASK = 150
-"""At most so many for each task of an application."""
+MOVES_PER_TASK, LEAST_PER_TASK = 150, 8
+"""At most, and at least, so many for each task of an application that is searched at all."""
+
+TO_BEGIN = 40
+"""What it takes to begin with an application, in moves."""
 
 ALL_MACHINES = 256
 """Up to so many machines all of them are tried; on larger clusters the cheapest few of each domain, and those that
@@ -74,11 +77,14 @@ class _Search:
         cuts = np.flatnonzero(group[1:] != group[:-1]) + 1
         apps = np.split(by, cuts) if len(by) else []
         weights = [len(app) for app in apps]
+        waiting = len(by)
         for place in np.argsort(-np.array(weights), kind="stable").tolist() if apps else []:
-            if self._budget < 2 * weights[place]:
-                continue
-            share = self._budget * weights[place] // max(1, sum(weights[place:])) if place else self._budget
-            self._improve(apps[place], min(share, MOVES_PER_TASK * weights[place]))
+            tasks = weights[place]
+            fair = self._budget * tasks // waiting
+            waiting -= tasks
+            wanted = min(max(fair, LEAST_PER_TASK * tasks), MOVES_PER_TASK * tasks)
+            if wanted + TO_BEGIN <= self._budget:
+                self._improve(apps[place], wanted)
         ones = np.ones(len(self._cls), dtype=np.int64)
         return Assignments(self._cls, self._machine, ones)
 
@@ -89,7 +95,7 @@ class _Search:
         walk = _Walk(self._residual, self._pairs, self._application(group, units), self._cls[units])
         walk.begin(self._machine[units], seed=group)
         walk.search(budget)
-        self._budget -= walk.moves
+        self._budget -= walk.moves + TO_BEGIN
         self._machine[units] = walk.best_machines()
         self._book(units, 1)
 

@@ -32,7 +32,8 @@ class PairRules:
     def hard(self) -> bool:
         """Whether some domain may be refused to a task because of where others are."""
         terms = self.terms
-        return bool((terms.rating[None] > terms.limit[:, None, None]).any() or self.linked)
+        least = terms.limit.min(initial=np.inf)
+        return bool((terms.rating > least).any() or self.linked)
 
     @property
     def linked(self) -> bool:
@@ -139,12 +140,14 @@ class _LimitMatrices:
 class PairState:
     """How many tasks of each kind are in each domain: ``counts``, int64[N, D]; ``load``: int64[R] on links.
 
-    ``fixed_kind``, ``fixed_machine``: tasks that will not move any more in the round, by machine row.
+    ``fixed_kind``, ``fixed_machine``: tasks that will not move any more in the round, by machine row. ``hard``,
+    ``linked``: what the rules say of themselves.
     """
 
     def __init__(self, rules: PairRules) -> None:
         self.rules = rules
         self.terms = rules.terms
+        self.hard, self.linked = rules.hard, rules.linked
         self.arms = Arms(rules.terms)
         self.counts = rules.counts()
         self.load = link_load(rules.terms, self.counts)
@@ -161,7 +164,7 @@ class PairState:
 
     def add(self, kinds: Int64, domains: Int64, counts: Int64) -> None:
         """Count tasks (negative: take back) of kinds in domains."""
-        if self.rules.linked:
+        if self.linked:
             for kind, domain, count in zip(kinds.tolist(), domains.tolist(), counts.tolist(), strict=True):
                 self.load += count * self._added(kind, domain)
                 self.counts[kind, domain] += count
@@ -187,7 +190,7 @@ class PairState:
         allowed = np.ones((len(kinds), terms.domains), dtype=np.bool_)
         if terms.steers:
             allowed &= ~self._refused(len(kinds), arms, owner, there)
-            if self.rules.linked:
+            if self.linked:
                 allowed &= self.link_room(kinds) > 0
         return DomainView(cost * self.rules.units, allowed)
 
