@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from poseidon.offline import build
+from poseidon.plan import make_plan
 from poseidon.translate.pod import Disposition, disposition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from poseidon.embedding import Configuration
     from poseidon.manifests.loader import Manifests
+    from poseidon.plan import Plan
 
 
 class UnknownPodError(LookupError):
@@ -41,12 +43,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class PodExplanation:
-    """Verdicts by node, in order of names. ``node``: where the pod runs, "" if nowhere."""
+    """Verdicts by node, in order of names. ``node``: where the pod runs, "" if nowhere.
+
+    ``outlook``: what a round now would not do for a pod that waits, and how far its group is; lines for people.
+    """
 
     pod: str
     node: str
     nodes: Mapping[str, Verdict]
     warnings: tuple[str, ...]
+    outlook: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object."""
@@ -83,7 +89,25 @@ def explain_pod(manifests: Manifests, configuration: Configuration, now: float, 
         for each in explanation.machines
     }
     warnings = (*cluster.warnings, *cluster.scheduler.notes)
-    return PodExplanation(pod, explanation.machine, dict(sorted(verdicts.items())), warnings)
+    outlook = () if explanation.machine else tuple(_outlook(make_plan(manifests, configuration, now), pod))
+    return PodExplanation(pod, explanation.machine, dict(sorted(verdicts.items())), warnings, outlook)
+
+
+def _outlook(plan: Plan, pod: str) -> Iterator[str]:
+    """Say why a pod goes on waiting, or what has to happen first, and how far its group is."""
+    for binding in plan.bindings:
+        if binding.pod == pod and binding.after:
+            after = ", ".join(binding.after)
+            yield f"A round now gives it node {binding.node}, once {after} left or got a node."
+    for pending in plan.pending:
+        if pending.pod == pod:
+            yield f"A round now leaves it waiting: {pending.reason}"
+    for group in plan.groups:
+        if pod in group.members:
+            placed = sum(map(len, group.placement.values()))
+            message = f": {group.message}" if group.message else ""
+            state = f"{group.status}, {placed} of {len(group.members)} pods have a node"
+            yield f"Its group {group.group} is {state}{message}"
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

@@ -7,9 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from poseidon.embedding import EmbeddedScheduler, base_policy, network_options, overlays
+from poseidon.batch.budgets import BUDGET_RECORD
+from poseidon.batch.budgets import described as budget_record
+from poseidon.embedding import (
+    EmbeddedScheduler,
+    base_policy,
+    network_options,
+    overlays,
+    shares_fairly,
+)
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.manifests.applications import read_applications
+from poseidon.manifests.groups import described_groups
 from poseidon.manifests.storage import volume_state
 from poseidon.sources.listed import ListedUse
 from poseidon.translate import events, namespaces
@@ -30,6 +39,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from poseidon.batch.groups import Groups
     from poseidon.embedding import Configuration
     from poseidon.kube.objects import Pod
     from poseidon.manifests.applications import OrderedAppGroup
@@ -41,10 +51,12 @@ if TYPE_CHECKING:
 class OfflineCluster:
     """A scheduler that knows the cluster. ``held`` says by uid why pods are not to be scheduled yet.
 
+    ``groups`` are those of the pods that take part.
     ``app_groups``: the order of each application's workloads, whether or not a model looks at it.
     """
 
     scheduler: EmbeddedScheduler
+    groups: Groups
     held: Mapping[str, str]
     warnings: tuple[str, ...]
     app_groups: tuple[OrderedAppGroup, ...] = ()
@@ -65,14 +77,19 @@ def build(
     whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
     """
     network = network_options(configuration)
-    visible = visible_to(base_policy(configuration), overlays(configuration), bandwidth=network.annotations)
+    visible = visible_to(
+        base_policy(configuration),
+        overlays(configuration),
+        bandwidth=network.annotations,
+        namespaces=shares_fairly(configuration),
+    )
     applications = read_applications(manifests.for_models, manifests.nodes, network.percentile)
     feed = _Feed(manifests, now, scheduler_names, forced, visible)
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     records = applications.records if visible.applications else ()
     scheduler.apply((*(pb.Event(record=each) for each in records), *feed.events()))
     warnings = (*applications.warnings, *feed.warnings)
-    return OfflineCluster(scheduler, feed.held, warnings, applications.app_groups)
+    return OfflineCluster(scheduler, feed.groups, feed.held, warnings, applications.app_groups)
 
 
 class _Feed:
@@ -98,6 +115,7 @@ class _Feed:
         self._jobs: dict[str, pb.Job] = {}
         self._sizes: Counter[str] = Counter()
         self._volumes = volume_state(manifests.storage, manifests.nodes)
+        self.groups = described_groups(manifests.for_models, manifests.owners)
         self.held: dict[str, str] = {}
         self.warnings: list[str] = []
 
@@ -105,6 +123,9 @@ class _Feed:
         """Yield the whole cluster: machines, jobs, namespaces, classes, what finished pods teach, then tasks."""
         for each in self._manifests.pods:
             self._take_claims(each)
+            if not self._scheduler_names or pods.scheduler_of(each) in self._scheduler_names:
+                self.groups.put_pod(each.metadata.uid, each)
+        budgets = list(self._budget_records())
         self._volumes.take_affected()
         for each in self._manifests.pods:
             self._sort(each)
@@ -115,9 +136,10 @@ class _Feed:
             self._images.put(described.name, described.images)
             yield pb.Event(machine=described)
         for job_id, job in self._jobs.items():
-            job.size = self._sizes[job_id]
+            job.size = job.size or self._sizes[job_id]
             yield pb.Event(job=job)
         yield from self._namespace_records()
+        yield from budgets
         # Only now is it known what all selectors together look at, and which images make a difference.
         self._images.want(self._classes.take_images())
         self._classes.weigh_images(self._images.take_heavy()[0])
@@ -138,6 +160,14 @@ class _Feed:
         labels = {each.metadata.name: each.metadata.labels for each in self._manifests.namespaces}
         for name in sorted({*labels, *(pod.metadata.namespace for pod in self._manifests.pods)}):
             yield pb.Event(record=namespaces.record(name, labels.get(name, {})))
+
+    def _budget_records(self) -> Iterator[pb.Event]:
+        """Yield disruption budgets; classes show what their selectors look at."""
+        for each in self._manifests.budgets:
+            payload, looks, _ = budget_record(each)
+            self._classes.watch(looks)
+            key = pb.RecordKey(kind=BUDGET_RECORD, name=pods.qualified_name(each.metadata))
+            yield pb.Event(record=pb.Record(key=key, payload=payload))
 
     def _take_claims(self, pod: Pod) -> None:
         """Note the claims of a pod that runs, or may come to."""
@@ -194,19 +224,31 @@ class _Feed:
         elif disposition is Disposition.PENDING and self._volumes.resolution(pod.metadata.uid).reason:
             resolution = self._volumes.resolution(pod.metadata.uid)
             self.held[pod.metadata.uid] = resolution.message(len(self._nodes))
+        elif disposition is Disposition.PENDING and self._group_wait(pod):
+            self.held[pod.metadata.uid] = self._group_wait(pod)
         elif disposition is Disposition.PENDING:
             self._waiting.append(self._task(pod))
 
+    def _group_wait(self, pod: Pod) -> str:
+        """Return what the group of a pod waits for, "" if it has none or nothing keeps it."""
+        group = self.groups.group_of(pod.metadata.uid)
+        return self.groups.waits_for(group) if group is not None else ""
+
     def _task(self, pod: Pod) -> pods.Task:
-        job = pods.job(pod.metadata)
-        if job is not None:
+        group = self.groups.group_of(pod.metadata.uid)
+        job = self.groups.job(group) if group is not None else pods.job(pod.metadata)
+        if job is not None and group is not None:
+            self._jobs[job.id] = job
+        elif job is not None:
             self._jobs.setdefault(job.id, job)
+        if job is not None:
             self._sizes[job.id] += 1
         pin = self._manifests.pinned.get(pod.metadata.uid, "")
         task = pods.task(pod, self._classes, self._priorities, machine=pin, created=self._now)
         resolution = self._volumes.resolution(task.uid)
         needs = VolumeNeeds(invalid=resolution.reason) if resolution.reason else resolution.needs
-        return replace(task, traits=self._classes.with_needs(task.traits, needs))
+        own = task.job if job is None else job.id
+        return replace(task, job=own, traits=self._classes.with_needs(task.traits, needs))
 
 
 class _PlacedPods:

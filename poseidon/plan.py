@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from poseidon.offline import build
+from poseidon.planned_groups import PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from poseidon.batch.groups import Groups
     from poseidon.embedding import Configuration, EmbeddedScheduler
     from poseidon.manifests.applications import OrderedAppGroup
     from poseidon.manifests.loader import Manifests
@@ -109,6 +111,7 @@ class Plan:
     round: Round
     warnings: tuple[str, ...]
     app_groups: tuple[OrderedAppGroup, ...] = ()
+    groups: tuple[PlannedGroup, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object; every key is always there."""
@@ -124,7 +127,16 @@ class Plan:
                 {"pod": each.pod, "from": each.source, "to": each.target} for each in self.migrations
             ],
             "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
-            "groups": [],
+            "groups": [
+                {
+                    "group": each.group,
+                    "status": each.status,
+                    "placement": {node: list(names) for node, names in each.placement.items()},
+                    "ranks": dict(each.ranks),
+                    "message": each.message,
+                }
+                for each in self.groups
+            ],
             "appGroups": [
                 {
                     "appGroup": each.app_group,
@@ -167,19 +179,25 @@ def make_plan(
         if not result.deltas:
             break
         scheduler.report_bound(
-            (delta.task, delta.machine) for delta in result.deltas if delta.kind == pb.Delta.PLACE
+            (delta.task, delta.machine)
+            for delta in result.deltas
+            if delta.kind == pb.Delta.PLACE and not outcome.victims.keys() & set(delta.depends_on)
         )
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
     pending.extend(_left_waiting(scheduler, outcome, has_nodes=bool(manifests.nodes)))
+    groups = planned_groups(cluster.groups, scheduler.tasks(), outcome, cluster.held)
+    # What is shown of nodes is how they are once everybody has gone who has to.
+    scheduler.apply(pb.Event(task_removed=uid) for uid in outcome.victims)
     return Plan(
         bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),
-        preemptions=tuple(sorted(outcome.preemptions(), key=lambda each: each.pod)),
+        preemptions=tuple(sorted(outcome.preemptions(cluster.groups), key=lambda each: each.pod)),
         migrations=tuple(sorted(outcome.migrations, key=lambda each: each.pod)),
         pending=tuple(sorted(pending, key=lambda each: each.pod)),
         nodes=tuple(sorted(_node_uses(scheduler), key=lambda each: each.node)),
         round=outcome.figures,
         warnings=(*cluster.warnings, *scheduler.notes),
         app_groups=cluster.app_groups,
+        groups=groups,
     )
 
 
@@ -192,7 +210,8 @@ class _Outcome:
         self.bindings: list[Binding] = []
         self.migrations: list[Migration] = []
         self.reasons: dict[str, str] = {}
-        self._victims: list[tuple[str, str]] = []
+        self.gangs: dict[str, pb.GangState] = {}
+        self.victims: dict[str, str] = {}
 
     def take(self, result: pb.RoundResult) -> None:
         """Add a round."""
@@ -200,19 +219,29 @@ class _Outcome:
         self.figures.add(result.stats)
         for group in result.unscheduled:
             self.reasons.update(dict.fromkeys(group.tasks, group.message))
+        self.gangs.update((gang.job, gang) for gang in result.gangs)
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
                 self.bindings.append(Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on))))
             elif delta.kind == pb.Delta.MIGRATE:
                 self.migrations.append(Migration(delta.task, delta.from_machine, delta.machine))
             else:
-                self._victims.append((delta.task, delta.machine))
+                self.victims[delta.task] = delta.machine
 
-    def preemptions(self) -> Iterable[Preemption]:
-        """Yield each victim with the pod that waits for it."""
+    @property
+    def preemptors(self) -> frozenset[str]:
+        """Pods that get a node which others have to leave first."""
+        return frozenset(each.pod for each in self.bindings if not self.victims.keys().isdisjoint(each.after))
+
+    def preemptions(self, groups: Groups) -> Iterable[Preemption]:
+        """Yield each victim with the pod, or the gang, that waits for it."""
         preemptors = {gone: each.pod for each in self.bindings for gone in each.after}
-        for victim, machine in self._victims:
-            yield Preemption(victim, machine, preemptors.get(victim, ""))
+        for victim, machine in self.victims.items():
+            preemptor = preemptors.get(victim, "")
+            group = groups.group_of(preemptor)
+            if group is not None and groups.job(group).min_members > 1:
+                preemptor = group.member.name
+            yield Preemption(victim, machine, preemptor)
 
 
 def _left_waiting(scheduler: EmbeddedScheduler, outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:

@@ -44,6 +44,19 @@ def print_plan(plan: Plan) -> None:
             table.add_row(migration.pod, migration.source, migration.target)
         console.print(table)
         console.print()
+    if plan.groups:
+        table = _table("GROUP", "STATUS", "PODS", "NODES", "MESSAGE")
+        for group in plan.groups:
+            placed = sum(map(len, group.placement.values()))
+            table.add_row(
+                group.group,
+                group.status,
+                f"{placed} of {len(group.members)}",
+                str(len(group.placement)),
+                group.message,
+            )
+        console.print(table)
+        console.print()
     if plan.pending:
         table = _table("PENDING POD", "REASON")
         for pending in plan.pending:
@@ -62,8 +75,14 @@ def print_explanation(explanation: PodExplanation) -> None:
     console.print(
         f"Pod {explanation.pod} {where}; {feasible} of {len(explanation.nodes)} nodes are feasible."
     )
-    if not explanation.nodes:
-        return
+    if explanation.nodes:
+        _print_verdicts(console, explanation)
+    if explanation.outlook:
+        console.print()
+        console.print("\n".join(explanation.outlook))
+
+
+def _print_verdicts(console: _Printer, explanation: PodExplanation) -> None:
     models = list(dict.fromkeys(name for each in explanation.nodes.values() for name in each.models))
     table = _table("NODE", "FEASIBLE", "COST", *(name.upper() for name in models), "REASONS")
     for name, verdict in sorted(

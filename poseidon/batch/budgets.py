@@ -28,13 +28,14 @@ def described(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[De
     selector = found.spec.selector
     labels = requirements(selector, "spec.selector", defects) if selector is not None else []
     nothing = selector is None or bool(defects)
-    counted = found.status.observed_generation >= found.metadata.generation
+    status = found.status
+    counted = status is not None and status.observed_generation >= found.metadata.generation
     payload = {
         "namespace": namespace,
         "selector": None
         if nothing
         else [{"key": e.key, "operator": e.operator, "values": list(e.values)} for e in labels],
-        "allowed": max(found.status.disruptions_allowed, 0) if counted else 0,
+        "allowed": max(status.disruptions_allowed, 0) if status is not None and counted else 0,
     }
     looks = pb.TaskSelector(labels=[] if nothing else labels, nothing=nothing, namespaces=[namespace])
     return msgspec.json.encode(payload), looks, tuple(defects)

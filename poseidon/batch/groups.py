@@ -15,6 +15,8 @@ from poseidon.translate import pod as pod_translation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from poseidon.kube.objects import Pod
 
 Source: TypeAlias = PodGroup | Workload | NativePodGroup | ScaledOwner
@@ -74,6 +76,9 @@ class Groups:
         self._of_job: dict[str, Group] = {}
         self._changed: dict[_GroupKey, None] = {}
         self._moved: dict[_GroupKey, None] = {}
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._groups.values())
 
     # --- objects -------------------------------------------------------------------------------------------
 

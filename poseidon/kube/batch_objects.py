@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.kube.objects import KubeStruct, LabelSelector, ObjectMeta
+from poseidon.kube.objects import KubeStruct, LabelSelector, Number, ObjectMeta
 
 
 class PodGroupSpec(KubeStruct, frozen=True):
@@ -78,9 +78,11 @@ class NativePodGroup(KubeStruct, frozen=True):
 
 
 class DisruptionBudgetSpec(KubeStruct, frozen=True):
-    """Which pods a budget is about."""
+    """Which pods a budget is about, and how many of them must stay, or may be away; in pods or percent."""
 
     selector: LabelSelector | None = None
+    min_available: Number | None = None
+    max_unavailable: Number | None = None
 
 
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
@@ -97,11 +99,11 @@ class GenerationMeta(ObjectMeta, frozen=True):
 
 
 class DisruptionBudget(KubeStruct, frozen=True):
-    """policy/v1 PodDisruptionBudget."""
+    """policy/v1 PodDisruptionBudget; ``status`` is None while no controller has counted."""
 
     metadata: GenerationMeta = GenerationMeta()
     spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
-    status: DisruptionBudgetStatus = DisruptionBudgetStatus()
+    status: DisruptionBudgetStatus | None = None
 
 
 class ScaleSpec(KubeStruct, frozen=True):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from poseidon.kube.batch_objects import DisruptionBudget, NativePodGroup, PodGroup
+from poseidon.kube.batch_objects import Workload as WorkloadGroups
 from poseidon.kube.decoding import MalformedObjectError, convert_object
 from poseidon.kube.network_objects import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.node_topology import NodeResourceTopology
@@ -38,6 +40,7 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("apps", "StatefulSet"): ReplicaWorkload,
     ("apps", "DaemonSet"): DaemonSet,
     ("batch", "Job"): Job,
+    ("policy", "PodDisruptionBudget"): DisruptionBudget,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
     ("storage.k8s.io", "CSINode"): CsiNode,
     ("storage.k8s.io", "StorageClass"): StorageClass,
@@ -48,10 +51,16 @@ _MODEL_KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("metrics.k8s.io", "NodeMetrics"): NodeMetrics,
     ("metrics.k8s.io", "PodMetrics"): PodMetrics,
     ("networktopology.diktyo.x-k8s.io", "NetworkTopology"): NetworkTopology,
+    ("scheduling.k8s.io", "PodGroup"): NativePodGroup,
+    ("scheduling.k8s.io", "Workload"): WorkloadGroups,
+    ("scheduling.x-k8s.io", "PodGroup"): PodGroup,
     ("slo.koordinator.sh", "NodeMetric"): NodeMetric,
     ("topology.node.k8s.io", "NodeResourceTopology"): NodeResourceTopology,
 }
-"""Objects that only models look at. One that makes no sense is left out with a warning, and the rest goes on."""
+"""Objects that only models look at, and those of groups of pods.
+
+One that makes no sense is left out with a warning, and the rest goes on.
+"""
 
 _CLUSTER_SCOPED = (
     "CSINode",
@@ -82,6 +91,7 @@ class Inventory:
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
     priority_classes: list[PriorityClass] = field(default_factory=list)
     storage: list[KubeStruct] = field(default_factory=list)
+    budgets: list[DisruptionBudget] = field(default_factory=list)
     for_models: list[KubeStruct] = field(default_factory=list)
 
 
@@ -163,6 +173,8 @@ def _file(inventory: Inventory, kind: str, found: Any, metadata: ObjectMeta) -> 
         inventory.namespaces.append(found)
     elif isinstance(found, PriorityClass):
         inventory.priority_classes.append(found)
+    elif isinstance(found, DisruptionBudget):
+        inventory.budgets.append(replace(found, metadata=metadata))
     elif isinstance(found, STORAGE_KINDS):
         inventory.storage.append(replace(found, metadata=metadata))
     else:

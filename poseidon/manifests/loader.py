@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.manifests.budgets import counted
 from poseidon.manifests.documents import read_documents
 from poseidon.manifests.expansion import expand
+from poseidon.manifests.groups import scaled_owners
 from poseidon.manifests.inventory import take_inventory
 from poseidon.translate.pod import qualified_name
 from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
@@ -14,6 +16,7 @@ from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassEr
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from poseidon.kube.batch_objects import DisruptionBudget, ScaledOwner
     from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
 
 
@@ -32,7 +35,8 @@ class Manifests:
     ``pods`` holds those of the input and those that its workloads would create; each uid is
     ``namespace/name`` and unique. ``pinned`` maps the uid of a pod that does not exist yet to the node that
     its template names. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models`` objects
-    that only models look at. ``warnings`` are lines for people.
+    that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what may be
+    disrupted. ``warnings`` are lines for people.
     """
 
     nodes: tuple[Node, ...]
@@ -43,6 +47,8 @@ class Manifests:
     warnings: tuple[str, ...]
     for_models: tuple[KubeStruct, ...] = ()
     storage: tuple[KubeStruct, ...] = ()
+    owners: tuple[tuple[str, ScaledOwner], ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
 
 
 def load_manifests(paths: Iterable[str]) -> Manifests:
@@ -67,6 +73,8 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
         storage=(*inventory.storage, *expansion.claims),
+        owners=tuple(scaled_owners(inventory.workloads)),
+        budgets=tuple(counted(inventory.budgets, pods)),
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from poseidon.kube.batch_objects import DisruptionBudget
 from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
 from poseidon.kube.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
+from poseidon.manifests.budgets import budget_defects
 from poseidon.manifests.storage import STORAGE_KINDS, storage_defects
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.defects import Defect
@@ -40,6 +42,8 @@ class Validator:
             yield from self._pod_defects(found)
         elif isinstance(found, Namespace):
             return
+        elif isinstance(found, DisruptionBudget):
+            yield from budget_defects(found)
         elif isinstance(found, STORAGE_KINDS):
             yield from storage_defects(found)
         elif isinstance(found, PriorityClass):

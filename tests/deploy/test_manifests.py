@@ -167,7 +167,7 @@ def test_the_solver_has_no_credentials():
 def followed() -> set[tuple[str, str]]:
     """Group and plural of the collections that the bridge lists and watches."""
     values = [value for module in (feeds, koordinator) for value in vars(module).values()]
-    paths = [value.path for value in values if isinstance(value, Resource)]
+    paths = [each.path for each in (*values, *feeds.SCALED_OWNERS.values()) if isinstance(each, Resource)]
     parts = [path.strip("/").split("/") for path in paths]
     return {("" if root == "api" else rest[0], rest[-1]) for root, *rest in parts}
 
@@ -201,6 +201,7 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         ("", "events", "patch"),
         ("", "persistentvolumeclaims", "patch"),
         ("", "persistentvolumes", "patch"),
+        ("scheduling.x-k8s.io", "podgroups/status", "patch"),
     }
 
 
@@ -210,6 +211,10 @@ def test_creating_pods_is_a_right_of_its_own_that_can_be_left_out():
         ("", "pods", "create"),
         ("", "pods/eviction", "create"),
     }
+
+
+def test_evicting_pods_is_a_right_of_its_own_that_can_be_left_out():
+    assert rights_of("poseidon-preemption") == {("", "pods/eviction", "create"), ("", "pods", "delete")}
 
 
 def test_every_role_is_bound_by_its_name():

@@ -1,0 +1,97 @@
+"""How many pods each PodDisruptionBudget of an input lets go, where no controller has counted them yet.
+
+Dumps of clusters carry what the controller has counted; budgets that people write do not. Counting follows
+``pkg/controller/disruption``: a pod is healthy while it is on a node, has not ended, is not being deleted, and is not
+known to be unready.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from poseidon.kube.batch_objects import DisruptionBudgetStatus
+from poseidon.translate.defects import Defect
+from poseidon.translate.label_selectors import requirements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from poseidon.kube.batch_objects import DisruptionBudget
+    from poseidon.kube.objects import Number, Pod
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+def counted(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:
+    """Return the budgets with a status each; one that has none gets what a controller would find."""
+    return [each if each.status is not None else _count(each, pods) for each in budgets]
+
+
+def budget_defects(found: DisruptionBudget) -> Iterator[Defect]:
+    """Yield what is wrong with a budget."""
+    spec = found.spec
+    if spec.min_available is not None and spec.max_unavailable is not None:
+        yield Defect("spec.maxUnavailable", "stands beside minAvailable; remove one of the two")
+    for field, value in (("minAvailable", spec.min_available), ("maxUnavailable", spec.max_unavailable)):
+        if value is not None and _share(value, 1) is None:
+            yield Defect(
+                f"spec.{field}", f"{value!r} is neither a number of pods nor a percentage; give 1 or 50%"
+            )
+    if spec.selector is not None:
+        defects: list[Defect] = []
+        requirements(spec.selector, "spec.selector", defects)
+        yield from defects
+
+
+def _count(budget: DisruptionBudget, pods: Sequence[Pod]) -> DisruptionBudget:
+    spec = budget.spec
+    selector = requirements(spec.selector, "", []) if spec.selector is not None else None
+    covered = [
+        pod
+        for pod in pods
+        if selector is not None
+        and pod.metadata.namespace == budget.metadata.namespace
+        and not pod.terminal
+        and all(_holds(each, pod.metadata.labels) for each in selector)
+    ]
+    expected = len(covered)
+    if spec.max_unavailable is not None:
+        desired = expected - (_share(spec.max_unavailable, expected) or 0)
+    else:
+        desired = _share(1 if spec.min_available is None else spec.min_available, expected) or 0
+    healthy = sum(map(_is_healthy, covered))
+    status = DisruptionBudgetStatus(
+        disruptions_allowed=max(healthy - max(desired, 0), 0), observed_generation=budget.metadata.generation
+    )
+    return replace(budget, status=status)
+
+
+def _share(value: Number, whole: int) -> int | None:
+    """Return a number of pods from a number or a percentage, rounded up; None for anything else."""
+    if isinstance(value, int):
+        return value if value >= 0 else None
+    text = str(value)
+    digits = text.removesuffix("%")
+    if digits == text or not (digits.isascii() and digits.isdecimal()) or len(digits) > 9:
+        return None
+    return math.ceil(int(digits) * whole / 100)
+
+
+def _is_healthy(pod: Pod) -> bool:
+    ready = pod.condition("Ready")
+    return (
+        bool(pod.spec.node_name)
+        and pod.metadata.deletion_timestamp is None
+        and (ready is None or ready.status == "True")
+    )
+
+
+def _holds(requirement: pb.Requirement, labels: dict[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    if requirement.operator == "In":
+        return value in requirement.values
+    if requirement.operator == "NotIn":
+        return value not in requirement.values
+    return (value is not None) == (requirement.operator == "Exists")
