@@ -8,7 +8,7 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
 * ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
 * ``ledger_reason``: one entry per ledger. Ledgers are code of a model and cannot be saved, so a problem that has any
   cannot be read back;
-* ``rules_...``: see ``rule_arrays``.
+* ``rules_...`` and ``pairs_...``: see ``rule_arrays`` and ``pair_arrays``.
 
 ``most`` and ``model_shape`` are missing: only problems that are derived within a round have them.
 
@@ -27,15 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64, JointRows
-from firmament.artefacts.errors import ArtefactError
-from firmament.artefacts.rule_arrays import MalformedRulesError, decode_rules, encode_rules
+from firmament.artefacts.errors import ArtefactError, MalformedEntryError
+from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
+from firmament.artefacts.rule_arrays import decode_rules, encode_rules
 from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 
 FILE = "problem.npz"
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_PLAIN = ("counts", "priority", "shape", "requests", "feasible", "cost", "crowd", "free")
+_PLAIN = ("counts", "priority", "shape", "requests", "feasible", "cost", "crowd", "free", "gang", "gang_need")
 _KINDS = {"feasible": np.bool_, "cost": np.int32}
 _UNREADABLE = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
@@ -67,6 +68,8 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         }
     if problem.rules is not None:
         arrays |= encode_rules(problem.rules, problem.machines)
+    if problem.pairs is not None:
+        arrays |= encode_pairs(problem.pairs)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     return content.getvalue()
@@ -91,7 +94,7 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
         problem, placed = _problem(arrays), _placed(arrays)
     except KeyError as error:
         raise ArtefactError(f"{FILE}: entry {error} is missing; save the round again") from error
-    except MalformedRulesError as error:
+    except MalformedEntryError as error:
         raise ArtefactError(f"{FILE}: {error}; save the round again") from error
     for fault in (*_shape_faults(problem), *_index_faults(problem, placed)):
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
@@ -120,6 +123,7 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         pins=dict(zip(pinned.tolist(), rows, strict=True)),
         joint=joint,
         rules=decode_rules(arrays, len(plain["shape"]), len(plain["free"])),
+        pairs=decode_pairs(arrays, len(plain["shape"]), len(plain["free"])),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
     )
 
@@ -160,6 +164,8 @@ def _shape_faults(problem: PlacementProblem) -> Iterator[str]:
         "crowd": (machines,),
         "free": (machines, resources),
     }
+    if len(problem.gang_need) or len(problem.gang):
+        expected["gang"] = (classes,)
     for name, size in expected.items():
         found = getattr(problem, name).shape
         if found != size:
@@ -179,6 +185,7 @@ def _index_faults(problem: PlacementProblem, placed: Assignments) -> Iterator[st
         ("priority", problem.priority, 0, None),
         ("requests", problem.requests.ravel(), 0, None),
         ("crowd", problem.crowd, 0, None),
+        ("gang", problem.gang, -1, len(problem.gang_need)),
         ("shape", problem.shape, 0, problem.requests.shape[0]),
         ("pins_class", np.array(list(problem.pins), dtype=np.int64), 0, classes),
         ("placed_cls", placed.cls, 0, classes),

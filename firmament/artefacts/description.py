@@ -18,9 +18,9 @@ FORMAT = 2
 """Grows when a saved round of an older release can no longer be read."""
 
 _ACCEPTED: Mapping[type, tuple[type, ...]] = MappingProxyType(
-    {bool: (bool,), int: (int,), float: (int, float)}
+    {bool: (bool,), int: (int,), float: (int, float), type(None): (int, float, type(None))}
 )
-"""Kinds of JSON numbers that a field takes, by the kind of its default."""
+"""Kinds of JSON values that a field takes, by the kind of its default; None stands for a figure that may be missing."""
 
 
 @dataclass(frozen=True, slots=True)

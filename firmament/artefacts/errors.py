@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class ArtefactError(ValueError):
     """A saved round that cannot be read: the message names the file, what is wrong with it and what to do."""
+
+
+class MalformedEntryError(ValueError):
+    """Entries of an array file that cannot have been saved; says which, in words that follow the file's name."""

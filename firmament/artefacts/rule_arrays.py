@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64
+from firmament.artefacts.errors import MalformedEntryError
 from firmament.rules.ruleset import (
     Attraction,
     ClassRules,
@@ -58,10 +59,6 @@ _LISTS = {
     "unsettled_uid": np.str_,
 }
 """Kinds of the entries with one dimension."""
-
-
-class MalformedRulesError(ValueError):
-    """Entries that cannot have come from `encode_rules`; says which, in words that follow a file's name."""
 
 
 class _Columns:
@@ -127,13 +124,13 @@ def encode_rules(rules: RuleSet, machines: int) -> dict[str, NDArray[Any]]:
 def decode_rules(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int) -> RuleSet | None:
     """Return what ``encode_rules`` was given, None if the entries hold no rules.
 
-    Raises ``KeyError`` for a missing entry, ``MalformedRulesError`` for one that makes no sense.
+    Raises ``KeyError`` for a missing entry, ``MalformedEntryError`` for one that makes no sense.
     """
     if "rules_class" not in arrays:
         return None
     given = {name: _entry(arrays, name) for name in (*_TABLES, *_LISTS, "domain")}
     for fault in _faults(given, classes, machines):
-        raise MalformedRulesError(fault)
+        raise MalformedEntryError(fault)
     counters = _counters(given)
     sizes = [len(counters[number].start) for number in given["spreading"][:, 1].tolist()]
     counted = _cut(given["counted"], sizes, "counted")
@@ -194,7 +191,7 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def _cut(values: NDArray[Any], sizes: Sequence[int], name: str) -> list[NDArray[Any]]:
     """Undo ``_joined``."""
     if len(values) != sum(sizes):
-        raise MalformedRulesError(f"rules_{name} has {len(values)} numbers, not {sum(sizes)}")
+        raise MalformedEntryError(f"rules_{name} has {len(values)} numbers, not {sum(sizes)}")
     return np.split(values, np.cumsum(sizes)[:-1]) if sizes else []
 
 
@@ -213,7 +210,7 @@ def _entry(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
         array.ndim == 1 if name in _LISTS else array.ndim == 2 and (width is None or array.shape[1] == width)
     )
     if array.dtype.kind != kind or not fits:
-        raise MalformedRulesError(f"rules_{name} is {array.dtype} of the size {array.shape}")
+        raise MalformedEntryError(f"rules_{name} is {array.dtype} of the size {array.shape}")
     return array
 
 
