@@ -122,7 +122,9 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def _list(entry: Mapping[str, Any], name: str) -> list[Any]:
-    value = entry.get(name) or []
+    value = entry.get(name)
+    if value is None:
+        return []
     if not isinstance(value, list):
         raise BadNetworkRecordError(f"{name}: {value!r} is not a list")
     return value
