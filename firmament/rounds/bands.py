@@ -27,7 +27,7 @@ class Standing:
     def __init__(self, problem: PlacementProblem) -> None:
         self.residual = Residual(problem)
         self.state = None if problem.rules is None else RuleState(problem.rules)
-        self.pairs = None if problem.pairs is None else PairState(problem.pairs)
+        self.pairs = PairState(problem.pairs) if problem.pairs is not None and problem.pairs.steers else None
         if self.pairs is not None and self.state is None:
             self.state = RuleState(RuleSet([]))
 

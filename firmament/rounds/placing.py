@@ -16,7 +16,7 @@ def place(problem: PlacementProblem, solver: Solver, options: PassOptions, log: 
     if len(problem.gang_need):
         return place_whole_gangs(problem, solver, options, log)
     placed, residual = place_by_priority(problem, solver, options, log)
-    if not residual.remaining.any() or problem.pairs is not None:
+    if not residual.remaining.any() or (problem.pairs is not None and problem.pairs.steers):
         return placed
     watch = Stopwatch(log.timer)
     better = improved(problem, placed, problem.rotation)

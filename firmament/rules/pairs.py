@@ -29,6 +29,11 @@ class PairRules:
     resident_machine: Int64
 
     @property
+    def steers(self) -> bool:
+        """Whether pairs have a say in where tasks go."""
+        return self.terms.steers
+
+    @property
     def hard(self) -> bool:
         """Whether some domain may be refused to a task because of where others are."""
         terms = self.terms
