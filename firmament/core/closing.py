@@ -10,6 +10,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.chaining import chained, disturbed, keeps_order
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
+from firmament.core.gangs import lacking as lacking_members
 from firmament.core.leaning import leaders
 from firmament.core.opening import Picture
 from firmament.core.results import Delta, DeltaKind
@@ -96,14 +97,17 @@ def _decided(picture: Picture, placed: Assignments) -> _Decided:
 def _assume_whole(
     cluster: Cluster, static_rows: StaticRows, picture: Picture, decided: _Decided, ordered: Bool
 ) -> Bool:
-    """Assume the placements that are still possible, of gangs all that they need or none; returns which, bool[N]."""
-    given_up = np.zeros(len(picture.gangs), dtype=np.bool_)
-    gang = picture.problem.gang[decided.cls] if len(picture.gangs) else np.full(len(decided.cls), -1)
+    """Assume the placements that are still possible, of gangs all that they need or none; returns which, bool[N].
+
+    Gangs, and what they need, are taken as they are now.
+    """
+    gang, need = _gangs_now(cluster, decided)
+    given_up = np.zeros(len(need), dtype=np.bool_)
     while True:
         wanted = ~np.append(given_up, False)[gang]
         kept = _assume_possible(cluster, static_rows, picture, decided, ordered, wanted)
         members = gang[kept & (gang >= 0)]
-        broken = np.bincount(members, minlength=len(given_up)) < picture.problem.gang_need
+        broken = np.bincount(members, minlength=len(given_up)) < need
         broken &= np.isin(np.arange(len(given_up)), members)
         if not broken.any():
             return kept
@@ -111,6 +115,20 @@ def _assume_whole(
         for task in decided.task[kept].tolist():
             cluster.vacate(task)
             cluster.tasks.state[task] = State.PENDING
+
+
+def _gangs_now(cluster: Cluster, decided: _Decided) -> tuple[Int64, Int64]:
+    """int64[N]: the gang of each decided task, -1 for none; int64[G]: members that each gang lacks."""
+    tasks, jobs = cluster.tasks, cluster.jobs
+    gang = np.full(len(decided.task), -1, dtype=np.int64)
+    number: dict[str, int] = {}
+    if jobs.any_gang:
+        for index, (task, uid) in enumerate(zip(decided.task.tolist(), decided.uid, strict=True)):
+            job = tasks.job[task]
+            if tasks.uid[task] == uid and jobs.gang(job) is not None:
+                gang[index] = number.setdefault(job, len(number))
+    need = [lacking_members(cluster, job) for name in number if (job := jobs.gang(name)) is not None]
+    return gang, np.array(need, dtype=np.int64)
 
 
 def _assume_possible(

@@ -116,6 +116,7 @@ class Cluster:
                 self._define_job(job)
             case JobRemoved(id=job_id):
                 self.jobs.remove(job_id)
+                self._rouse(job_id)
             case ClassDefined(number, content):
                 self.classes.define(number, content)
                 self.resources.vector(content.requests)  # its resources have columns before any round looks
@@ -349,6 +350,7 @@ class Cluster:
                 told_to_go = bool(tasks.leaving[task]) and self.where(task) == event.machine
                 self.vacate(task)
                 self._enlist(task, event.job)
+                self._rouse(event.job)  # a gang may now need one less
                 tasks.leaving[task] = told_to_go
             tasks.cls[task], tasks.priority[task] = cls, event.priority
             tasks.assigned[task] = now
@@ -372,6 +374,8 @@ class Cluster:
         if tasks.job[task] != job:
             self.jobs.discharge(task, tasks.job[task])
             tasks.job[task] = job
+            tasks.revised[task] = True
+            tasks.parked[task] = tasks.refused[task]
         self.jobs.enlist(task, job)
         if self.jobs.gang(job) is not None and tasks.revised[task]:
             self._rouse(job)
@@ -383,7 +387,9 @@ class Cluster:
             self._rouse(job.id)
 
     def _rouse(self, job: str) -> None:
-        """Unpark the waiting members of a gang: there may be enough of them now."""
+        """Unpark the waiting members of a job: there may be enough of them now, or it may be no gang any more."""
+        if not job:
+            return
         members = np.array(self.jobs.members(job), dtype=np.int64)
         self.tasks.parked[members[~self.tasks.refused[members]]] = False
 

@@ -27,11 +27,14 @@ TRIES_IN_PLACE = 3
 
 @dataclass(slots=True)
 class _Standing:
-    """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so."""
+    """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so;
+    ``withheld``: it lacks members that could be tried, so more room would not help it.
+    """
 
     since: float | None = None
     whole: bool = False
     failed: bool = False
+    withheld: bool = False
     told: GangState | None = None
     message: str = ""
 
@@ -48,15 +51,23 @@ class Muster:
     jobs: tuple[str, ...]
 
 
+def lacking(cluster: Cluster, job: Job) -> int:
+    """How many more members a gang needs on machines; those that have been told to go do not count."""
+    tasks = cluster.tasks
+    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
+    on = np.isin(tasks.state[members], (State.ASSUMED, State.BOUND)) & ~tasks.leaving[members]
+    return job.min_members - int(np.count_nonzero(on))
+
+
 class Gangs:
     """The gangs of a cluster."""
 
     def __init__(self, options: RoundOptions) -> None:
         self._options = options
         self._standings: dict[str, _Standing] = {}
-        self._rebind: set[str] = set()
+        self._rebind: dict[str, int] = {}
         self._news: set[str] = set()
-        self._withheld: set[str] = set()
+        self._untold: set[str] = set()
 
     # --- before a round ------------------------------------------------------------------------------------------
 
@@ -76,12 +87,13 @@ class Gangs:
         for job_id in sorted(concerned):
             job = jobs.gang(job_id)
             assert job is not None
-            able, need = self._able(cluster, job, now)
+            able, need = _able(cluster, job, now), lacking(cluster, job)
             if need <= 0:
                 free += able
             elif len(able) < need:
-                self._withhold(cluster, job, need)
+                self._withhold(cluster, job, able)
             else:
+                self._standings.setdefault(job_id, _Standing()).failed = False
                 age = min((float(tasks.created[task]), int(tasks.sequence[task])) for task in able)
                 called.append((age, job_id, able, need))
         called.sort()
@@ -94,32 +106,27 @@ class Gangs:
             jobs=tuple(job_id for _, job_id, _, _ in called),
         )
 
-    def _able(self, cluster: Cluster, job: Job, now: float) -> tuple[list[int], int]:
-        """Members that could be tried now, and how many of them must be placed."""
-        tasks = cluster.tasks
-        members = cluster.jobs.members(job.id)
-        running = sum(tasks.state[task] in (State.ASSUMED, State.BOUND) for task in members)
-        able = [
-            task
-            for task in members
-            if tasks.state[task] == State.PENDING
-            and not tasks.refused[task]
-            and tasks.not_before[task] <= now
-        ]
-        return able, job.min_members - running
-
-    def _withhold(self, cluster: Cluster, job: Job, need: int) -> None:
-        """Park a gang that lacks members."""
-        tasks = cluster.tasks
-        members = cluster.jobs.members(job.id)
-        pending = [task for task in members if tasks.state[task] == State.PENDING]
-        text = f"gang {job.name or job.id} waits for members: {len(members)} of {job.min_members} exist"
-        if len(members) >= job.min_members:
-            text = f"gang {job.name or job.id} waits for members that cannot be tried yet: {need} are needed"
+    def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
+        """Park a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
+        cluster.tasks.parked[able] = True
+        members = len(cluster.jobs.members(job.id))
+        name = job.name or job.id
+        text = f"gang {name} waits for members: {members} of {job.min_members} exist"
+        if members >= job.min_members:
+            need = lacking(cluster, job)
+            text = f"gang {name} waits for members: {len(able)} of {need} can be tried now"
         self.note(job.id, text)
-        self._withheld.add(job.id)
-        for task in pending:
-            tasks.parked[task] = True
+        self._standings[job.id].withheld = True
+        self._untold.add(job.id)
+
+    def keep_asleep(self, cluster: Cluster, now: float) -> None:
+        """Park again the woken members of gangs that lack members, as room does not help those."""
+        for job_id, standing in self._standings.items():
+            job = cluster.jobs.gang(job_id) if standing.withheld else None
+            if job is not None and job_id not in cluster.jobs.changed:  # else it was roused for a reason
+                able = _able(cluster, job, now)
+                if len(able) < lacking(cluster, job):
+                    cluster.tasks.parked[able] = True
 
     # --- after a round -------------------------------------------------------------------------------------------
 
@@ -132,52 +139,39 @@ class Gangs:
         """What the members of gangs that could not be tried have to be told, if that is new to them."""
         tasks = cluster.tasks
         found = []
-        for job_id in sorted(self._withheld):
+        for job_id in sorted(self._untold):
             message = self._standings[job_id].message if job_id in self._standings else ""
             told = [
                 task
                 for task in cluster.jobs.members(job_id)
                 if tasks.state[task] == State.PENDING and tasks.message[task] != message
             ]
-            for task in told:
-                tasks.message[task] = message
             if told and message:
+                for task in told:
+                    tasks.message[task] = message
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
-        self._withheld.clear()
+        self._untold.clear()
         return found
 
     def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
         """Gangs whose standing changed since this was last asked, by job."""
-        self._look(cluster, now)
-        news, self._news = self._news, set()
-        found = []
-        for job_id in sorted(news):
-            job = cluster.jobs.gang(job_id)
-            if job is None:
-                continue
-            standing = self._standings.setdefault(job_id, _Standing())
-            state = self._state(cluster, job, standing)
-            if state != standing.told and (state.members or standing.told is not None):
-                standing.told = state
-                found.append(state)
+        found = self._untold_states(cluster, now)
+        self._news.clear()
+        for state in found:
+            self._standings[state.job].told = state
         return tuple(found)
 
-    def _state(self, cluster: Cluster, job: Job, standing: _Standing) -> GangState:
-        tasks = cluster.tasks
-        members = cluster.jobs.members(job.id)
-        bound = sum(bool(tasks.state[task] == State.BOUND and not tasks.leaving[task]) for task in members)
-        assumed = sum(bool(tasks.state[task] == State.ASSUMED) for task in members)
-        leaving = any(tasks.leaving[task] for task in members)
-        phase, message = GangPhase.WAITING, standing.message
-        if bound >= job.min_members:
-            phase, message = GangPhase.BOUND, ""
-        elif standing.failed:
-            phase = GangPhase.FAILED
-        elif leaving:
-            phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
-        elif bound + assumed >= job.min_members:
-            phase, message = GangPhase.PLACED, ""
-        return GangState(job.id, phase, message, len(members), bound + assumed, job.min_members)
+    def _untold_states(self, cluster: Cluster, now: float) -> list[GangState]:
+        self._look(cluster, now)
+        found = []
+        for job_id in sorted(self._news):
+            job, standing = cluster.jobs.gang(job_id), self._standings.get(job_id)
+            if job is None or standing is None:
+                continue
+            state = _state(cluster, job, standing)
+            if state != standing.told:
+                found.append(state)
+        return found
 
     # --- bindings that are refused -------------------------------------------------------------------------------
 
@@ -185,34 +179,52 @@ class Gangs:
         """Whether a task whose binding was refused is a member to be bound again where it is, after its back-off."""
         tasks = cluster.tasks
         job = cluster.jobs.gang(tasks.job[task])
-        if job is None or tasks.failures[task] >= TRIES_IN_PLACE:
+        if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
             return False
-        self._rebind.add(tasks.uid[task])
+        self._rebind[tasks.uid[task]] = int(tasks.came[task])
         return True
 
     def due(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Bindings of members that are to be tried again in their places."""
+        """Bindings of members that are to be tried again in their places.
+
+        A member whose machine has gone meanwhile has lost its place, and waits for another one.
+        """
         tasks = cluster.tasks
         deltas = []
         for uid in sorted(self._rebind):
-            task = tasks.row_of.get(uid)
-            if task is None or tasks.state[task] != State.ASSUMED:
-                self._rebind.discard(uid)
+            task = self._still_placed(cluster, uid)
+            if task is None:
+                del self._rebind[uid]
+            elif tasks.machine[task] < 0:
+                del self._rebind[uid]
+                _give_up_place(cluster, task)
             elif tasks.not_before[task] <= now:
-                self._rebind.discard(uid)
+                del self._rebind[uid]
                 deltas.append(Delta(DeltaKind.PLACE, uid, cluster.where(task)))
         return deltas
+
+    def _still_placed(self, cluster: Cluster, uid: str) -> int | None:
+        """Row of a task whose binding is to be tried again, None if it has not stayed in its place since."""
+        tasks = cluster.tasks
+        task = tasks.row_of.get(uid)
+        same = (
+            task is not None and tasks.state[task] == State.ASSUMED and tasks.came[task] == self._rebind[uid]
+        )
+        return task if same else None
 
     # --- time ----------------------------------------------------------------------------------------------------
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
         """Seconds until something is due or to be told, None if nothing is."""
-        if cluster.jobs.changed or self._news:
+        if self._untold_states(cluster, now):
             return 0.0
+        self._news.clear()
         moments = []
         for uid in self._rebind:
-            task = cluster.tasks.row_of.get(uid)
-            moments.append(now if task is None else float(cluster.tasks.not_before[task]))
+            task = self._still_placed(cluster, uid)
+            if task is not None:
+                lost = cluster.tasks.machine[task] < 0
+                moments.append(now if lost else float(cluster.tasks.not_before[task]))
         for job_id, standing in self._standings.items():
             job = cluster.jobs.gang(job_id)
             if job is not None and standing.since is not None:
@@ -227,11 +239,11 @@ class Gangs:
             standing, job = self._standings[job_id], cluster.jobs.gang(job_id)
             if job is None or standing.since is None or now < standing.since + self._seconds(job):
                 continue
+            deltas += self._release(cluster, cluster.jobs.members(job_id), now)
+            self._look(cluster, now)
             standing.since = None
             standing.failed = True
             standing.message = f"not whole {self._seconds(job):g} s after it was decided"
-            deltas += self._release(cluster, cluster.jobs.members(job_id), now)
-            cluster.jobs.touch(job_id)
         return deltas
 
     def _release(self, cluster: Cluster, members: Iterable[int], now: float) -> list[Delta]:
@@ -239,9 +251,7 @@ class Gangs:
         deltas = []
         for task in members:
             if tasks.state[task] == State.ASSUMED:
-                cluster.vacate(task)
-                tasks.state[task] = State.PENDING
-                cluster.version += 1
+                _give_up_place(cluster, task)
             elif (
                 tasks.state[task] == State.BOUND
                 and self._options.evict_failed_gangs
@@ -249,9 +259,10 @@ class Gangs:
             ):
                 tasks.leaving[task] = True
                 deltas.append(Delta(DeltaKind.PREEMPT, tasks.uid[task], cluster.where(task)))
+                cluster.jobs.touch(tasks.job[task])
             if tasks.state[task] == State.PENDING:
                 tasks.not_before[task] = now + self._options.last_backoff
-                tasks.parked[task] = False
+                tasks.parked[task] = bool(tasks.refused[task])
         return deltas
 
     def _seconds(self, job: Job) -> float:
@@ -262,22 +273,62 @@ class Gangs:
         changed = set(cluster.jobs.changed)
         cluster.jobs.changed.clear()
         self._news |= changed
-        tasks = cluster.tasks
         for job_id in changed:
-            job, members = cluster.jobs.gang(job_id), cluster.jobs.members(job_id)
-            if job is None or not members:
+            job = cluster.jobs.gang(job_id)
+            if job is None or not cluster.jobs.members(job_id):
                 self._standings.pop(job_id, None)
                 continue
             standing = self._standings.setdefault(job_id, _Standing())
-            bound = sum(tasks.state[task] == State.BOUND for task in members)
-            running = bound + sum(tasks.state[task] == State.ASSUMED for task in members)
+            standing.withheld = False
+            bound, assumed, _ = _counts(cluster, job_id)
+            if bound + assumed >= job.min_members:
+                standing.failed, standing.message = False, ""
             if bound >= job.min_members:
-                standing.whole, standing.since, standing.failed, standing.message = True, None, False, ""
-            elif running == 0:
+                standing.whole, standing.since = True, None
+            elif bound + assumed == 0:
                 standing.whole, standing.since = False, None
             elif not standing.whole and standing.since is None and not standing.failed:
                 standing.since = now
-            if running >= job.min_members:
-                standing.message = ""
-            if standing.failed and running == 0:
-                standing.failed = False
+
+
+def _able(cluster: Cluster, job: Job, now: float) -> list[int]:
+    """Rows of the members of a gang that could be tried now, parked ones included."""
+    tasks = cluster.tasks
+    return [
+        task
+        for task in cluster.jobs.members(job.id)
+        if tasks.state[task] == State.PENDING and not tasks.refused[task] and tasks.not_before[task] <= now
+    ]
+
+
+def _counts(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
+    """Members of a job that are bound to stay, assumed, and told to go."""
+    tasks = cluster.tasks
+    members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
+    leaving = tasks.leaving[members]
+    bound = (tasks.state[members] == State.BOUND) & ~leaving
+    assumed = (tasks.state[members] == State.ASSUMED) & ~leaving
+    return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
+
+
+def _state(cluster: Cluster, job: Job, standing: _Standing) -> GangState:
+    bound, assumed, leaving = _counts(cluster, job.id)
+    phase, message = GangPhase.WAITING, standing.message
+    if bound >= job.min_members:
+        phase, message = GangPhase.BOUND, ""
+    elif standing.failed:
+        phase = GangPhase.FAILED
+    elif leaving:
+        phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
+    elif bound + assumed >= job.min_members:
+        phase, message = GangPhase.PLACED, ""
+    members = len(cluster.jobs.members(job.id))
+    return GangState(job.id, phase, message, members, bound + assumed, job.min_members)
+
+
+def _give_up_place(cluster: Cluster, task: int) -> None:
+    """Let an assumed task wait again."""
+    cluster.vacate(task)
+    cluster.tasks.state[task] = State.PENDING
+    cluster.tasks.parked[task] = False
+    cluster.version += 1

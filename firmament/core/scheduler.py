@@ -133,10 +133,7 @@ class Scheduler:
     def _let_off(self, victim: int) -> None:
         """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
         cluster, tasks = self._cluster, self._cluster.tasks
-        for uid in self._evictions.let_off(cluster, victim):
-            task = tasks.row_of.get(uid)
-            if task is None or tasks.state[task] != State.ASSUMED:
-                continue
+        for task in self._evictions.let_off(cluster, victim):
             self._back_off(task)
             cluster.vacate(task)
             tasks.state[task] = State.PENDING
@@ -163,7 +160,8 @@ class Scheduler:
         """Take a picture of the cluster for the tasks that could be placed now."""
         watch = Stopwatch(self._timer)
         now = self._clock()
-        self._unsolved = [*self._gangs.expire(self._cluster, now), *self._gangs.due(self._cluster, now)]
+        # Of a round that failed, what needed no solving is told by the next one.
+        self._unsolved += [*self._gangs.expire(self._cluster, now), *self._gangs.due(self._cluster, now)]
         self._wake()
         self._cluster.clear_marks()
         tasks = self._cluster.tasks
@@ -201,7 +199,7 @@ class Scheduler:
         stats = placement.stats
         if placement.network is not None:
             self._last = placement
-        unsolved, self._unsolved = self._unsolved, []
+        unsolved, self._unsolved = [delta for delta in self._unsolved if self._holds(delta)], []
         withheld = self._gangs.withheld(self._cluster)
         if opened.picture is None:
             return RoundResult(
@@ -227,7 +225,8 @@ class Scheduler:
         )
         self._note_gangs(opened.picture)
         placed = frozenset(opened.picture.cls[np.unique(placement.assignments.cls)].tolist())
-        wake(self._cluster, self._static_rows, self._reservations, placed)
+        if wake(self._cluster, self._static_rows, self._reservations, placed):
+            self._gangs.keep_asleep(self._cluster, self._clock())
         self._park(np.setdiff1d(pending, lost), opened, placement)
         self._reservations.count_round(self._cluster, overtaken=bool(deltas))
         self._forget_idle_shapes()
@@ -255,13 +254,26 @@ class Scheduler:
         """
         held = self._cluster.mark_sampled(self._clock())
         self._reservations.refresh(self._cluster, self._static_rows)
-        wake(self._cluster, self._static_rows, self._reservations)
+        if wake(self._cluster, self._static_rows, self._reservations):
+            self._gangs.keep_asleep(self._cluster, self._clock())
         return held
+
+    def _holds(self, delta: Delta) -> bool:
+        """Whether a delta that needed no solving is still to be carried out, after what has happened meanwhile."""
+        tasks = self._cluster.tasks
+        task = tasks.row_of.get(delta.uid)
+        if task is None or self._cluster.where(task) != delta.machine:
+            return False
+        if delta.kind is DeltaKind.PREEMPT:
+            return bool(tasks.leaving[task])
+        return bool(tasks.state[task] == State.ASSUMED)
 
     def _note_gangs(self, picture: Picture) -> None:
         """Tell the gangs that were tried in vain why."""
         tasks = self._cluster.tasks
         for gang, job in enumerate(picture.gangs):
+            if self._cluster.jobs.gang(job) is None:
+                continue
             for index in np.flatnonzero(picture.problem.gang == gang).tolist():
                 waiting = picture.members[index][tasks.state[picture.members[index]] == State.PENDING]
                 if len(waiting):
