@@ -62,8 +62,12 @@ class Cluster:
         uses_load: bool = False,
         model_labels: frozenset[str] = frozenset(),
         model_namespaces: bool = False,
+        pair_labels: frozenset[str] = frozenset(),
     ) -> None:
-        """``model_labels``, ``model_namespaces``: what models see of tasks beside requests and annotations."""
+        """``model_labels``, ``model_namespaces``: what models see of tasks beside requests and annotations.
+
+        ``pair_labels``: labels by which a model tells pairs of tasks.
+        """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
         self.classes = ClassTable(model_labels, model_namespaces=model_namespaces)
@@ -77,6 +81,7 @@ class Cluster:
         self.domains_changed = False
         self.touched: set[int] = set()
         self.version = 0
+        self.pair_labels = pair_labels
         self._record_kinds = record_kinds
         self._machine_kinds = machine_kinds
         self._last_came = 0

@@ -12,7 +12,8 @@ from firmament.core.rule_compiler import own_selector
 class Concerns:
     """Classes to which something that has happened may open a machine, wherever that machine is.
 
-    Required rules alone count: preferences keep nobody waiting. Ports do not: one that comes free does so on a machine
+    Required rules count, and pairs that a model knows: where one of their tasks comes or leaves, any other may find its limits kept, or
+    room on a link. Preferences keep nobody waiting. Ports do not: one that comes free does so on a machine
     that a task has left, and those are looked at anyway.
     """
 
@@ -22,6 +23,10 @@ class Concerns:
         self._selector = cluster.selector()
         self._touched = frozenset(touched) if cluster.classes.ruled else frozenset()
         self._domains_changed = domains_changed
+        self._pair_labels = cluster.pair_labels
+        self._partners_moved = bool(self._pair_labels) and any(
+            self._paired(self._rows[row].content) for row in touched
+        )
         speaking = cluster.classes.ruled if domains_changed else self._touched
         self._kept_off = {
             selected
@@ -35,7 +40,7 @@ class Concerns:
     def of(self, cls: int) -> bool:
         """Whether it may matter to tasks of class row ``cls``."""
         content = self._rows[cls].content
-        if cls in self._kept_off:
+        if cls in self._kept_off or (self._partners_moved and self._paired(content)):
             return True
         watched = _watched(content)
         if self._domains_changed:
@@ -43,6 +48,10 @@ class Concerns:
         return bool(self._touched) and any(
             not self._touched.isdisjoint(self._selector.matching(selector).tolist()) for selector in watched
         )
+
+    def _paired(self, content: TaskClass) -> bool:
+        """Whether a class's tasks may be partners of others."""
+        return any(key in self._pair_labels for key, _ in content.labels)
 
 
 def _watched(content: TaskClass) -> list[TaskSelector]:

@@ -77,6 +77,7 @@ class Scheduler:
             uses_load=configuration.uses_load,
             model_labels=configuration.label_keys,
             model_namespaces=configuration.uses_namespaces,
+            pair_labels=frozenset(key for _, model in configuration.pair_models for key in model.pair_keys),
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
