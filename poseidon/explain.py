@@ -23,12 +23,15 @@ class UnknownPodError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One model's say: its native figure, its 0..100 score (None: it has none), and the points it charges."""
+    """One model's say: its native figure, its 0..100 score (None: it has none), the points it charges, and lines for
+    people.
+    """
 
     feasible: bool
     raw: float
     score: float | None
     cost: float
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ def explain_pod(manifests: Manifests, configuration: Configuration, now: float, 
                     raw=model.raw,
                     score=model.score if model.HasField("score") else None,
                     cost=model.cost,
+                    details=tuple(model.details),
                 )
                 for model in each.models
             },
@@ -121,6 +125,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
                 "raw": plain(charge.raw),
                 "score": None if charge.score is None else plain(charge.score),
                 "cost": plain(charge.cost),
+                **({"details": list(charge.details)} if charge.details else {}),
             }
             for name, charge in verdict.models.items()
         },

@@ -71,7 +71,10 @@ class NodeUse:
 
 @dataclass(slots=True)
 class Round:
-    """Figures of all rounds together: sums, but machines, tasks and classes of the largest."""
+    """Figures of all rounds together: sums, but machines, tasks and classes of the largest.
+
+    ``network_cost``: of all pods of applications at the end; None without the overlay.
+    """
 
     machines: int = 0
     tasks: int = 0
@@ -83,6 +86,7 @@ class Round:
     certified: bool = True
     gap: float = 0.0
     cost: int = 0
+    network_cost: float | None = None
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("snapshot", "network", "solve", "admit"), 0.0)
     )
@@ -95,6 +99,8 @@ class Round:
             setattr(self, name, getattr(self, name) + getattr(stats, name))
         self.certified = self.certified and stats.certified
         self.gap = max(self.gap, stats.gap)
+        if stats.HasField("pair_cost"):
+            self.network_cost = stats.pair_cost
         for name in self.seconds:
             self.seconds[name] += getattr(stats, f"{name}_seconds")
 
@@ -114,7 +120,7 @@ class Plan:
     groups: tuple[PlannedGroup, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object; every key is always there."""
+        """Return the documented JSON object; every key is always there, but ``networkCost``."""
         figures = self.round
         return {
             "bindings": [
@@ -158,6 +164,7 @@ class Plan:
                 "certified": figures.certified,
                 "gap": round(figures.gap, 9),
                 "cost": figures.cost,
+                **({} if figures.network_cost is None else {"networkCost": plain(figures.network_cost)}),
                 "seconds": {name: round(spent, 6) for name, spent in figures.seconds.items()},
             },
         }

@@ -98,6 +98,20 @@ def _print_verdicts(console: _Printer, explanation: PodExplanation) -> None:
         )
     console.print()
     console.print(table)
+    _print_details(console, explanation)
+
+
+def _print_details(console: _Printer, explanation: PodExplanation) -> None:
+    """Print what models have to say beyond figures, if anything."""
+    table = _table("NODE", "MODEL", "RAW", "SCORE", "DETAIL")
+    for node, verdict in explanation.nodes.items():
+        for model, charge in verdict.models.items():
+            score = "-" if charge.score is None else str(plain(charge.score))
+            for detail in charge.details:
+                table.add_row(node, model, str(plain(charge.raw)), score, detail)
+    if table.row_count:
+        console.print()
+        console.print(table)
 
 
 def _print_nodes(console: _Printer, plan: Plan) -> None:
@@ -131,6 +145,7 @@ def _summary(plan: Plan) -> str:
         f"{_count(len(plan.bindings), 'pod')} bound to {_count(used, 'node')} of {len(plan.nodes)}, "
         f"{len(plan.pending)} pending"
         + (f"; cost {figures.cost}, {proof}, {milliseconds:.0f} ms." if figures.tasks else ".")
+        + ("" if figures.network_cost is None else f" Total network cost {plain(figures.network_cost)}.")
     )
 
 
