@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from poseidon.explain import plain
 from poseidon.offline import build
 from poseidon.planned_groups import PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb

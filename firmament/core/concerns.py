@@ -12,9 +12,9 @@ from firmament.core.rule_compiler import own_selector
 class Concerns:
     """Classes to which something that has happened may open a machine, wherever that machine is.
 
-    Required rules count, and pairs that a model knows: where one of their tasks comes or leaves, any other may find its limits kept, or
-    room on a link. Preferences keep nobody waiting. Ports do not: one that comes free does so on a machine
-    that a task has left, and those are looked at anyway.
+    Required rules count, and pairs that a model knows: where a task with partners comes or leaves, another may find its
+    limits kept, or room on a link. Preferences keep nobody waiting. Ports do not: one that comes free does so on a
+    machine that a task has left, and those are looked at anyway.
     """
 
     def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:
