@@ -32,6 +32,9 @@ T = TypeVar("T", bound=KubeStruct)
 GATHER_SECONDS = 0.5
 """How long changes are gathered before they are written: pods come and go in crowds."""
 
+REST = 4.0
+"""How long is rested after writing, as a multiple of the time that it took: it must not keep an API server busy."""
+
 CONCURRENCY = 8
 """Objects that are written at a time."""
 
@@ -144,12 +147,13 @@ class NetworkController:
             await self._sleep(GATHER_SECONDS)
             self._fresh.clear()
             limit = asyncio.Semaphore(CONCURRENCY)
-            dirty = self._book.take_dirty()
+            dirty, begin = self._book.take_dirty(), self._clock()
             failed = [
                 each for each in await asyncio.gather(*(self._see_to(key, limit) for key in dirty)) if each
             ]
             if not failed:
                 self._backoff.reset()
+                await self._sleep(REST * (self._clock() - begin))
                 continue
             delay = max(self._backoff.next(), *map(_retry_after, failed))
             _log.warning('objects not written, trying again objects=%d error="%s"', len(failed), failed[0])

@@ -146,11 +146,8 @@ class NetworkBook:
 
     def _spread(self) -> None:
         """Mark what follows from pods and nodes."""
-        changed = self._members.take_changed()
-        if changed:
-            self._dirty.update(
-                ObjectKey(APP_GROUP_KIND, *name) for name in self._app_groups if name[1] in changed
-            )
+        for changed in self._members.take_changed():
+            self._dirty.update(ObjectKey(APP_GROUP_KIND, *name) for name in self._app_groups.named(changed))
         if self._members.take_moved():
             self._dirty.update(ObjectKey(TOPOLOGY_KIND, *name) for name in self._topologies)
         if self._members.version != self._version:

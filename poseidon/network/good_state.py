@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from poseidon.network.ordering import compact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from poseidon.kube.network_objects import AppGroup, NetworkTopology
     from poseidon.translate.defects import Defect
@@ -64,6 +64,7 @@ class GoodStates(Generic[K, S]):
         self._read = read
         self._kept: dict[ObjectName, Kept[K, S]] = {}
         self._names: dict[str, ObjectName] = {}
+        self._alike: dict[str, dict[ObjectName, None]] = {}
 
     def __iter__(self) -> Iterator[ObjectName]:
         return iter(self._kept)
@@ -71,6 +72,10 @@ class GoodStates(Generic[K, S]):
     def get(self, name: ObjectName) -> Kept[K, S] | None:
         """Return an object, None if there is none of this name."""
         return self._kept.get(name)
+
+    def named(self, name: str) -> Iterable[ObjectName]:
+        """Return the objects of this name, of all namespaces."""
+        return self._alike.get(name, ())
 
     def put(self, found: K) -> ObjectName:
         """Take an object as it is now."""
@@ -82,6 +87,7 @@ class GoodStates(Generic[K, S]):
                 self._names.pop(kept.uid, None)
             kept = self._kept[name] = Kept(found)
             self._names[metadata.uid] = name
+            self._alike.setdefault(name[1], {})[name] = None
             self._recall(kept)
         kept.object = found
         spec, kept.defects = self._read(found.spec)
@@ -94,6 +100,9 @@ class GoodStates(Generic[K, S]):
         name = self._names.pop(uid, None)
         if name is not None:
             del self._kept[name]
+            del self._alike[name[1]][name]
+            if not self._alike[name[1]]:
+                del self._alike[name[1]]
         return name
 
     def _recall(self, kept: Kept[K, S]) -> None:
