@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from poseidon.explain import plain
 from poseidon.offline import build
 from poseidon.planned_groups import PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -165,7 +164,7 @@ class Plan:
                 "certified": figures.certified,
                 "gap": round(figures.gap, 9),
                 "cost": figures.cost,
-                **({} if figures.network_cost is None else {"networkCost": plain(figures.network_cost)}),
+                **({} if figures.network_cost is None else {"networkCost": round(figures.network_cost)}),
                 "seconds": {name: round(spent, 6) for name, spent in figures.seconds.items()},
             },
         }
