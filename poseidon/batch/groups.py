@@ -155,6 +155,7 @@ class Groups:
             group = self._groups[key] = Group(member, _plain_job(member, pod), _owners(pod))
             self._of_job[group.job.id] = group
             self._of_source.setdefault(member.source, {})[key] = None
+            self._changed[key] = None
         return group
 
     def _count(self, group: Group, uid: str, now: Progress | None) -> None:

@@ -131,7 +131,11 @@ class Gangs:
         for state in result.gangs:
             group = self._groups.of_job(state.job)
             reason = _REASONS.get(state.state)
-            if group is None or group.member.share:
+            if group is None:
+                continue
+            if state.state == pb.GangState.FAILED:
+                self._placements.recall(tuple(group.progress), f"its gang was given up: {state.message}")
+            if group.member.share:
                 continue
             if reason is None:
                 self._forget_said(group)

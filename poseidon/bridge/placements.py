@@ -19,7 +19,7 @@ from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from poseidon.bridge.announcements import Announcements
     from poseidon.bridge.fitness import Fitness
@@ -238,6 +238,8 @@ class Placements:
         so that of several that no longer fit together only as many are refused as have to be.
         """
         record = self._tasks.get(uid)
+        if record is not None and not record.place:
+            return "it has been given up"
         if record is None or record.binding != node:
             # Whatever is wrong with it is not the node's doing; the API server knows.
             return ""
@@ -284,6 +286,16 @@ class Placements:
         """A pod is gone: it holds back nobody."""
         self._evictions.end(uid)
         self._release(uid)
+
+    def recall(self, uids: Iterable[str], reason: str) -> None:
+        """The solver has given up the places of these pods: do not bind those that are not bound yet.
+
+        A binding that is on its way may succeed nevertheless; the watch tells then, as of any other pod.
+        """
+        for uid in uids:
+            record = self._tasks.get(uid)
+            if record is not None and record.in_flight and not record.node:
+                self._fail(record, reason, retry=True)
 
     def node_gone(self, node: str) -> None:
         """A node is gone: nothing is to be waited for on it."""

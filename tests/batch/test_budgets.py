@@ -1,0 +1,62 @@
+"""Disruption budgets as records."""
+
+from __future__ import annotations
+
+import json
+
+from poseidon.batch.budgets import described
+from poseidon.kube.batch_objects import (
+    DisruptionBudget,
+    DisruptionBudgetSpec,
+    DisruptionBudgetStatus,
+    GenerationMeta,
+)
+from poseidon.kube.objects import LabelSelector, LabelSelectorRequirement
+
+
+def budget(selector, *, allowed=1, seen=1, generation=1):
+    return DisruptionBudget(
+        GenerationMeta(name="b", namespace="shop", generation=generation),
+        DisruptionBudgetSpec(selector),
+        None if allowed is None else DisruptionBudgetStatus(allowed, seen),
+    )
+
+
+def payload(found):
+    return json.loads(described(found)[0])
+
+
+def test_a_budget_as_counted():
+    selector = LabelSelector({"app": "web"}, (LabelSelectorRequirement("tier", "NotIn", ("test",)),))
+    found, looks, defects = described(budget(selector))
+    assert json.loads(found) == {
+        "namespace": "shop",
+        "selector": [
+            {"key": "app", "operator": "In", "values": ["web"]},
+            {"key": "tier", "operator": "NotIn", "values": ["test"]},
+        ],
+        "allowed": 1,
+    }
+    assert (list(looks.namespaces), looks.nothing, defects) == (["shop"], False, ())
+
+
+def test_no_selector_selects_nothing_and_an_empty_one_everything():
+    assert payload(budget(None))["selector"] is None
+    assert payload(budget(LabelSelector()))["selector"] == []
+
+
+def test_what_has_not_been_counted_allows_nothing():
+    assert payload(budget(LabelSelector(), allowed=None))["allowed"] == 0
+    assert payload(budget(LabelSelector(), allowed=3, seen=1, generation=2))["allowed"] == 0
+    assert payload(budget(LabelSelector(), allowed=-1))["allowed"] == 0
+
+
+def test_a_selector_that_makes_no_sense_selects_nothing():
+    selector = LabelSelector({}, (LabelSelectorRequirement("app", "Near", ()),))
+    found, looks, defects = described(budget(selector))
+    assert json.loads(found)["selector"] is None
+    assert looks.nothing
+    assert [str(each) for each in defects] == [
+        "spec.selector.matchExpressions[0].operator: "
+        + "unknown operator 'Near'; use In, NotIn, Exists or DoesNotExist"
+    ]
