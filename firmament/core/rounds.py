@@ -55,6 +55,8 @@ def decide(
         evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit)
         log.admit_seconds += watch.seconds()
     cost = placement_cost(problem, assignments)
+    if log.about is not None:
+        cost = placement_cost(log.about.problem, log.about.gathered(assignments))
     stats = RoundStats(
         machines=problem.machines,
         tasks=int(problem.counts.sum()),

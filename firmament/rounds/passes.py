@@ -16,6 +16,7 @@ from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_fl
 from firmament.flow.network import Network, Penalties, dearest_path, unscheduled_penalties
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
+from firmament.rounds.bundling import Bundled
 from firmament.rounds.greedy import place_greedily
 from firmament.rounds.stopwatch import Stopwatch, Timer, no_timer
 from firmament.solvers.base import Solver, SolverTimeoutError
@@ -36,6 +37,7 @@ class PassLog:
     """Figures gathered over the passes of a round; seconds per stage; ``arcs`` of the largest network.
 
     ``first``: the flow of the first pass, and ``first_alike`` what its network's machine rows stand for, if merged.
+    ``about``: what ``first`` is a flow of, if not of the round's problem as it is.
     """
 
     passes: int = 0
@@ -44,6 +46,7 @@ class PassLog:
     waves: int = 0
     first: FlowOutcome | None = None
     first_alike: AlikeMachines | None = None
+    about: Bundled | None = None
     network: Network | None = None
     network_seconds: float = 0.0
     solve_seconds: float = 0.0

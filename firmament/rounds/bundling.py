@@ -1,0 +1,121 @@
+"""Classes that differ in nothing a network can see, the gang included, enter it as one.
+
+Five hundred gangs of one kind of task are five hundred classes of a round, but one class of its network. What the
+network places of it is dealt out to gangs as wholes, in their order, before other tasks get any of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundled:
+    """``problem``: the one to be solved, without gangs; ``of``: int64[C], its class for each class of ``whole``."""
+
+    whole: PlacementProblem
+    problem: PlacementProblem
+    of: Int64
+
+    def dealt_out(self, placed: Assignments) -> Assignments:
+        """Assignments of bundles as assignments of their classes.
+
+        Gangs come in order of priority, then of age, each with what it needs or nothing. What they leave goes to the
+        members that gangs with places have beyond their need, and to other tasks, longest waiting first. Places that
+        remain then are those of gangs that got none; they are left out.
+        """
+        if self.problem is self.whole:
+            return placed
+        left = np.bincount(placed.cls, weights=placed.count, minlength=self.problem.classes).astype(np.int64)
+        share = np.zeros(self.whole.classes, dtype=np.int64)
+        served = np.zeros(len(self.whole.gang_need) + 1, dtype=np.bool_)
+        served[-1] = True  # what belongs to no gang
+        for gang, members in _gangs(self.whole):
+            served[gang] = self._serve(members, int(self.whole.gang_need[gang]), share, left)
+        for bucket in range(WAIT_BUCKETS):
+            waiting = self.whole.counts[:, : bucket + 1].sum(axis=1) - share
+            for cls in np.flatnonzero((waiting > 0) & served[self.whole.gang]).tolist():
+                more = min(int(waiting[cls]), int(left[self.of[cls]]))
+                share[cls] += more
+                left[self.of[cls]] -= more
+        return self._handed_over(placed, share)
+
+    def gathered(self, placed: Assignments) -> Assignments:
+        """Assignments of classes as assignments of their bundles."""
+        return Assignments(self.of[placed.cls], placed.machine, placed.count)
+
+    def _serve(self, members: Int64, need: int, share: Int64, left: Int64) -> bool:
+        """Give a gang's classes ``need`` places of their bundles, or none; returns whether it got them."""
+        found: list[tuple[int, int]] = []
+        for cls in members.tolist():
+            count = min(int(self.whole.counts[cls].sum()), int(left[self.of[cls]]), need)
+            need -= count
+            left[self.of[cls]] -= count
+            found.append((cls, count))
+        if need > 0:
+            for cls, count in found:
+                left[self.of[cls]] += count
+            return False
+        for cls, count in found:
+            share[cls] = count
+        return True
+
+    def _handed_over(self, placed: Assignments, share: Int64) -> Assignments:
+        """The first ``share`` (int64[C]) places of each bundle, in order of admission, class after class."""
+        bundle = np.repeat(placed.cls, placed.count)
+        order = np.argsort(bundle, kind="stable")
+        bundle, machine = bundle[order], np.repeat(placed.machine, placed.count)[order]
+        classes = np.argsort(self.of, kind="stable")
+        cls = np.repeat(classes, share[classes])
+        start = np.searchsorted(bundle, np.arange(self.problem.classes))
+        begin = np.searchsorted(self.of[cls], np.arange(self.problem.classes))
+        place = start[self.of[cls]] + np.arange(len(cls)) - begin[self.of[cls]]
+        pairs, count = np.unique(np.stack([cls, machine[place]]), axis=1, return_counts=True)
+        return Assignments(pairs[0], pairs[1], count)
+
+
+def bundled(problem: PlacementProblem) -> Bundled:
+    """The problem with classes as one that have shape, priority and pins in common.
+
+    Rules between tasks, and ledgers, count on who comes first; with such, nothing is bundled.
+    """
+    if problem.rules is not None or problem.pairs is not None or problem.ledgers or problem.most:
+        return Bundled(problem, problem, np.arange(problem.classes))
+    number: dict[tuple[int, int, bytes | None], int] = {}
+    pins: dict[int, Int64] = {}
+    of = np.empty(problem.classes, dtype=np.int64)
+    for cls, (shape, priority) in enumerate(
+        zip(problem.shape.tolist(), problem.priority.tolist(), strict=True)
+    ):
+        pinned = problem.pins.get(cls)
+        of[cls] = number.setdefault(
+            (shape, priority, None if pinned is None else pinned.tobytes()), len(number)
+        )
+        if pinned is not None:
+            pins[int(of[cls])] = pinned
+    counts = np.zeros((len(number), WAIT_BUCKETS), dtype=np.int64)
+    np.add.at(counts, of, problem.counts)
+    derived = replace(
+        problem,
+        counts=counts,
+        priority=np.array([priority for _, priority, _ in number], dtype=np.int64),
+        shape=np.array([shape for shape, _, _ in number], dtype=np.int64),
+        pins=pins,
+        gang=_NONE,
+        gang_need=_NONE,
+    )
+    return Bundled(problem, derived, of)
+
+
+def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:
+    """Gangs and their classes, the most important first, then by age."""
+    members = [np.flatnonzero(problem.gang == gang) for gang in range(len(problem.gang_need))]
+    rank = np.array([int(problem.priority[each].max(initial=-1)) for each in members], dtype=np.int64)
+    return [(gang, members[gang]) for gang in np.argsort(-rank, kind="stable").tolist()]
