@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Assigned, Float64, Int64, Load
+from cost_models.interface import Assigned, Bool, Float64, Int64, Load
 from firmament.core.cluster import Cluster
 from firmament.core.composition import shape_rows
 from firmament.core.samples import MachineSamples
@@ -42,10 +42,11 @@ def load(cluster: Cluster, *, without: int = -1) -> Load:
 
 
 def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
-    """Requests of the tasks that came to each machine after the report before its last: int64[M, K].
+    """What the tasks that came to each machine after the report before its last may yet use: int64[M, K].
 
-    A report is about the time since the one before, so it cannot show them yet. The task in row ``without`` is left
-    out; machines without a report have none.
+    A report is about the time since the one before, so it cannot show all of what they use. That is taken to be what
+    they request, less what the report says of the single task where it does and such figures are kept. The task in row
+    ``without`` is left out; machines without a report have none.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)
@@ -58,13 +59,26 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     late = on[(tasks.assigned[on] > seen_until[tasks.machine[on]]) & (on != without)]
     classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
     shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
-    np.add.at(found, tasks.machine[late], cluster.request_rows(shapes)[of_class])
+    shown = np.ceil(_shown(cluster, late)).astype(np.int64)
+    np.add.at(found, tasks.machine[late], np.maximum(cluster.request_rows(shapes)[of_class] - shown, 0))
     return found
+
+
+def _shown(cluster: Cluster, rows: Int64) -> Float64:
+    """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 for those they leave out."""
+    return np.where(_reported(cluster, rows)[:, None], cluster.task_samples.usage(rows), 0.0)
+
+
+def _reported(cluster: Cluster, rows: Int64) -> Bool:
+    """bool[len(rows)]: the last reports of their machines have figures of tasks; all are on machines."""
+    stamp = cluster.task_samples.stamp(rows)
+    of_machine = cluster.machines.samples.stamp(len(cluster.machines))[cluster.tasks.machine[rows]]
+    return (stamp > 0) & (stamp == of_machine)
 
 
 def _assigned(cluster: Cluster, without: int) -> Assigned:
     """Bound and assumed tasks whose machine is known."""
-    tasks, samples = cluster.tasks, cluster.task_samples
+    tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     on = on[on != without]
     machine = tasks.machine[on]
@@ -72,16 +86,14 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
     shape = shape_of_class[tasks.cls[on]]
     present = np.bincount(shape, minlength=len(cluster.classes.shapes)) > 0
     shapes = np.flatnonzero(present).tolist()
-    stamp = samples.stamp(on)
-    reported = (stamp > 0) & (stamp == cluster.machines.samples.stamp(len(cluster.machines))[machine])
     return Assigned(
         machine=machine,
         kind=(np.cumsum(present) - 1)[shape],
         time=_known(tasks.assigned[on]),
         initialized=_known(tasks.initialized[on]),
-        reported=reported,
-        usage=np.where(reported[:, None], samples.usage(on), 0.0),
-        prod=samples.prod(on),
+        reported=_reported(cluster, on),
+        usage=_shown(cluster, on),
+        prod=cluster.task_samples.prod(on),
         kinds=shape_rows(cluster, shapes),
         requests=cluster.request_rows(shapes),
     )

@@ -7,7 +7,7 @@ import pytest
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted
+from firmament.core.model import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted, TaskUses
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import GIB, START, Clock, machine, placed, task_class, tasks, uids
@@ -86,6 +86,30 @@ def test_tasks_that_a_report_cannot_show_yet_count_by_their_requests():
         small(),
     )
     assert raw(made) == {"seen": EMPTY, "unseen": HALF}
+
+
+def test_what_a_report_shows_of_such_a_task_does_not_count_twice():
+    """Where some model has figures of tasks kept, the overlay here."""
+    running = ClassDefined(9, task_class(cpu=2_000, memory=8 * GIB))
+    use = {"cpu": 500.0, "memory": 2.0 * GIB}
+    configuration = CoreConfiguration(
+        policy=WeightedModel(load_model("cpu_mem", {})),
+        overlays=(WeightedModel(load_model("load_threshold", {"usageThresholds": {"cpu": 99}})),),
+    )
+
+    def half_full_by(used: dict[str, float], shown: TaskUses | None) -> float | None:
+        made = Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=Clock())
+        new = TasksBound("m", 9, ("new",), assigned=(START - 15,))
+        report = MachineSampled("m", START - 10, used, interval=10.0, tasks=shown)
+        made.apply([machine("m"), running, new, report, *small()])
+        return raw(made)["m"]
+
+    figures = TaskUses(("new",), ("cpu", "memory"), tuple(use.values()))
+    assert half_full_by({}, None) == HALF
+    assert half_full_by(use, figures) == HALF, "the rest of its request is yet to come"
+    more = {"cpu": 2_000.0, "memory": 9.0 * GIB}
+    over = TaskUses(("new",), ("cpu", "memory"), tuple(more.values()))
+    assert half_full_by({"cpu": 2_000.0, "memory": 8.0 * GIB}, over) == HALF, "nothing is taken off"
 
 
 def test_a_burst_is_spread_although_reports_lag():
