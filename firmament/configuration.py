@@ -7,6 +7,7 @@ default filled in. Keys are camelCase, unknown keys are errors, and all faults o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import yaml
@@ -112,8 +113,9 @@ class RoundSection(Section):
 class SchedulerConfiguration(Section):
     """The whole configuration. ``scheduler_names`` may hold ``*``, which stands for every name.
 
-    ``queue_sort`` (topological): which tasks come first where places are scarce: by priority, quality of service and
-    wait, or by ``priority`` and wait alone. Workloads of one AppGroup keep their topology order either way.
+    ``queue_sort`` (topological): which tasks come first where places are scarce, with the overlay ``network_overhead``:
+    by priority, quality of service and wait, or by ``priority`` and wait alone, as without the overlay. Workloads of an
+    AppGroup keep their topology order either way.
     """
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
@@ -165,10 +167,12 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
         raise ConfigurationError(f"configuration: {fault}" for fault in faults)
     sections = (configuration.policy, *configuration.cost_models)
     policy, *overlays = (WeightedModel(load_model(each.name, each.args), each.weight) for each in sections)
+    applications = any(each.name == "network_overhead" for each in configuration.cost_models)
+    by_quality = applications and configuration.queue_sort == "topological"
     return CoreConfiguration(
         policy=policy,
         overlays=tuple(overlays),
-        options=configuration.round.options(configuration.gangs),
+        options=replace(configuration.round.options(configuration.gangs), by_quality=by_quality),
         fair_share=configuration.fair_share.share(),
     )
 

@@ -36,6 +36,7 @@ class RoundOptions:
     reserved for at most ``reserve_for_rounds`` rounds. A task whose binding failed waits ``first_backoff`` seconds,
     then twice as long each time, at most ``last_backoff``. A gang that is not whole ``gang_seconds`` after it was
     decided is given up; with ``evict_failed_gangs`` its bound members are told to go.
+    ``by_quality``: of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones.
     """
 
     passes: PassOptions = field(default_factory=PassOptions)
@@ -44,6 +45,7 @@ class RoundOptions:
     reserve_for_rounds: int = 256
     first_backoff: float = 1.0
     last_backoff: float = 60.0
+    by_quality: bool = False
     preemption: bool = True
     gang_seconds: float = 600.0
     evict_failed_gangs: bool = True

@@ -18,6 +18,7 @@ from firmament.core.gangs import Muster
 from firmament.core.loads import load, unseen
 from firmament.core.pair_compiler import compile_pairs
 from firmament.core.pinning import pinned_rows
+from firmament.core.queue_sort import qualities, ranks
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
@@ -89,9 +90,13 @@ def take_picture(
     feasible = judgement.feasible()
     for index, kept_off in enumerate(closed):
         feasible[index, sorted(kept_off)] = False
+    pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
+    quality = np.zeros(len(groups), dtype=np.int64)
+    if configuration.options.by_quality:
+        quality = qualities(cluster, cls.tolist(), pairs)
     problem = PlacementProblem(
         counts=counts,
-        priority=np.unique(2 * priorities + levels, return_inverse=True)[1].astype(np.int64),
+        priority=ranks(priorities, levels, quality),
         shape=shape_of,
         requests=judgement.batch.requests,
         feasible=feasible,
@@ -103,7 +108,7 @@ def take_picture(
         joint=judgement.joint(),
         ledgers=judgement.ledgers(),
         rules=compile_rules(cluster, cls.tolist()),
-        pairs=compile_pairs(cluster, configuration.pair_models, columns, cls.tolist()),
+        pairs=pairs,
         gang=gangs if len(muster.need) else _NO_GANGS,
         gang_need=muster.need,
     )
