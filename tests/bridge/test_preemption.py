@@ -1,0 +1,184 @@
+"""Pods that make way, those that wait for it, and what becomes of both when something goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from poseidon.bridge.actions import (
+    AnnouncePreempted,
+    AnnounceUnschedulable,
+    Bind,
+    Evict,
+    Nominate,
+)
+from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.bridge.objects import gone, node, pod, present
+from tests.bridge.solver_view import ASSUMED, BOUND, PENDING
+from tests.bridge.test_state import Harness
+
+
+class Scene(Harness):
+    """Two victims on n1, one pod that needs the place of both."""
+
+    def __init__(self):
+        super().__init__()
+        self.pods(
+            present(pod("low-a", node="n1")),
+            present(pod("low-b", node="n1", scheduler="default-scheduler")),
+            present(pod("high", priority=9)),
+        )
+
+    def preempt(self, *victims, machine="n1", beyond=False):
+        self.view.place("pod-high", machine)
+        result = pb.RoundResult(round=1)
+        for victim in victims:
+            result.deltas.add(kind=pb.Delta.PREEMPT, task=victim, machine="n1", beyond_budget=beyond)
+        result.deltas.add(kind=pb.Delta.PLACE, task="pod-high", machine=machine, depends_on=victims)
+        self.state.on_round(result)
+        return self.state.take_actions()
+
+    def ended(self, evict, refusal=""):
+        request = EvictionRequest(evict.pod, evict.node, evict.beyond_budget, evict.message)
+        self.state.eviction_ended(EvictionOutcome(request, refusal))
+        return self.state.take_actions()
+
+    def gone(self, name):
+        self.pods(gone(pod(name)))
+        return self.state.take_actions()
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def kinds(actions):
+    return [type(each).__name__ for each in actions]
+
+
+def test_a_preemptor_is_bound_once_all_of_its_victims_are_gone(scene):
+    first, second, nominate, said = scene.preempt("pod-low-a", "pod-low-b", beyond=True)
+    assert first.message == "Preempted by pod default/high on node n1"
+    assert (first.pod.name, first.node, first.beyond_budget) == ("low-a", "n1", True)
+    assert isinstance(second, Evict)
+    assert (nominate.pod.name, nominate.node) == ("high", "n1")
+    assert isinstance(said, AnnounceUnschedulable)
+    assert said.message == "waits on node n1 until default/low-a, default/low-b left it"
+    assert scene.ended(first) == [AnnouncePreempted(first.pod, first.message)]
+    scene.ended(second)
+    scene.pods(present(pod("low-a", node="n1", deleting=True)))
+    assert scene.state.take_actions() == []
+    assert scene.gone("low-a") == []
+    [bind] = scene.gone("low-b")
+    assert bind == Bind(nominate.pod, "n1")
+    scene.outcome(bind)
+    scene.sync()
+    assert scene.states() == {"pod-high": (BOUND, "n1")}
+
+
+def test_a_victim_that_has_ended_is_gone(scene):
+    scene.preempt("pod-low-a")
+    scene.pods(present(pod("low-a", node="n1", phase="Succeeded")))
+    assert kinds(scene.state.take_actions()) == ["Bind"]
+
+
+def test_a_victim_that_somebody_else_deletes_is_waited_for(scene):
+    scene.pods(present(pod("low-a", node="n1", deleting=True)))
+    # Nothing is evicted twice; the place is counted on nevertheless.
+    assert kinds(scene.preempt("pod-low-a")) == ["Nominate", "AnnounceUnschedulable"]
+    assert kinds(scene.gone("low-a")) == ["Bind"]
+
+
+def test_a_pod_may_count_on_one_that_leaves_without_evicting_anybody(scene):
+    scene.pods(present(pod("low-a", node="n1", deleting=True)))
+    actions = scene.place("pod-high", "n1", depends_on=["pod-low-a"])
+    assert kinds(actions) == ["Nominate", "AnnounceUnschedulable"]
+    assert kinds(scene.gone("low-a")) == ["Bind"]
+
+
+def test_a_refused_eviction_releases_the_preemptor(scene):
+    evict, other, *_ = scene.preempt("pod-low-a", "pod-low-b")
+    assert scene.ended(evict, "the budget says no") == [Nominate(scene.state._tasks.get("pod-high").ref, "")]
+    reports, _ = scene.sync()
+    assert [(each.task, each.machine, each.bound, each.retry) for each in reports] == [
+        ("pod-low-a", "n1", False, True),
+        ("pod-high", "n1", False, True),
+    ]
+    assert reports[0].reason == "the budget says no"
+    assert scene.states()["pod-high"] == (PENDING, "")
+    # The other one goes all the same, and nobody is bound for it.
+    scene.ended(other)
+    assert scene.gone("low-b") == []
+    assert kinds(scene.preempt("pod-low-a")) == ["Evict", "Nominate", "AnnounceUnschedulable"]
+
+
+def test_a_refused_eviction_of_a_pod_that_leaves_anyway_changes_nothing(scene):
+    evict, *_ = scene.preempt("pod-low-a")
+    scene.pods(present(pod("low-a", node="n1", deleting=True)))
+    assert scene.ended(evict, "too busy") == []
+    assert kinds(scene.gone("low-a")) == ["Bind"]
+
+
+def test_a_victim_that_is_gone_already_needs_no_eviction(scene):
+    scene.gone("low-a")
+    assert kinds(scene.preempt("pod-low-a")) == ["Bind"]
+
+
+def test_a_victim_that_is_elsewhere_is_reported_and_its_preemptor_released(scene):
+    scene.pods(present(pod("low-c", node="n2")))
+    assert scene.preempt("pod-low-c") == []
+    reports, _ = scene.sync()
+    assert (reports[0].task, reports[0].reason) == ("pod-low-c", "the pod is on node n2")
+    assert scene.states()["pod-high"] == (PENDING, "")
+
+
+def test_a_preemptor_that_is_deleted_meanwhile_is_not_bound(scene):
+    scene.preempt("pod-low-a")
+    scene.gone("high")
+    assert scene.gone("low-a") == []
+
+
+def test_a_preemptor_whose_node_is_gone_waits_for_another_one(scene):
+    scene.preempt("pod-low-a")
+    scene.state.nodes_changed([gone(node("n1"))])
+    assert kinds(scene.state.take_actions()) == ["Nominate"]
+    scene.sync()
+    assert scene.states()["pod-high"] == (PENDING, "")
+    assert scene.gone("low-a") == []
+
+
+def test_a_new_solver_sees_who_leaves_and_keeps_the_place(scene):
+    scene.preempt("pod-low-a")
+    scene.pods(present(pod("low-a", node="n1", deleting=True)))
+    scene.new_stream()
+    assert scene.states()["pod-high"] == (BOUND, "n1")
+    seen = pb.TaskClass.FromString(scene.view.tasks["pod-low-a"].task_class)
+    assert seen.terminating
+    assert kinds(scene.gone("low-a")) == ["Bind"]
+
+
+def test_a_new_bridge_says_who_leaves_and_takes_back_the_nomination(scene):
+    scene.state.take_actions()
+    fresh = Harness()
+    high = pod("high", priority=9)
+    nominated = type(high)(
+        high.metadata, high.spec, type(high.status)(phase="Pending", nominated_node_name="n1")
+    )
+    fresh.pods(present(pod("low-a", node="n1", deleting=True)), present(nominated))
+    assert pb.TaskClass.FromString(fresh.view.tasks["pod-low-a"].task_class).terminating
+    actions = fresh.unscheduled("0/2 nodes are available: 2 Insufficient cpu.", "pod-high")
+    assert kinds(actions) == ["Nominate", "AnnounceUnschedulable"]
+    assert actions[0].node == ""
+
+
+def test_a_pod_that_is_being_bound_cannot_be_evicted(scene):
+    scene.pods(present(pod("new")))
+    scene.place("pod-new", "n1")
+    result = pb.RoundResult(round=2)
+    result.deltas.add(kind=pb.Delta.PREEMPT, task="pod-new", machine="n1")
+    scene.state.on_round(result)
+    assert scene.state.take_actions() == []
+    [report] = scene.state.take_reports()
+    assert (report.task, report.bound) == ("pod-new", False)
+    assert scene.states()["pod-new"] == (ASSUMED, "n1")

@@ -1,0 +1,162 @@
+"""Evictions over HTTP: what budgets, namesakes and a troubled server make of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from random import Random
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+
+from poseidon.kube.evictor import EvictionRequest, Evictor, EvictorOptions
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.references import PodRef
+from poseidon.kube.settings import ConnectionSettings
+from poseidon.kube.transport import Transport
+from poseidon.simulated.faults import Fault
+from poseidon.simulated.options import ClusterOptions
+from tests.support.cluster import pod, running_cluster
+
+PODS = "/api/v1/namespaces/default/pods"
+QUICK = EvictorOptions(attempts=3, backoff_initial=0.001, backoff_cap=0.01, throttled_seconds=5.0)
+
+
+class Scene:
+    def __init__(self, cluster, transport):
+        self.cluster, self.transport = cluster, transport
+        self.outcomes = asyncio.Queue()
+        self.registry = CollectorRegistry()
+        self.evictor = Evictor(
+            transport,
+            self.outcomes.put_nowait,
+            metrics=KubeMetrics(self.registry),
+            random=Random(1),
+            clock=time.monotonic,
+            wall=time.time,
+            options=QUICK,
+        )
+
+    async def create(self, path, found):
+        return msgspec.json.decode(await self.transport.post(path, msgspec.json.encode(found)))
+
+    async def running(self, name, **labels):
+        """Create a pod that runs and is ready; returns its uid."""
+        await self.create(
+            "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n-{name}"}}
+        )
+        found = pod(name, nodeName=f"n-{name}")
+        found["metadata"]["labels"] = labels
+        made = await self.create(PODS, found)
+        status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await self.transport.patch(f"{PODS}/{name}/status", msgspec.json.encode({"status": status}))
+        return made["metadata"]["uid"]
+
+    async def budget(self, name, least, **labels):
+        await self.create(
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": name},
+                "spec": {"minAvailable": least, "selector": {"matchLabels": labels}},
+            },
+        )
+
+    async def evict(self, name, uid, *, beyond=False):
+        self.evictor.submit(EvictionRequest(PodRef(uid, "default", name), f"n-{name}", beyond, "make way"))
+        return await asyncio.wait_for(self.outcomes.get(), 10)
+
+    async def pods(self):
+        listed = msgspec.json.decode(await self.transport.get("/api/v1/pods"))["items"]
+        return {each["metadata"]["name"]: each for each in listed}
+
+
+@asynccontextmanager
+async def setting(**options):
+    async with (
+        running_cluster(ClusterOptions(**options)) as cluster,
+        Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport,
+    ):
+        scene = Scene(cluster, transport)
+        work = asyncio.create_task(scene.evictor.run())
+        try:
+            yield scene
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+
+async def test_a_pod_keeps_its_grace_period():
+    async with setting(graceful=True) as scene:
+        uid = await scene.running("a")
+        assert (await scene.evict("a", uid)).refusal == ""
+        metadata = (await scene.pods())["a"]["metadata"]
+        assert metadata["deletionTimestamp"]
+        assert metadata["deletionGracePeriodSeconds"] == 30
+
+
+async def test_a_budget_refuses_and_only_a_way_beyond_it_helps():
+    async with setting(graceful=True) as scene:
+        uid = await scene.running("a", app="web")
+        await scene.budget("web", 1, app="web")
+        outcome = await scene.evict("a", uid)
+        assert outcome.refusal == "Cannot evict pod as it would violate the pod's disruption budget."
+        assert "deletionTimestamp" not in (await scene.pods())["a"]["metadata"]
+        assert (await scene.evict("a", uid, beyond=True)).refusal == ""
+        found = (await scene.pods())["a"]
+        assert found["metadata"]["deletionGracePeriodSeconds"] == 30
+        told = {each["type"]: each for each in found["status"]["conditions"]}["DisruptionTarget"]
+        assert (told["reason"], told["message"]) == ("PreemptionByScheduler", "make way")
+
+
+async def test_several_budgets_that_all_allow_it_are_no_obstacle():
+    async with setting() as scene:
+        uid = await scene.running("a", app="web")
+        await scene.running("b", app="web")
+        await scene.budget("one", 1, app="web")
+        await scene.budget("two", 1, app="web")
+        assert (await scene.evict("a", uid)).refusal == ""
+        assert set(await scene.pods()) == {"b"}
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+async def test_a_namesake_is_left_alone_and_one_that_is_gone_counts_as_evicted(beyond):
+    async with setting() as scene:
+        await scene.running("a")
+        assert (await scene.evict("a", "some-other-uid", beyond=beyond)).refusal == ""
+        assert "deletionTimestamp" not in (await scene.pods())["a"]["metadata"]
+        assert (await scene.evict("never", "uid", beyond=beyond)).refusal == ""
+
+
+async def test_a_server_in_trouble_is_asked_again():
+    async with setting() as scene:
+        uid = await scene.running("a")
+        fault = scene.cluster.faults.add(Fault(".*/eviction", times=2, code=503, reason="ServiceUnavailable"))
+        assert (await scene.evict("a", uid)).refusal == ""
+        assert fault.hits == 2
+        assert await scene.pods() == {}
+
+
+async def test_an_answer_that_is_lost_does_no_harm():
+    async with setting() as scene:
+        uid = await scene.running("a")
+        scene.cluster.faults.add(Fault(".*/eviction", times=1, after=True, cut=True))
+        assert (await scene.evict("a", uid)).refusal == ""
+        assert await scene.pods() == {}
+
+
+async def test_what_the_server_refuses_for_good_is_reported():
+    async with setting() as scene:
+        uid = await scene.running("a")
+        fault = scene.cluster.faults.add(
+            Fault(".*/eviction", code=403, reason="Forbidden", message="may not evict")
+        )
+        assert (await scene.evict("a", uid)).refusal == "403 Forbidden: may not evict"
+        assert fault.hits == 1
+        fault.code, fault.reason = 500, "InternalError"
+        assert "InternalError" in (await scene.evict("a", uid)).refusal
+        assert fault.hits == 1 + QUICK.attempts
+        assert scene.registry.get_sample_value("poseidon_evictions_total", {"result": "refused"}) == 2.0
