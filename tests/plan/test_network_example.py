@@ -86,4 +86,5 @@ def test_applications_land_nearer_to_each_other_with_the_overlay(run, folder):
         answer = run("plan", *options(folder, config)).json
         assert answer["pending"] == []
         costs[config] = total_cost(folder, {each["pod"]: each["node"] for each in answer["bindings"]})
+        assert answer["round"]["networkCost"] == costs[config]
     assert 2 * costs["config.yaml"] < costs["watching.yaml"], costs
