@@ -1,0 +1,22 @@
+"""Hard limits of pairs, looked at once more when a round is closed after events."""
+
+from __future__ import annotations
+
+from firmament.core.cluster import Cluster
+from firmament.core.composition import machine_columns
+from firmament.core.opening import Picture
+from firmament.core.pair_compiler import compile_pairs
+from firmament.rules.pairs import PairState
+
+
+def pairs_now(cluster: Cluster, picture: Picture) -> PairState | None:
+    """Where pairs stand now, for the classes of a picture; None if nothing but votes could refuse a task a machine.
+
+    Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
+    """
+    known = picture.problem.pairs
+    if known is None or not known.steers or not (known.terms.strict or known.linked):
+        return None
+    columns = machine_columns(cluster, picture.judgement.machines.now)
+    rules = compile_pairs(cluster, picture.pair_models, columns, picture.cls.tolist())
+    return None if rules is None else PairState(rules)
