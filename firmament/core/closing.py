@@ -13,6 +13,7 @@ from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import lacking as lacking_members
 from firmament.core.leaning import leaders
 from firmament.core.opening import Picture
+from firmament.core.pair_closing import pairs_now
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
@@ -161,6 +162,9 @@ def _assume_possible(
     state = None if rules is None else RuleState(rules)
     bound = np.zeros(len(picture.cls), dtype=np.bool_)
     bound[list(rules.of) if rules is not None else []] = True
+    pairs = pairs_now(cluster, picture)
+    if pairs is not None:
+        bound |= pairs.rules.kind >= 0
     single = overfull[machine[rows]] | bound[decided.cls[rows]]
     cluster.assume_all(decided.task[rows[~single]], machine[rows[~single]])
     for row, request in zip(rows[single].tolist(), requests[single], strict=True):
@@ -169,6 +173,7 @@ def _assume_possible(
         possible[row] = bool((request <= left)[request > 0].all()) and (
             state is None or state.allows(cls, at)
         )
+        possible[row] = possible[row] and (pairs is None or pairs.take(cls, at))
         if possible[row]:
             cluster.assume_all(decided.task[row : row + 1], machine[row : row + 1])
             if state is not None:

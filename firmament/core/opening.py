@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from cost_models.pairs import PairModel
 from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
-from firmament.core.configuration import CoreConfiguration
+from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.evictions import Evictions
 from firmament.core.fair_share import within_share
 from firmament.core.feasibility import StaticRows
@@ -39,7 +40,7 @@ class Picture:
     ``members[c]`` are the task rows of class c of the problem, longest waiting first; ``cls[c]`` is its row in the
     class table; ``uids`` are those of the members, to recognise rows that were used anew meanwhile.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody.
-    ``gangs``: jobs of the problem's gangs. ``version`` and ``came`` tell what has happened since: see ``Cluster``.
+    ``gangs``: jobs of the problem's gangs; ``pair_models``: models that know pairs of tasks. ``version`` and ``came`` tell what has happened since: see ``Cluster``.
     """
 
     problem: PlacementProblem
@@ -51,6 +52,7 @@ class Picture:
     version: int
     came: int
     gangs: tuple[str, ...] = ()
+    pair_models: tuple[tuple[WeightedModel, PairModel], ...] = ()
     preemption: PreemptionProblem | None = None
 
 
@@ -122,6 +124,7 @@ def take_picture(
         version=cluster.version,
         came=cluster.last_came,
         gangs=muster.jobs,
+        pair_models=configuration.pair_models,
         preemption=preemption_problem(cluster, evictions, problem, cls, priorities)
         if configuration.options.preemption
         else None,

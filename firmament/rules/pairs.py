@@ -176,6 +176,16 @@ class PairState:
         else:
             np.add.at(self.counts, (kinds, domains), counts)
 
+    def take(self, cls: int, machine: int) -> bool:
+        """Count one task of a problem class on a machine, if its pairs let it in."""
+        kind, domain = self.rules.kind[[cls]], self.terms.domain[[machine]]
+        if kind[0] < 0:
+            return True
+        if not self.view(kind).allowed[0, domain[0]]:
+            return False
+        self.add(kind, domain, np.ones(1, dtype=np.int64))
+        return True
+
     def fix(self, kinds: Int64, machines: Int64) -> None:
         """Tasks that have been counted will stay on their machines."""
         self.fixed_kind = np.concatenate([self.fixed_kind, kinds])
