@@ -19,12 +19,15 @@ FLOW = "flow.dimacs"
 
 
 def encode_network(
-    outcome: FlowOutcome, alike: AlikeMachines | None, machine_names: Sequence[str]
+    outcome: FlowOutcome,
+    alike: AlikeMachines | None,
+    classes: Sequence[Sequence[int]] | None,
+    machine_names: Sequence[str],
 ) -> dict[str, bytes]:
     """Return ``network.dimacs``, ``network.json`` and ``flow.dimacs``; nodes have the same numbers in all three."""
     return {
         NETWORK_DIMACS: to_dimacs(outcome.network).encode(),
-        NETWORK_JSON: (json.dumps(network_document(outcome, alike, machine_names)) + "\n").encode(),
+        NETWORK_JSON: (json.dumps(network_document(outcome, alike, classes, machine_names)) + "\n").encode(),
         FLOW: flow_text(outcome).encode(),
     }
 
@@ -40,16 +43,22 @@ def flow_text(outcome: FlowOutcome) -> str:
 
 
 def network_document(
-    outcome: FlowOutcome, alike: AlikeMachines | None, machine_names: Sequence[str]
+    outcome: FlowOutcome,
+    alike: AlikeMachines | None,
+    classes: Sequence[Sequence[int]] | None,
+    machine_names: Sequence[str],
 ) -> dict[str, Any]:
     """Nodes with kind, meaning and supply, and arcs as rows of ``arcColumns``, in blocks as in the DIMACS text.
 
-    A machine node names all machines that it stands for: alike ones share a node.
+    A machine node names all machines that it stands for: alike ones share a node. A class node names all classes of the
+    round whose tasks it holds (``classes``, None: itself): with rules between tasks, and gangs, equal ones share a
+    node, and a class may have several.
     """
     network = outcome.network
     problem = network.problem
-    nodes: list[dict[str, Any]] = [{"kind": "class", "class": row} for row in network.classes.tolist()]
-    nodes += [{"kind": "unscheduled", "class": row} for row in network.classes.tolist()]
+    held = [[row] if classes is None else list(classes[row]) for row in network.classes.tolist()]
+    nodes: list[dict[str, Any]] = [{"kind": "class", "classes": rows} for rows in held]
+    nodes += [{"kind": "unscheduled", "classes": rows} for rows in held]
     nodes += [
         {"kind": "machine", "machines": [machine_names[each] for each in _members(row, alike)]}
         for row in network.machines.tolist()

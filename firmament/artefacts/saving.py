@@ -52,7 +52,9 @@ def encode_round(
         DELTAS: _deltas(record.result),
     }
     if placement.first is not None:
-        files |= encode_network(placement.first, placement.first_alike, picture.machine_names)
+        files |= encode_network(
+            placement.first, placement.first_alike, placement.first_classes, picture.machine_names
+        )
     return files
 
 

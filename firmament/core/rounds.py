@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from firmament.core.opening import Picture
 from firmament.core.results import RoundStats
@@ -24,7 +27,8 @@ class Placement:
     """What was decided on a picture: assignments in terms of its indices, figures, and the last network if any.
 
     ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
-    network stand for, None if for themselves. ``evictions``: places for tasks that found none, for which others go.
+    network stand for, None if for themselves; ``first_classes``: the same of its classes. ``evictions``: places for
+    tasks that found none, for which others go.
     """
 
     assignments: Assignments
@@ -32,6 +36,7 @@ class Placement:
     network: Network | None
     first: FlowOutcome | None = None
     first_alike: AlikeMachines | None = None
+    first_classes: Sequence[Sequence[int]] | None = None
     evictions: tuple[Eviction, ...] = ()
 
 
@@ -80,7 +85,19 @@ def decide(
         stats.gap = (cost - log.first.bound) / log.first.bound if log.first.bound > 0 else float(cost > 0)
     else:
         stats.certified = not log.time_limited
-    return Placement(assignments, stats, log.network, log.first, log.first_alike, evictions)
+    return Placement(
+        assignments, stats, log.network, log.first, log.first_alike, _first_classes(log), evictions
+    )
+
+
+def _first_classes(log: PassLog) -> list[list[int]] | None:
+    """The problem's classes for which each class of the first flow stands; None: for itself."""
+    if log.about is None or log.about.problem is log.about.whole:
+        return log.first_classes
+    of = [np.flatnonzero(log.about.of == bundle).tolist() for bundle in range(log.about.problem.classes)]
+    if log.first_classes is None:
+        return of
+    return [[cls for bundle in bundles for cls in of[bundle]] for bundles in log.first_classes]
 
 
 class OpenRound:

@@ -37,7 +37,8 @@ class PassLog:
     """Figures gathered over the passes of a round; seconds per stage; ``arcs`` of the largest network.
 
     ``first``: the flow of the first pass, and ``first_alike`` what its network's machine rows stand for, if merged.
-    ``about``: what ``first`` is a flow of, if not of the round's problem as it is.
+    ``about``: what ``first`` is a flow of, if not of the round's problem as it is; ``first_classes``: the classes of
+    that for which each class of the flow stands, None: itself.
     """
 
     passes: int = 0
@@ -46,6 +47,7 @@ class PassLog:
     waves: int = 0
     first: FlowOutcome | None = None
     first_alike: AlikeMachines | None = None
+    first_classes: list[list[int]] | None = None
     about: Bundled | None = None
     network: Network | None = None
     network_seconds: float = 0.0
@@ -93,10 +95,12 @@ def propose(
     *,
     penalties: Penalties | None = None,
     later: bool = False,
+    classes: list[list[int]] | None = None,
 ) -> Assignments | None:
     """Solve the network of what ``residual`` holds; None if nothing fits anywhere.
 
-    ``later``: only a small rest is to be placed. Raises what the solver raises, ``SolverTimeoutError`` included.
+    ``later``: only a small rest is to be placed. ``classes``: what the classes of ``residual`` stand for. Raises what
+    the solver raises, ``SolverTimeoutError`` included.
     """
     watch = Stopwatch(log.timer)
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
@@ -116,7 +120,9 @@ def propose(
     proposed = outcome.assignments()
     if alike:
         proposed = alike.dealt_out(proposed)
-    _note(log, outcome, alike, watch.seconds())
+    if log.first is None:
+        log.first, log.first_alike, log.first_classes = outcome, alike, classes
+    _note(log, outcome, watch.seconds())
     return proposed
 
 
@@ -125,13 +131,11 @@ def _later(options: GenerationOptions) -> GenerationOptions:
     return replace(options, base_total=options.base_total // 4)
 
 
-def _note(log: PassLog, outcome: FlowOutcome, alike: AlikeMachines | None, seconds: float) -> None:
+def _note(log: PassLog, outcome: FlowOutcome, seconds: float) -> None:
     """Add a pass to the log."""
     log.passes += 1
     log.solves += outcome.solves
     log.arcs = max(log.arcs, len(outcome.network.problem.tails))
-    if log.first is None:
-        log.first, log.first_alike = outcome, alike
     log.network = outcome.network
     log.time_limited |= outcome.time_limited
     log.solve_seconds += outcome.seconds

@@ -43,6 +43,10 @@ class Wave:
     residual: Residual
     bundles: list[list[Part]]
 
+    def stands_for(self) -> list[list[int]]:
+        """The round's classes that each class of the derived problem holds tasks of."""
+        return [sorted({part.cls for part in bundle}) for bundle in self.bundles]
+
     def in_round(self, proposed: Assignments) -> Assignments:
         """Assignments of bundles as assignments of the round's classes, single tasks where bundles had several parts.
 

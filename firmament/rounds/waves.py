@@ -42,7 +42,9 @@ def place_in_waves(
         if wave is None:
             break
         try:
-            proposed = propose(wave.residual, solver, options, log, later=number > 0)
+            proposed = propose(
+                wave.residual, solver, options, log, later=number > 0, classes=wave.stands_for()
+            )
         except SolverTimeoutError:
             log.time_limited = True
             break

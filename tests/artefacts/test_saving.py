@@ -8,11 +8,13 @@ import pytest
 
 from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.saving import decode_round, encode_round
+from firmament.core.model import TaskClass
 from firmament.flow.problem import COST_UNITS_PER_POINT
 from firmament.rounds.cost import pending_cost, placed_cost
 from tests.artefacts.rounds import VERSIONS, configuration, files, record
 from tests.artefacts.test_arrays import assert_same
 from tests.support.core import machine, task_class, tasks, uids
+from tests.support.rules import near
 
 
 def test_a_round_comes_back_as_it_was():
@@ -75,6 +77,22 @@ def test_the_network_reads_alike_in_all_its_files():
         graph.add_edge(tail, ("arc", number), capacity=capacity, weight=cost)
         graph.add_edge(("arc", number), head, capacity=capacity)
     assert nx.min_cost_flow_cost(graph) == document["cost"] == sum(arc[3] * arc[4] for arc in arcs)
+
+
+def test_class_nodes_name_all_classes_that_they_stand_for():
+    def apart(name: str) -> TaskClass:
+        return task_class(labels=(("app", name),), anti_affinity=near(name, "host"))
+
+    config = configuration(overlays=())
+    happened = [
+        *(machine(f"m{index}", labels={"host": f"h{index}"}) for index in range(4)),
+        *tasks(1, *uids("one", 2), content=apart("one")),
+        *tasks(2, *uids("free", 2), content=task_class(cpu=200)),
+        *tasks(3, *uids("three", 3), content=apart("three")),
+    ]
+    document = json.loads(encode_round(record(config, happened), config, VERSIONS)["network.json"])
+    named = {tuple(node["classes"]): node["supply"] for node in document["nodes"] if node["kind"] == "class"}
+    assert named == {(0, 2): 5, (1,): 2}
 
 
 def test_machine_nodes_name_all_machines_that_they_stand_for():
