@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,14 +28,12 @@ from firmament.core.model import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.reported_use import ReportsOfUse
 from firmament.core.resources import ResourceIndex
 from firmament.core.samples import TaskSamples
 from firmament.core.selecting import ClassSelector
 from firmament.core.tasks import State, TaskTable
 from firmament.core.validation import validate
-
-SAMPLES_MARK_EVERY = 1.0
-"""Seconds between looks at whether reports of use opened machines to parked tasks."""
 
 
 class Cluster:
@@ -47,7 +44,7 @@ class Cluster:
     ``dirty`` holds the names of machines on which something may fit that did not before; ``everything_dirty`` says so
     of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about;
     one of ``machine_kinds`` is about the machine of its name alone.
-    Reports of use come all the time: they mark their machines at most once in ``SAMPLES_MARK_EVERY`` seconds.
+    Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
     ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts.
     ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
     ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
@@ -73,6 +70,7 @@ class Cluster:
         self.classes = ClassTable(model_labels, model_namespaces=model_namespaces)
         self.tasks = TaskTable()
         self.task_samples = TaskSamples(self.resources)
+        self._use = ReportsOfUse(self.task_samples, detailed=uses_load)
         self.jobs = JobTable()
         self.records: dict[str, dict[str, bytes]] = {}
         self.record_came: dict[str, dict[str, int]] = {}
@@ -85,9 +83,6 @@ class Cluster:
         self._record_kinds = record_kinds
         self._machine_kinds = machine_kinds
         self._last_came = 0
-        self._uses_load = uses_load
-        self._sampled: set[str] = set()
-        self._samples_marked = -math.inf
         self._undated: list[Int64] = []
         self._selector = ClassSelector(self.classes.rows)
         self._namespaces_changed = False
@@ -136,15 +131,8 @@ class Cluster:
                     self.jobs.discharge(task, self.tasks.job[task])
                     self.tasks.remove(task)
                     self.task_samples.reset(task)
-            case MachineSampled():
-                self._machine_sampled(event)
-            case MachineSampleRemoved(name):
-                at = self.machines.row_of.get(name)
-                if at is not None:
-                    self.machines.samples.reset(at)
-                    self._sampled.add(name)
-            case TaskSampled():
-                self._task_sampled(event)
+            case MachineSampled() | MachineSampleRemoved() | TaskSampled():
+                self._use.take(event, self.machines, self.tasks)
             case RecordUpserted(kind, name, payload):
                 self.records.setdefault(kind, {})[name] = payload
                 self._last_came += 1
@@ -155,47 +143,7 @@ class Cluster:
                 self.record_came.get(kind, {}).pop(name, None)
                 self._record_changed(kind, name)
 
-    # --- reports of use ------------------------------------------------------------------------------------------
-
-    def _machine_sampled(self, event: MachineSampled) -> None:
-        at = self.machines.row_of.get(event.machine)
-        if at is None:
-            return
-        stamp = self.machines.samples.record(at, event, history=self._uses_load)
-        if not stamp:
-            return
-        self._sampled.add(event.machine)
-        uses = event.tasks
-        if uses is None or not self._uses_load:
-            return
-        row_of = self.tasks.row_of
-        rows = np.array([row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
-        known = np.flatnonzero(rows >= 0)
-        self.task_samples.record_all(rows[known], known, uses, stamp)
-
-    def _task_sampled(self, event: TaskSampled) -> None:
-        task = self.tasks.row_of.get(event.uid)
-        if task is None or not self._uses_load:
-            return
-        machine = int(self.tasks.machine[task])
-        if machine >= 0:
-            stamp = int(self.machines.samples.stamp(machine + 1)[machine])
-            self.task_samples.record(task, event.usage, stamp)
-
-    def mark_sampled(self, now: float) -> float | None:
-        """Mark the machines that were reported about, if it is time.
-
-        Returns the seconds until it will be, None if no machine waits to be marked.
-        """
-        if not self._sampled:
-            return None
-        wait = self._samples_marked + SAMPLES_MARK_EVERY - now
-        if 0 < wait <= SAMPLES_MARK_EVERY:  # a clock that was set back delays nothing
-            return wait
-        self.dirty.update(name for name in self._sampled if name in self.machines.row_of)
-        self._sampled.clear()
-        self._samples_marked = now
-        return None
+    # --- records and reports of use ------------------------------------------------------------------------------
 
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
@@ -204,6 +152,15 @@ class Cluster:
             self.mark(name)
         else:
             self.everything_dirty |= kind in self._record_kinds
+
+    def mark_sampled(self, now: float) -> float | None:
+        """Mark the machines that were reported about, if it is time.
+
+        Returns the seconds until it will be, None if no machine waits to be marked.
+        """
+        wait, names = self._use.due(now)
+        self.dirty.update(name for name in names if name in self.machines.row_of)
+        return wait
 
     def selector(self) -> ClassSelector:
         """Matcher of selectors against the classes, by the namespaces as they are now."""
