@@ -40,7 +40,8 @@ class Picture:
     ``members[c]`` are the task rows of class c of the problem, longest waiting first; ``cls[c]`` is its row in the
     class table; ``uids`` are those of the members, to recognise rows that were used anew meanwhile.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody.
-    ``gangs``: jobs of the problem's gangs; ``pair_models``: models that know pairs of tasks. ``version`` and ``came`` tell what has happened since: see ``Cluster``.
+    ``gangs``: jobs of the problem's gangs; ``pair_models``: models that know pairs of tasks. ``version`` and ``came``
+    tell what has happened since: see ``Cluster``.
     """
 
     problem: PlacementProblem
