@@ -153,10 +153,10 @@ class TrueUse:
 def _priority_class(pod: Object) -> str:
     """Return Koordinator's class of a pod: by label, by priority, else by quality of service."""
     labels = pod["metadata"].get("labels") or {}
-    if _CLASS_LABEL in labels:
-        return labels[_CLASS_LABEL] if labels[_CLASS_LABEL] in _CLASSES.values() else ""
+    if labels.get(_CLASS_LABEL) in _CLASSES.values():
+        return str(labels[_CLASS_LABEL])
     named = _CLASSES.get((pod["spec"].get("priority") or 0) // 1000)
-    if named:
+    if named and _CLASS_LABEL not in labels:
         return named
     quality = labels.get(_QUALITY_LABEL) or ("BE" if pod["status"].get("qosClass") == "BestEffort" else "LS")
     return "koord-batch" if quality == "BE" else "koord-prod"

@@ -40,17 +40,17 @@ _QUALITIES = frozenset({"LSE", "LSR", "LS", "BE", "SYSTEM"})
 
 
 def service_class(pod: Pod, priority: int | None) -> str:
-    """Return koord-prod, koord-mid, koord-batch or koord-free, "" for a label that names none of them.
+    """Return koord-prod, koord-mid, koord-batch or koord-free.
 
+    A label that names none of them hides the number of the priority, and leaves the quality of service to decide.
     ``priority`` is the pod's own, with the name of its class resolved; None: not known.
     """
     labels = pod.metadata.labels
     label = labels.get(PRIORITY_CLASS_LABEL)
-    if label is not None:
-        return label if label in _RANGES.values() else ""
-    found = _RANGES.get(priority // 1000) if priority is not None else None
-    if found is not None:
-        return found
+    if label is not None and label in _RANGES.values():
+        return label
+    if label is None and priority is not None and priority // 1000 in _RANGES:
+        return _RANGES[priority // 1000]
     quality = labels.get(QUALITY_LABEL)
     if quality in _QUALITIES:
         return BATCH if quality == "BE" else PROD

@@ -114,6 +114,7 @@ class TestTrueUse:
             ({}, {}, "koord-batch"),
             ({"koordinator.sh/qosClass": "BE"}, {"cpu": "1"}, "koord-batch"),
             ({"koordinator.sh/priority-class": "koord-mid"}, {"cpu": "1"}, "koord-mid"),
+            ({"koordinator.sh/priority-class": "gold"}, {"cpu": "1"}, "koord-prod"),
         ],
     )
     def test_classes(self, labels, requests, priority):
