@@ -1,0 +1,56 @@
+"""The section `network`, and what the overlay says besides."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.configuration import ConfigurationError, load
+from poseidon.embedding import network_options
+from poseidon.network.options import NetworkOptions
+
+HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+OVERLAY = "costModels: [{name: network_overhead, args: {namespaces: [apps, default]}}]\n"
+
+
+def options(tmp_path, text):
+    path = tmp_path / "config.yaml"
+    path.write_text(HEADER + text, encoding="utf-8")
+    return network_options(load(path))
+
+
+def test_nothing_is_looked_at_by_default():
+    found = network_options(load(None))
+    assert found == NetworkOptions()
+    assert not found.follows
+
+
+def test_with_the_overlay_both_are_on(tmp_path):
+    assert options(tmp_path, OVERLAY) == NetworkOptions(
+        overlay=True, controllers=True, namespaces=("apps", "default")
+    )
+
+
+def test_controllers_without_overlay_and_the_other_way_round(tmp_path):
+    always = options(
+        tmp_path, "network: {controllers: always, percentile: p50, bandwidthAnnotations: true}\n"
+    )
+    assert always == NetworkOptions(controllers=True, percentile="p50", annotations=True)
+    assert always.follows
+    never = options(tmp_path, OVERLAY + "network: {controllers: never}\n")
+    assert (never.overlay, never.controllers) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("written", "field"),
+    [
+        ("network: {percentile: p95}\n", "network.percentile"),
+        ("network: {controllers: sometimes}\n", "network.controllers"),
+        ("network: {bandwidthAnnotations: 1}\n", "network.bandwidthAnnotations"),
+        ("queueSort: random\n", "queueSort"),
+    ],
+)
+def test_faults(tmp_path, written, field):
+    with pytest.raises(ConfigurationError) as caught:
+        options(tmp_path, written)
+    (line,) = caught.value.lines
+    assert field in line
