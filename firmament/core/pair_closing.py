@@ -14,9 +14,10 @@ def pairs_now(cluster: Cluster, picture: Picture) -> PairState | None:
 
     Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
     """
-    known = picture.problem.pairs
-    if known is None or not known.steers or not (known.terms.strict or known.linked):
+    if not picture.pair_models:
         return None
     columns = machine_columns(cluster, picture.judgement.machines.now)
     rules = compile_pairs(cluster, picture.pair_models, columns, picture.cls.tolist())
-    return None if rules is None else PairState(rules)
+    if rules is None or not rules.steers or not (rules.terms.strict or rules.linked):
+        return None
+    return PairState(rules)

@@ -251,3 +251,13 @@ def test_improvement_never_costs(scene: Scene) -> None:
 def test_equal_rounds_have_equal_results() -> None:
     scene = Scene(chain(*NAMES), dict.fromkeys(NAMES, 4), {"a": ["n3"]}, 0)
     assert placed(play(scene)[1]) == placed(play(scene)[1])
+
+
+def test_a_limit_that_events_have_broken_during_the_round_keeps_the_pod_waiting() -> None:
+    app = app_group(["a", "b"], chain("a", "b", limit=4))
+    made = opened(machines(FOUR_ZONES), records(TOPOLOGY, app), waiting(1, "a", 1), strictMaxNetworkCost=True)
+    opening = made.open_round()
+    placement = opening.solve()
+    made.apply(running(2, "b", ["n3"]))
+    assert placed(made.close_round(opening, placement)) == {}
+    assert placed(made.run_round()) == {"a-0": "n3"}
