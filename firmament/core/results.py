@@ -67,8 +67,8 @@ class Unscheduled:
 class RoundStats:
     """Figures of one round; seconds per stage, ``cost`` in points. See ``RoundStats`` of the protocol.
 
-    ``pair_cost``: what all pairs of tasks that are placed now cost, in the unit of the model that knows them; None if no
-    model knows any.
+    ``pair_cost``: what all pairs of tasks that are placed now cost, in the unit of the model that knows them; None if
+    no model knows any.
     """
 
     machines: int = 0
