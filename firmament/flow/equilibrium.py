@@ -37,6 +37,9 @@ FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.35
 FLATTEST = 0.02
 """Machines whose crowding grows by less than this part of a typical step are treated as if it were that."""
 
+ENOUGH = 0.98
+"""Prices are sharp if machines take this share of the tasks at them; otherwise room is scarce, or they are wrong."""
+
 UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
 
@@ -45,13 +48,16 @@ UNWANTED = 2**31 - 1
 class Spread:
     """Expected end of a round: ``price``, ``load``: int64[M], units and tasks per machine.
 
-    ``candidates``: machines that are likely to be used, ascending; ``temperature``: the last one, in units.
+    ``candidates``: machines that are likely to be used, ascending; ``temperature``: the last one, in units;
+    ``sharp``: prices are at about the middle of what the machine's last task and its next one would cost, and as exact
+    as the temperature.
     """
 
     price: Int64
     load: Int64
     candidates: Int64
     temperature: float
+    sharp: bool = False
 
 
 def machine_units(residual: Residual, classes: Int64) -> Int64:
@@ -85,7 +91,8 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     found = refined(market, settled, spread)
     price[candidates] = np.rint(found.price).astype(np.int64)
     load[candidates] = np.minimum(np.ceil(found.load).astype(np.int64), room[candidates])
-    return Spread(price, load, candidates, found.temperature)
+    cleared = float(found.load.sum()) >= ENOUGH * float(market.tasks.sum())
+    return Spread(price, load, candidates, found.temperature, sharp=cleared)
 
 
 def typical_step(problem: PlacementProblem) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.columns import Columns, starting_columns
 from firmament.flow.equilibrium import Spread, expected_spread, typical_step
+from firmament.flow.foresight import solve_near, surely_used, unfilled_machines
 from firmament.flow.network import Network, Penalties, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import Violations, full_machine_prices, price_out
@@ -117,8 +118,7 @@ class _Search:
         self._time_limit = time_limit
         self._spread = expected_spread(residual, fits)
         self.columns = self._selection(self._spread)
-        load = -(-self._spread.load // (residual.problem.times() * residual.problem.crowd_step()))
-        self._steps = load + load // 4 + 2
+        self._steps, self._merged = surely_used(residual, self._spread)
         self._slack = int(SLACK_STEPS * typical_step(residual.problem))
         self._solves = 0
         self._seconds = 0.0
@@ -127,7 +127,7 @@ class _Search:
     def run(self) -> FlowOutcome:
         """Solve, price and widen until nothing violates, or solves or time run out."""
         network = self._network()
-        flows = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
+        flows = self._counted(solve_near(network, self._spread, self._solver, self._time_limit))
         while True:
             prices, flows = self._priced(network, flows)
             if prices is None:
@@ -141,10 +141,12 @@ class _Search:
                 limit=self._options.added,
                 slack=self._slack,
             )
-            outcome = self._outcome(network, flows, certified=violations.total == 0)
+            unfilled = unfilled_machines(network, flows, self._merged)
+            outcome = self._outcome(network, flows, certified=violations.total + len(unfilled) == 0)
             if outcome.certified or self._solves >= self._options.iterations:
                 return outcome
             machine_price = full_machine_prices(self._residual, network, prices)
+            self._merged[unfilled] = 0
             self._widen(violations, machine_price)
             wider = self._network()
             carried = carried_over(network, flows, wider, self._residual.problem.machines)
@@ -168,7 +170,7 @@ class _Search:
         )
 
     def _network(self) -> Network:
-        return build_network(self._residual, self.columns, self._penalties, self._steps)
+        return build_network(self._residual, self.columns, self._penalties, self._steps, self._merged)
 
     def _counted(self, solution: FlowSolution) -> Int64:
         """The solution's flow, with its solve and seconds added up."""
@@ -204,6 +206,11 @@ class _Search:
         self._steps[violations.machines] *= 2
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
+        """The flow with every step of a machine on its own, so that its cost is what the placement costs."""
+        if self._merged.any():
+            whole = build_network(self._residual, network.columns, self._penalties, self._steps)
+            flows = carried_over(network, flows, whole, self._residual.problem.machines)
+            network = whole
         return FlowOutcome(
             network=network,
             flows=flows,

@@ -87,8 +87,14 @@ def crowding_cost(residual: Residual, machine: Int64, nth: Int64) -> Int64:
     return problem.crowd[machine] * ((residual.placed[machine] + each) // step * step)
 
 
-def build_network(residual: Residual, columns: Columns, penalties: Penalties, steps: Int64) -> Network:
-    """Build the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine is given."""
+def build_network(
+    residual: Residual, columns: Columns, penalties: Penalties, steps: Int64, merged: Int64 | None = None
+) -> Network:
+    """Build the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine is given.
+
+    ``merged``: int64[M], how many first steps of each are one arc at the cost of the dearest of them, none by default.
+    Flows that fill those arcs are the same as without merging, at another cost.
+    """
     problem = residual.problem
     classes = residual.active()
     class_index = np.full(problem.classes, -1, dtype=np.int64)
@@ -109,7 +115,9 @@ def build_network(residual: Residual, columns: Columns, penalties: Penalties, st
         np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
     cost = problem.cost[shapes, columns.machine].astype(np.int64)
 
-    step_machine, step_count, step_capacity, step_cost = _crowding_steps(residual, machines, classes, steps)
+    step_machine, step_count, step_capacity, step_cost = _crowding_steps(
+        residual, machines, classes, steps, np.zeros_like(steps) if merged is None else merged
+    )
     first_machine = 2 * len(classes)
     sink = first_machine + len(machines)
     aggregators = np.arange(len(classes), 2 * len(classes), dtype=np.int64)
@@ -150,12 +158,12 @@ def build_network(residual: Residual, columns: Columns, penalties: Penalties, st
 
 
 def _crowding_steps(
-    residual: Residual, machines: Int64, classes: Int64, steps: Int64
+    residual: Residual, machines: Int64, classes: Int64, steps: Int64, merged: Int64
 ) -> tuple[Int64, Int64, Int64, Int64]:
     """Machine -> sink arcs: machine index, number per machine, capacity and cost of each.
 
     A machine without crowding cost gets one arc for all its room; others ``steps`` arcs of ``crowd_step`` tasks for
-    each machine that the row stands for.
+    each machine that the row stands for, the first ``merged`` of which are one.
     """
     problem = residual.problem
     room = machine_units(residual, classes)[machines]
@@ -166,8 +174,17 @@ def _crowding_steps(
     # What was placed before may have used part of the first step.
     used = np.where(flat, 0, residual.placed[machines] * times % width)
     count = np.minimum(np.where(flat, 1, steps[machines]), -(-(room + used) // wide))
+    skipped = np.clip(merged[machines], 1, np.maximum(count, 1)) - 1
+    count -= skipped
     step_machine = np.repeat(np.arange(len(machines)), count)
     nth = np.arange(len(step_machine)) - np.repeat(np.cumsum(count) - count, count)
-    begin = np.maximum(nth * wide[step_machine] - used[step_machine], 0)
-    end = np.minimum((nth + 1) * wide[step_machine] - used[step_machine], room[step_machine])
-    return step_machine, count, end - begin, crowding_cost(residual, machines[step_machine], begin)
+    wide, used, skipped, room = (
+        wide[step_machine],
+        used[step_machine],
+        skipped[step_machine],
+        room[step_machine],
+    )
+    dearest = np.maximum((nth + skipped) * wide - used, 0)
+    begin = np.where(nth == 0, 0, dearest)
+    end = np.minimum((nth + skipped + 1) * wide - used, room)
+    return step_machine, count, end - begin, crowding_cost(residual, machines[step_machine], dearest)

@@ -20,7 +20,10 @@ MARGIN = 1
 
 
 def carried_over(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
-    """The flow of ``old`` on the arcs of ``new``, which has all arcs of ``old`` and more; ``machines`` is M."""
+    """The flow of ``old`` on the arcs of ``new``, which has all its columns and room; ``machines`` is M.
+
+    Steps may be merged in one and not in the other.
+    """
     result = np.zeros(len(new.problem.tails), dtype=np.int64)
     old_blocks, new_blocks = old.blocks, new.blocks
     old_key = old.columns.cls * machines + old.columns.machine
@@ -28,12 +31,14 @@ def carried_over(old: Network, flows: Int64, new: Network, machines: int) -> Int
     result[np.searchsorted(new_key, old_key)] = flows[old_blocks[0]]
     for block in (1, 2):
         result[new_blocks[block]] = flows[old_blocks[block]]
-    # Steps of a machine are adjacent and in order, so the first ones of a machine are the same in both.
-    new_first = np.cumsum(new.step_count) - new.step_count
-    old_first = np.cumsum(old.step_count) - old.step_count
-    nth = np.arange(len(old.step_machine)) - old_first[old.step_machine]
-    place = np.searchsorted(new.machines, old.machines)
-    result[new_blocks[3].start + new_first[place][old.step_machine] + nth] = flows[old_blocks[3]]
+    # Steps are in order of cost, so what a machine takes fills the first ones, however many of them are merged.
+    taken = np.zeros(machines, dtype=np.int64)
+    np.add.at(taken, old.machines[old.step_machine], flows[old_blocks[3]])
+    capacity = new.problem.capacities[new_blocks[3]]
+    before = np.cumsum(capacity) - capacity
+    first = np.cumsum(new.step_count) - new.step_count
+    before -= np.repeat(before[first[new.step_count > 0]], new.step_count[new.step_count > 0])
+    result[new_blocks[3]] = np.clip(taken[new.machines][new.step_machine] - before, 0, capacity)
     return result
 
 
