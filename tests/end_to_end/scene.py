@@ -19,6 +19,7 @@ from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
 from poseidon.simulated.kubeconfig import write_kubeconfig
 from poseidon.simulated.operations import Operations
+from poseidon.simulated.options import ClusterOptions
 from poseidon.simulated.resources import EVENTS, NODES, PODS, ResourceType
 from poseidon.simulated.seeding import NodeShape, create_nodes, create_pods
 from poseidon.simulated.server import SimulatedCluster
@@ -38,8 +39,8 @@ class Scene:
     Creating nodes and pods through the methods here makes no requests.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.cluster = SimulatedCluster(observer=self._observe)
+    def __init__(self, folder: Path, options: ClusterOptions | None = None) -> None:
+        self.cluster = SimulatedCluster(options, observer=self._observe)
         self.stack = Stack(StackOptions(folder, kubeconfig=folder / "kubeconfig"))
         self.bindings: Counter[tuple[str, int]] = Counter()
         self.writes = 0
@@ -140,9 +141,9 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(folder: Path) -> AsyncIterator[Scene]:
+async def scene(folder: Path, options: ClusterOptions | None = None) -> AsyncIterator[Scene]:
     """Set a scene whose API server listens; processes are started by the test, and ended here."""
-    made = Scene(folder)
+    made = Scene(folder, options)
     await made.open()
     try:
         async with made.stack:

@@ -1,0 +1,222 @@
+"""Gangs and preemption with both processes: whatever goes wrong in between, all is as one rule says in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import asynccontextmanager
+
+import pytest
+
+from poseidon.simulated.bulk import create_object
+from poseidon.simulated.faults import Fault
+from poseidon.simulated.kubelet import STOP_SECONDS, KubeletSimulation
+from poseidon.simulated.options import ClusterOptions
+from poseidon.simulated.resources import PODS, PRIORITY_CLASSES
+from poseidon.simulated.seeding import NodeShape
+from tests.end_to_end.scene import SECONDS, names, scene
+from tests.support.cluster import pod
+from tests.support.waiting import until
+
+LABEL = "scheduling.x-k8s.io/pod-group"
+SHAPE = NodeShape("four", cpu="4", memory="16Gi")
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "podgroups.scheduling.x-k8s.io"},
+    "spec": {
+        "group": "scheduling.x-k8s.io",
+        "scope": "Namespaced",
+        "names": {"plural": "podgroups", "kind": "PodGroup"},
+        "versions": [{"name": "v1alpha1", "served": True, "storage": True, "subresources": {"status": {}}}],
+    },
+}
+
+
+class Stage:
+    """A scene with PodGroups, priorities, and kubelets whose time a test moves."""
+
+    def __init__(self, s):
+        self.scene = s
+        self.kubelets = KubeletSimulation(s.operations.store)
+        self.now = 0.0
+
+    def create(self, found):
+        create_object(self.scene.operations, found)
+
+    def group(self, name, members):
+        self.create(
+            {
+                "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+                "kind": "PodGroup",
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"minMember": members},
+            }
+        )
+
+    def pod(self, name, *, group="", stop="0", **more):
+        made = pod(name, **{"cpu": "1", **more})
+        made["metadata"]["annotations"] = {STOP_SECONDS: stop}
+        if group:
+            made["metadata"]["labels"] = {LABEL: group}
+        self.create(made)
+
+    def pods(self):
+        return {each["metadata"]["name"]: each for each in self.scene.listed(PODS)}
+
+    def status(self, group):
+        resource = self.scene.operations.registry.of_kind("scheduling.x-k8s.io/v1alpha1", "PodGroup")
+        found = {each["metadata"]["name"]: each for each in self.scene.listed(resource)}
+        return found[group].get("status", {})
+
+    async def until(self, condition, what=""):
+        """Wait until something holds, while the kubelets do what is due by now."""
+
+        def holds():
+            self.kubelets.advance(self.now)
+            return condition()
+
+        await until(holds, within=SECONDS, what=what)
+
+    def nodes_of(self, prefix):
+        placed = self.scene.placed()
+        return {name: node for name, node in placed.items() if name.startswith(prefix)}
+
+
+@asynccontextmanager
+async def stage(folder, nodes=2):
+    async with scene(folder, ClusterOptions(graceful=True)) as s:
+        made = Stage(s)
+        made.create(CRD)
+        for name, value in (("low", 1), ("middle", 5), ("high", 1000)):
+            create_object(
+                s.operations,
+                {
+                    "apiVersion": PRIORITY_CLASSES.api_version,
+                    "kind": PRIORITY_CLASSES.kind,
+                    "metadata": {"name": name},
+                    "value": value,
+                },
+            )
+        await s.nodes(nodes, [SHAPE])
+        await s.stack.start_servers()
+        await s.stack.start_bridge()
+        yield made
+
+
+async def test_a_gang_in_any_order_with_a_refused_member_and_a_replacement(tmp_path):
+    async with stage(tmp_path) as on:
+        refusal = Fault(".*/pods/g-0001/binding", "POST", times=1, code=403, reason="Forbidden")
+        on.scene.cluster.faults.add(refusal)
+        for name in names("g", 4):
+            on.pod(name, group="train")
+        on.pod("other")
+        await on.until(lambda: "other" in on.scene.placed())
+        assert on.nodes_of("g") == {}
+        on.group("train", 4)
+        await on.until(lambda: len(on.nodes_of("g")) == 4, "the gang is whole")
+        assert refusal.hits == 1
+        await on.until(lambda: on.status("train").get("phase") == "Running", "its status says so")
+        assert on.status("train")["running"] == 4
+        on.scene.operations.delete(PODS, "default", "g-0002")
+        await on.until(lambda: "g-0002" not in on.pods())
+        on.pod("g-0009", group="train")
+        await on.until(lambda: "g-0009" in on.scene.placed(), "a replacement joins")
+        assert set(on.nodes_of("g")) == {"g-0000", "g-0001", "g-0003", "g-0009"}
+
+
+async def test_a_gang_that_does_not_fit_leaves_its_place_to_others(tmp_path):
+    async with stage(tmp_path) as on:
+        on.group("train", 9)
+        for name in names("g", 9):
+            on.pod(name, group="train")
+        for name in names("single", 8):
+            on.pod(name)
+        await on.until(lambda: len(on.nodes_of("single")) == 8)
+        assert on.nodes_of("g") == {}
+        await until(lambda: on.scene.events("FailedScheduling")["g-0000"], within=SECONDS)
+        await until(lambda: on.status("train").get("phase") == "Scheduling", within=SECONDS)
+
+
+@pytest.mark.parametrize("killed", ["", "bridge", "solver"])
+async def test_a_preemptor_waits_for_victims_that_take_thirty_seconds(tmp_path, killed):
+    async with stage(tmp_path, nodes=1) as on:
+        on.pod("low", cpu="3", stop="30", priorityClassName="low", terminationGracePeriodSeconds=60)
+        await on.until(lambda: on.pods()["low"]["status"].get("phase") == "Running")
+        on.pod("high", cpu="3", priorityClassName="high")
+        await on.until(lambda: "deletionTimestamp" in on.pods()["low"]["metadata"], "the victim leaves")
+        await on.until(lambda: on.pods()["high"]["status"].get("nominatedNodeName"), "the place is named")
+        if killed:
+            s = on.scene
+            child = s.stack.bridge if killed == "bridge" else s.stack.solver
+            child.signal(signal.SIGKILL)
+            await asyncio.wait_for(child.wait(), SECONDS)
+            await (s.stack.start_bridge() if killed == "bridge" else s.stack.start_solver())
+            await s.until_solver(lambda counts: counts.machines == 1)
+        # Less important than the preemptor: it must not take the place.
+        on.pod("thief", cpu="2")
+        await until(lambda: on.scene.events("FailedScheduling")["thief"], within=SECONDS)
+        on.now = 29.0
+        on.kubelets.advance(on.now)
+        assert set(on.scene.placed()) == {"low"}
+        on.now = 30.0
+        await on.until(lambda: "high" in on.scene.placed(), "the preemptor is bound")
+        assert set(on.scene.placed()) == {"high"}
+        assert on.scene.events("Preempted") == {"low": 1}
+
+
+async def test_a_budget_protects_its_pods_while_there_is_another_choice(tmp_path):
+    async with stage(tmp_path) as on:
+        on.create(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "kept", "namespace": "default"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {LABEL: "kept"}}},
+            }
+        )
+        on.group("kept", 1)
+        # The one that is protected is the less important one.
+        on.pod("kept", cpu="3", group="kept", priorityClassName="low")
+        on.pod("free", cpu="3", priorityClassName="middle")
+        await on.until(lambda: [each["status"].get("phase") for each in on.pods().values()] == ["Running"] * 2)
+        on.pod("high", cpu="3", priorityClassName="high")
+        await on.until(lambda: "high" in on.scene.placed())
+        assert set(on.scene.placed()) == {"kept", "high"}
+        assert on.scene.events("Preempted") == {"free": 1}
+
+
+@pytest.mark.parametrize("killed", ["bridge", "solver"])
+async def test_a_gang_whose_processes_die_between_decision_and_binding(tmp_path, killed):
+    async with stage(tmp_path) as on:
+        s = on.scene
+        held = s.cluster.faults.add(Fault(".*/pods/g-000[0-2]/binding", "POST", hold=True))
+        on.group("train", 6)
+        for name in names("g", 6):
+            on.pod(name, group="train")
+        await on.until(lambda: len(on.nodes_of("g")) == 3, "half of the gang is bound")
+        child = s.stack.bridge if killed == "bridge" else s.stack.solver
+        child.signal(signal.SIGKILL)
+        await asyncio.wait_for(child.wait(), SECONDS)
+        held.release()
+        await (s.stack.start_bridge() if killed == "bridge" else s.stack.start_solver())
+        await on.until(lambda: len(on.nodes_of("g")) == 6, "the gang is whole")
+        s.check_sound()
+
+
+async def test_a_more_important_gang_that_arrives_while_another_waits_goes_first(tmp_path):
+    async with stage(tmp_path) as on:
+        on.pod("filler", cpu="2", stop="0")
+        await on.until(lambda: "filler" in on.scene.placed())
+        on.group("small", 7)
+        for name in names("low", 7):
+            on.pod(name, group="small", priorityClassName="low")
+        await until(lambda: on.scene.events("FailedScheduling")["low-0000"], within=SECONDS)
+        on.group("large", 7)
+        for name in names("high", 7):
+            on.pod(name, group="large", priorityClassName="high", preemptionPolicy="Never")
+        await until(lambda: on.scene.events("FailedScheduling")["high-0000"], within=SECONDS)
+        assert set(on.scene.placed()) == {"filler"}
+        on.scene.operations.delete(PODS, "default", "filler")
+        await on.until(lambda: len(on.nodes_of("high")) == 7, "the more important gang is whole")
+        assert on.nodes_of("low") == {}
