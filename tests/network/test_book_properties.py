@@ -46,6 +46,20 @@ EVENTS: st.SearchStrategy[list[Any]] = st.lists(
 )
 
 
+BEGINNING: list[Any] = [
+    ("node", "n1", {REGION: "a", ZONE: "x"}),
+    ("node", "n2", {REGION: "a", ZONE: "y"}),
+    ("node", "n3", {REGION: "b", ZONE: "z"}),
+    ("group", ("first", "shop"), app_group("ab", minBandwidth="1M")["spec"]),
+    ("topology", ("first", "net"), {"weights": []}),
+    ("pod", "p1", ({GROUP: "shop", WORKLOAD: "a"}, "n1", "Running")),
+    ("pod", "p2", ({GROUP: "shop", WORKLOAD: "b"}, "n2", "Running")),
+    ("pod", "p3", ({GROUP: "shop", WORKLOAD: "b"}, "n3", "Pending")),
+    ("look", None, None),
+]
+"""An application whose pods talk over two links, so that most changes matter."""
+
+
 def metadata(kind, name, turn):
     return ObjectMeta(namespace=name[0], name=name[1], uid=f"{kind}-{'-'.join(name)}-{turn}")
 
@@ -89,7 +103,7 @@ def test_only_what_is_left_counts(events):
     book, records = NetworkBook(OPTIONS), {}
     left: dict[tuple[str, Any], Any] = {}
     turns: dict[tuple[str, Any], int] = {}
-    for what, subject, value in events:
+    for what, subject, value in [*BEGINNING, *events]:
         if what == "look":
             records.update({(kind, name): payload for kind, name, payload in book.take_records()})
             for key in book.take_dirty():
@@ -115,9 +129,10 @@ def test_only_what_is_left_counts(events):
 def test_running_pods_and_nodes_are_those_that_are_there(events):
     book = NetworkBook(OPTIONS)
     left: dict[tuple[str, str], object] = {}
-    tell(book, "group", ("first", "shop"), app_group("ab")["spec"])
-    tell(book, "topology", ("first", "net"), {"weights": []})
-    for what, subject, value in events:
+    for what, subject, value in BEGINNING:
+        if what in ("group", "topology"):
+            tell(book, what, subject, value)
+    for what, subject, value in [*BEGINNING, *events]:
         if what in ("node", "pod"):
             tell(book, what, subject, value)
             left.pop((what, subject), None)
