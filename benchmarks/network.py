@@ -44,7 +44,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.solvers.process_solver import ProcessSolver
 from poseidon.network.sorting import ALGORITHMS, KAHN_SORT
 
-FIRST_CLASS = 10_000
+FIRST_CLASS = 1_000_000
 CLOCK = 1_750_000_000.0
 
 
