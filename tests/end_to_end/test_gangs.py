@@ -179,7 +179,9 @@ async def test_a_budget_protects_its_pods_while_there_is_another_choice(tmp_path
         # The one that is protected is the less important one.
         on.pod("kept", cpu="3", group="kept", priorityClassName="low")
         on.pod("free", cpu="3", priorityClassName="middle")
-        await on.until(lambda: [each["status"].get("phase") for each in on.pods().values()] == ["Running"] * 2)
+        await on.until(
+            lambda: [each["status"].get("phase") for each in on.pods().values()] == ["Running"] * 2
+        )
         on.pod("high", cpu="3", priorityClassName="high")
         await on.until(lambda: "high" in on.scene.placed())
         assert set(on.scene.placed()) == {"kept", "high"}
