@@ -94,10 +94,12 @@ def _overlay(
     cluster: list[Event], waiting: list[Event], solver: ProcessSolver, options: LoadOptions
 ) -> dict[str, object]:
     """Rounds on a cluster about which everything is reported, with and without the overlay in turn."""
-    reports = [event for batch in report_batches(cluster, time.time()) for event in events_from_proto(batch)]
     runs: dict[bool, list[float]] = {False: [], True: []}
     placed = {}
     for pair in range(options.pairs + 1):
+        # Anew for each pair: on a busy machine those of the first would be too old for the last.
+        batches = report_batches(cluster, time.time())
+        reports = [event for batch in batches for event in events_from_proto(batch)]
         for overlay in (False, True):
             run = run_events([*cluster, *reports], waiting, solver, _configuration(overlay=overlay))
             placed[overlay] = run.placed
