@@ -188,10 +188,10 @@ def _carried_out(
         ]
         evictions.tell(cluster, (int(preemption.row[victim]) for victim in each.evicts))
         coming.append(Delta(DeltaKind.PLACE, uid, name, depends_on=before))
-    for delta in coming:
-        evictions.count_on(delta.depends_on, delta.uid)
     rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
     cluster.assume_all(np.array([guest for _, guest in kept], dtype=np.int64), rows)
+    for delta, (_, guest) in zip(coming, kept, strict=True):
+        evictions.count_on(cluster, delta.depends_on, guest)
     return [*deltas, *coming]
 
 

@@ -12,11 +12,13 @@ from firmament.core.tasks import State
 
 @dataclass(slots=True)
 class _Notice:
-    """One task that was told to go: its class row, when (in the order of ``Cluster.last_came``), and who waits."""
+    """One task that was told to go: its class row, when (in the order of ``Cluster.last_came``), and who waits:
+    row and place in the order of arrivals of each task that has a place only if this one goes.
+    """
 
     cls: int
     told: int
-    waiting: set[str] = field(default_factory=set)
+    waiting: set[tuple[int, int]] = field(default_factory=set)
 
 
 class Evictions:
@@ -33,20 +35,25 @@ class Evictions:
             self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_came)
             cluster.jobs.touch(tasks.job[victim])
 
-    def count_on(self, leaving: Iterable[str], waiting: str) -> None:
-        """Note that ``waiting`` (uid) has a place only if ``leaving`` (uids) go."""
+    def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
+        """Note that ``waiting`` (row of a task that has just been assumed) has a place only if ``leaving`` (uids) go."""
         for uid in leaving:
             if uid in self._notices:
-                self._notices[uid].waiting.add(waiting)
+                self._notices[uid].waiting.add((waiting, int(cluster.tasks.came[waiting])))
 
-    def let_off(self, cluster: Cluster, victim: int) -> list[str]:
-        """Note that a task (row) will not go after all; returns the uids of those that counted on it."""
-        notice = self._notices.pop(cluster.tasks.uid[victim], None)
-        cluster.tasks.leaving[victim] = cluster.classes.rows[
-            int(cluster.tasks.cls[victim])
-        ].content.terminating
-        cluster.jobs.touch(cluster.tasks.job[victim])
-        return [] if notice is None else sorted(notice.waiting)
+    def let_off(self, cluster: Cluster, victim: int) -> list[int]:
+        """Note that a task (row) will not go after all; returns the rows of those that still count on it."""
+        tasks = cluster.tasks
+        notice = self._notices.pop(tasks.uid[victim], None)
+        tasks.leaving[victim] = cluster.classes.rows[int(tasks.cls[victim])].content.terminating
+        cluster.jobs.touch(tasks.job[victim])
+        if notice is None:
+            return []
+        return [
+            row
+            for row, came in sorted(notice.waiting)
+            if tasks.state[row] == State.ASSUMED and tasks.came[row] == came
+        ]
 
     def forget_gone(self, cluster: Cluster) -> None:
         """Drop what concerns tasks that are gone, or that are somewhere else by now."""

@@ -14,6 +14,7 @@ from firmament.core.cluster import Cluster
 from firmament.core.concerns import Concerns
 from firmament.core.feasibility import StaticRows
 from firmament.core.pinning import pinned_rows
+from firmament.core.preemption_reasons import evictable
 from firmament.core.reservations import Reservations
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
@@ -54,6 +55,8 @@ def wake(
         takes = _could_take(cluster, static_rows, reservations, cls, members, rows, free)
         if len(takes):
             takers[cls] = takes
+        elif _could_evict(cluster, static_rows, reservations, cls, members, rows, free):
+            woken.append(cls)
     woken += _allowed(cluster, takers)
     tasks.parked[parked[np.isin(tasks.cls[parked], woken)]] = False
     return bool(woken)
@@ -84,6 +87,28 @@ def _could_take(
     highest = int(cluster.tasks.priority[members].max())
     closed = reservations.closed_rows(cluster, cls, highest)
     return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
+
+
+def _could_evict(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    reservations: Reservations,
+    cls: int,
+    members: Int64,
+    rows: Int64,
+    free: Int64,
+) -> bool:
+    """Whether one of the machines in ``rows`` would take a task of the class once less important ones are gone."""
+    tasks = cluster.tasks
+    highest = int(tasks.priority[members].max())
+    bound = tasks.in_state(State.BOUND)
+    if cluster.classes.rows[cls].content.never_preempts or not (tasks.priority[bound] < highest).any():
+        return False
+    given, _ = evictable(cluster, rows, highest)
+    some = (given > 0).any(axis=1)
+    return bool(
+        len(_could_take(cluster, static_rows, reservations, cls, members, rows[some], (free + given)[some]))
+    )
 
 
 def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:

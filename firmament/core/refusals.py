@@ -15,6 +15,7 @@ from firmament.core.losses import Losses
 from firmament.core.opening import Picture
 from firmament.core.pair_explaining import pair_refusals, pairs_after
 from firmament.core.pinning import with_pins
+from firmament.core.preemption_reasons import PreemptionReasons
 from firmament.core.reservations import Reservations
 from firmament.core.results import Unscheduled
 from firmament.core.rule_compiler import compile_rules
@@ -51,6 +52,7 @@ def pending_reasons(
     rules = compile_rules(cluster, picture.cls.tolist())
     state = None if rules is None else RuleState(rules)
     losses = Losses(cluster, picture, placed)
+    preemption = PreemptionReasons(cluster)
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
         counts = _reason_counts(cluster, static_rows, reservations, picture, index, free, by_models, state)
@@ -59,7 +61,13 @@ def pending_reasons(
         if open_now and not content.invalid and cluster.version != picture.version:
             continue
         message = content.invalid or (
-            _gang_prefix(cluster, picture, index) + reasons.summarise(len(cluster.machines), counts)
+            _gang_prefix(cluster, picture, index)
+            + reasons.summarise(len(cluster.machines), counts)
+            + preemption.told(
+                int(picture.cls[index]),
+                int(tasks.priority[rows[0]]),
+                _usable(cluster, static_rows, picture, index, by_models),
+            )
         )
         told = [row for row in rows.tolist() if tasks.message[row] != message]
         for row in told:
@@ -68,6 +76,16 @@ def pending_reasons(
             message += losses.told(index)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
     return np.concatenate(list(pending.values())), changed
+
+
+def _usable(
+    cluster: Cluster, static_rows: StaticRows, picture: Picture, index: int, by_models: _ModelRefusals
+) -> Bool:
+    """bool[M now]: machines that neither rules about machines nor models' filters refuse to a class."""
+    usable: Bool = static_rows.of(cluster.classes.rows[int(picture.cls[index])].shape).feasible.copy()
+    for _, refused in by_models.filters(int(picture.problem.shape[index])):
+        usable &= ~refused
+    return usable
 
 
 def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:

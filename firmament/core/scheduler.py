@@ -82,7 +82,7 @@ class Scheduler:
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
         self._gangs = Gangs(configuration.options)
-        self._unsolved: list[Delta] = []
+        self._given_up: list[Delta] = []
         self._notes = Notes()
         self._rounds = 0
         self._evictions = Evictions()
@@ -103,6 +103,8 @@ class Scheduler:
         ignored: a refusal may well arrive after the task has been seen running.
         """
         cluster, tasks = self._cluster, self._cluster.tasks
+        size = len(tasks.uid)
+        most_important = tasks.priority[:size][tasks.parked[:size]].max(initial=-(2**62))
         for report in reports:
             task = tasks.row_of.get(report.uid)
             if task is None or cluster.where(task) != report.machine:
@@ -115,6 +117,8 @@ class Scheduler:
             if report.bound:
                 tasks.state[task] = State.BOUND
                 tasks.failures[task] = 0
+                if tasks.priority[task] < most_important:
+                    cluster.mark(report.machine)  # from now on it may be evicted
                 continue
             self._back_off(task)
             if report.retry and self._gangs.keeps_place(cluster, task):
@@ -161,8 +165,9 @@ class Scheduler:
         """Take a picture of the cluster for the tasks that could be placed now."""
         watch = Stopwatch(self._timer)
         now = self._clock()
-        # Of a round that failed, what needed no solving is told by the next one.
-        self._unsolved += [*self._gangs.expire(self._cluster, now), *self._gangs.due(self._cluster, now)]
+        self._given_up += self._gangs.expire(
+            self._cluster, now
+        )  # if the round fails, the next one tells of them
         self._wake()
         self._cluster.clear_marks()
         tasks = self._cluster.tasks
@@ -200,7 +205,9 @@ class Scheduler:
         stats = placement.stats
         if placement.network is not None:
             self._last = placement
-        unsolved, self._unsolved = [delta for delta in self._unsolved if self._holds(delta)], []
+        unsolved = [delta for delta in self._given_up if self._leaves(delta)]
+        unsolved += self._gangs.due(self._cluster, self._clock())
+        self._given_up.clear()
         withheld = self._gangs.withheld(self._cluster)
         if opened.picture is None:
             return RoundResult(
@@ -259,15 +266,10 @@ class Scheduler:
             self._gangs.keep_asleep(self._cluster, self._clock())
         return held
 
-    def _holds(self, delta: Delta) -> bool:
-        """Whether a delta that needed no solving is still to be carried out, after what has happened meanwhile."""
-        tasks = self._cluster.tasks
-        task = tasks.row_of.get(delta.uid)
-        if task is None or self._cluster.where(task) != delta.machine:
-            return False
-        if delta.kind is DeltaKind.PREEMPT:
-            return bool(tasks.leaving[task])
-        return bool(tasks.state[task] == State.ASSUMED)
+    def _leaves(self, delta: Delta) -> bool:
+        """Whether a task that was told to go when the round began still has to, after what has happened meanwhile."""
+        task = self._cluster.tasks.row_of.get(delta.uid)
+        return task is not None and bool(self._cluster.tasks.leaving[task])
 
     def _note_gangs(self, picture: Picture) -> None:
         """Tell the gangs that were tried in vain why."""

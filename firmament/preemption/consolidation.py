@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Int64
 from firmament.preemption.covering import counted
 from firmament.preemption.problem import Eviction
 from firmament.preemption.prospect import Prospect
@@ -33,11 +33,11 @@ def _moved(prospect: Prospect, cls: int, machine: int) -> bool:
     """Give a task a place without victims instead of ``machine``, if that lets a victim there stay."""
     request = prospect.request(cls)
     wanted = np.flatnonzero(request)
-    roomy: Bool = (prospect.room[:, wanted] >= request[wanted]).all(axis=1)
-    roomy[machine] = False
-    if not roomy.any():
+    roomy = np.flatnonzero((prospect.room[:, wanted] >= request[wanted]).all(axis=1))
+    roomy = roomy[roomy != machine]
+    if len(roomy) == 0:
         return False
-    places = np.flatnonzero(roomy & prospect.usable(cls))
+    places = roomy[prospect.usable(cls)[roomy]]
     prospect.take_up(cls, machine)
     if _dispensable(prospect, machine):
         for other in places.tolist():

@@ -42,6 +42,8 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     may_go = np.append(
         ~prospect.gone & ~blocked & (preemption.victim_priority < preemption.priority[cls]), False
     )
+    if len(prospect.spare):  # a gang that would not be whole any more keeps its tasks
+        may_go[:-1] &= np.append(prospect.spare, 1)[preemption.gang] > 0
     slots = _slots(prospect, rows)
     request = prospect.request(cls)
     wanted = np.flatnonzero(request)

@@ -147,7 +147,7 @@ class _Stages:
             offers[cls].stale = None
             return False
         prospect.evict(machine, victims)
-        if not self._fits(cls, machine):
+        if (prospect.spare < 0).any() or not self._fits(cls, machine):
             for victim in victims:
                 prospect.spare_victim(machine, victim)
             offers[cls].refused.add(machine)

@@ -25,7 +25,9 @@ FIRST_BACKOFF, LAST_BACKOFF = 1.0, 60.0
 
 @dataclass
 class OracleTask:
-    """``held``: its binding was refused for good, so it waits for an event about itself."""
+    """``held``: its binding was refused for good, so it waits for an event about itself; ``leaving``: it was told to
+    go; ``counts_on``: uids of those that must go before it may come.
+    """
 
     content: TaskClass
     priority: int
@@ -34,6 +36,8 @@ class OracleTask:
     not_before: float = 0.0
     failures: int = 0
     held: bool = False
+    leaving: bool = False
+    counts_on: frozenset[str] = frozenset()
 
 
 class OracleCluster:
@@ -81,38 +85,98 @@ class OracleCluster:
         content = self.classes[event.task_class]
         task = self.tasks.get(uid)
         if task is None or (task.machine, task.content) != (event.machine, content):
-            self.tasks[uid] = OracleTask(content, event.priority)
+            told = task is not None and task.leaving and task.machine == event.machine
+            self.tasks[uid] = OracleTask(content, event.priority, leaving=told or content.terminating)
         self.tasks[uid].state, self.tasks[uid].machine = BOUND, event.machine
+        self.tasks[uid].priority = event.priority
 
     def report(self, report: BindingReport, now: float) -> None:
-        """Follow a binding report; only assumed tasks, on the machine they were meant for, are touched."""
+        """Follow a binding report; only tasks on the machine they were meant for are touched.
+
+        One that was told to go and does not takes the places of those that counted on it.
+        """
         task = self.tasks.get(report.uid)
-        if task is None or task.state != ASSUMED or task.machine != report.machine:
+        if task is None or task.machine != report.machine:
+            return
+        if task.state == BOUND and task.leaving and not report.bound:
+            task.leaving = task.content.terminating
+            for other in self.tasks.values():
+                if other.state == ASSUMED and report.uid in other.counts_on:
+                    self._return(other, now)
+        if task.state != ASSUMED:
             return
         if report.bound:
             task.state = BOUND
             return
-        task.state, task.machine = PENDING, ""
+        self._return(task, now)
+        task.held = not report.retry
+
+    @staticmethod
+    def _return(task: OracleTask, now: float) -> None:
+        """Let a task wait again, with back-off."""
+        task.state, task.machine, task.counts_on = PENDING, "", frozenset()
         task.not_before = now + min(FIRST_BACKOFF * 2.0**task.failures, LAST_BACKOFF)
         task.failures += 1
-        task.held = not report.retry
 
     def place(self, deltas: tuple[Delta, ...], opened_at: float) -> None:
         """Follow a round, checking every placement by itself and then all of them together."""
+        victims = [delta for delta in deltas if delta.kind is DeltaKind.PREEMPT]
+        deltas = tuple(delta for delta in deltas if delta.kind is DeltaKind.PLACE)
+        self._evict(victims, deltas)
         for delta in deltas:
             task = self.tasks.get(delta.uid)
-            assert delta.kind is DeltaKind.PLACE
             assert task is not None, f"{delta.uid} was placed, but is unknown"
             assert task.state == PENDING, f"{delta.uid} was placed, but is {task.state} on {task.machine}"
             assert not task.held, f"{delta.uid} was placed, but waits for an event about itself"
             assert task.not_before <= opened_at, f"{delta.uid} was placed in its back-off"
             assert delta.machine in self.machines, f"{delta.uid} was placed on unknown {delta.machine}"
             assert allowed(self.machines[delta.machine], task.content), f"{delta} is not allowed"
-            task.state, task.machine = ASSUMED, delta.machine
+            task.state, task.machine, task.counts_on = ASSUMED, delta.machine, frozenset(delta.depends_on)
         for delta in deltas:
-            free = self.free(delta.machine)
+            assert all(self.tasks[uid].leaving for uid in delta.depends_on), f"{delta} waits for nobody"
+            free = self.free(delta.machine, self._absent(frozenset(delta.depends_on)))
+            everybody_gone = self.free(delta.machine, frozenset(self._leaving()))
             for resource in request(self.tasks[delta.uid].content):
                 assert free[resource] >= 0, f"{delta} overcommits {resource}: {free[resource]} left"
+                assert everybody_gone[resource] >= 0, f"{delta} will overcommit {resource}"
+
+    def _leaving(self) -> list[str]:
+        return [uid for uid, task in self.tasks.items() if task.leaving]
+
+    def _absent(self, gone: frozenset[str]) -> frozenset[str]:
+        """Who is not on any machine once ``gone`` are: those, and whoever waits for somebody else to go."""
+        present = {uid for uid in self._leaving() if uid not in gone}
+        waiting = {
+            uid for uid, task in self.tasks.items() if task.state == ASSUMED and task.counts_on & present
+        }
+        return gone | waiting
+
+    def _evict(self, victims: list[Delta], placed: tuple[Delta, ...]) -> None:
+        """Follow evictions: of bound tasks, each for a more important task that comes to that very machine."""
+        for delta in victims:
+            task = self.tasks.get(delta.uid)
+            assert task is not None, f"{delta.uid} was evicted, but is unknown"
+            assert (task.state, task.machine) == (BOUND, delta.machine), f"{delta} is about {task}"
+            assert not task.leaving, f"{delta.uid} was evicted, but is leaving already"
+            served = [each for each in placed if delta.uid in each.depends_on]
+            assert served, f"{delta.uid} was evicted for nobody"
+            for each in served:
+                assert each.machine == delta.machine
+                assert self.tasks[each.uid].priority > task.priority, f"{delta.uid} gave way to {each.uid}"
+            task.leaving = True
+        freed = {delta.uid for delta in victims}
+        for each in placed:  # nobody goes who could as well stay
+            for uid in freed & set(each.depends_on):
+                without = freed - {uid}
+                together = [other for other in placed if other.machine == each.machine]
+                asked = {
+                    resource for other in together for resource in request(self.tasks[other.uid].content)
+                }
+                free = self.free(each.machine, frozenset(without) | set(each.depends_on) - {uid})
+                for other in together:
+                    for resource, amount in request(self.tasks[other.uid].content).items():
+                        free[resource] -= amount
+                assert any(free[resource] < 0 for resource in asked), f"{uid} need not go for {each.uid}"
 
     # --- what is true --------------------------------------------------------------------------------------------
 

@@ -58,9 +58,8 @@ def settle(scheduler: Scheduler) -> None:
     assert result.deltas == ()
     told = [uid for group in result.unscheduled for uid in group.uids]
     assert sorted(told) == sorted(f"t{n}" for n in range(TASKS))
-    assert {group.message for group in result.unscheduled} == {
-        "0/20 nodes are available: 20 Insufficient cpu."
-    }
+    lacking = "0/20 nodes are available: 20 Insufficient cpu."
+    assert {group.message for group in result.unscheduled} == {lacking, f"{lacking} preemption: {lacking}"}
     assert scheduler.next_round_in() is None
 
 

@@ -1,0 +1,231 @@
+"""Tasks that find no place have less important ones evicted; who goes, who comes, and what if somebody does not go."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import pytest
+
+from firmament.core.model import (
+    BUDGET_RECORD,
+    BindingReport,
+    ClassDefined,
+    Event,
+    HostPort,
+    Job,
+    JobDefined,
+    RecordUpserted,
+    TaskRemoved,
+    TasksBound,
+    TaskSelector,
+    TaskTerm,
+)
+from firmament.core.results import Delta, DeltaKind, RoundResult
+from firmament.core.scheduler import Scheduler
+from tests.support.core import Clock, machine, messages, scheduler, task_class, tasks, uids
+
+RUNNING, WANTED = 1, 2
+
+
+def running(on: str, *names: str, cpu: int = 1000, priority: int = 0, **content) -> list[Event]:
+    """Tasks that run on a machine, the first of them started first."""
+    number = 100 + zlib.crc32(repr((cpu, content)).encode()) % 10_000
+    return [
+        ClassDefined(number, task_class(cpu, **content)),
+        TasksBound(
+            on,
+            number,
+            names,
+            priority=priority,
+            assigned=tuple(float(index + 1) for index in range(len(names))),
+        ),
+    ]
+
+
+def wanted(*names: str, cpu: int = 1000, priority: int = 10, **content) -> list[Event]:
+    return tasks(WANTED, *names, content=task_class(cpu, **content), priority=priority)
+
+
+def evicted(result: RoundResult) -> list[str]:
+    return sorted(delta.uid for delta in result.deltas if delta.kind is DeltaKind.PREEMPT)
+
+
+def placed(result: RoundResult) -> dict[str, Delta]:
+    return {delta.uid: delta for delta in result.deltas if delta.kind is DeltaKind.PLACE}
+
+
+def budget(name: str, app: str, allowed: int) -> RecordUpserted:
+    selector = [{"key": "app", "operator": "In", "values": [app]}]
+    payload = {"namespace": "", "selector": selector, "allowed": allowed}
+    return RecordUpserted(BUDGET_RECORD, name, json.dumps(payload).encode())
+
+
+def test_the_latest_started_goes_and_the_other_comes_after_it():
+    made = scheduler(machine("m"), running("m", "a", "b", "c", "d"), wanted("p"))
+    result = made.run_round()
+    assert result.deltas == (
+        Delta(DeltaKind.PREEMPT, "d", "m"),
+        Delta(DeltaKind.PLACE, "p", "m", depends_on=("d",)),
+    )
+    assert result.stats.placed == 1
+    assert made.next_round_in() is None
+
+
+@pytest.mark.parametrize("priority", [0, 1])
+def test_equal_or_higher_priority_is_never_evicted(priority: int):
+    made = scheduler(machine("m"), running("m", *uids("r", 4), priority=priority), wanted("p", priority=0))
+    assert made.run_round().deltas == ()
+
+
+def test_assumed_tasks_are_not_evicted_before_they_are_bound():
+    made = scheduler(machine("m"), tasks(1, "low", content=task_class(4000)))
+    assert list(placed(made.run_round())) == ["low"]
+    made.apply(wanted("p"))
+    assert made.run_round().deltas == ()
+    made.report([BindingReport("low", "m", bound=True)])
+    assert made.next_round_in() == 0
+    assert evicted(made.run_round()) == ["low"]
+
+
+def test_few_large_victims_rather_than_many_small_ones():
+    made = scheduler(
+        machine("m"),
+        running("m", "s1", "s2"),
+        running("m", "large", cpu=2000, priority=5),
+        wanted("p", cpu=2000),
+    )
+    assert evicted(made.run_round()) == ["large"]
+
+
+def test_of_as_many_victims_the_least_important():
+    made = scheduler(
+        machine("m"),
+        machine("n"),
+        running("m", "a", cpu=4000, priority=3),
+        running("n", "b", cpu=4000),
+        wanted("p"),
+    )
+    assert evicted(made.run_round()) == ["b"]
+
+
+def test_nobody_else_takes_the_place_meanwhile():
+    made = scheduler(machine("m"), running("m", "big", cpu=4000), wanted("p", cpu=2000))
+    assert evicted(made.run_round()) == ["big"]
+    made.apply(tasks(3, "small", content=task_class(100), priority=0))
+    assert made.run_round().deltas == ()
+    made.apply([TaskRemoved("big")])
+    assert placed(made.run_round())["small"].depends_on == ()
+
+
+def test_a_victim_that_stays_gives_its_place_back():
+    clock = Clock()
+    made = scheduler(machine("m"), running("m", "big", cpu=4000), wanted("p"), clock=clock)
+    made.run_round()
+    made.report([BindingReport("big", "m", bound=False, reason="refused by a budget")])
+    assert {state.uid: state.state for state in made.task_states()} == {"big": "BOUND", "p": "BACKOFF"}
+    clock.advance(2.0)
+    assert evicted(made.run_round()) == ["big"]
+
+
+def test_room_that_is_being_vacated_is_counted_and_nobody_else_goes():
+    made = scheduler(
+        machine("m"),
+        machine("n"),
+        running("m", "leaving", cpu=4000, terminating=True),
+        running("n", "other", cpu=4000),
+        wanted("p"),
+    )
+    result = made.run_round()
+    assert evicted(result) == []
+    assert placed(result)["p"].depends_on == ("leaving",)
+
+
+def test_budgets_are_kept_while_there_is_another_choice():
+    def made(extra: list[Event]) -> Scheduler:
+        guarded = running("m", "guarded", cpu=4000, labels=(("app", "a"),))
+        return scheduler(machine("m"), budget("b", "a", 0), guarded, extra, wanted("p"))
+
+    choice = made([machine("n"), *running("n", *uids("free", 4), cpu=1000, priority=9)])
+    assert evicted(choice.run_round()) == ["free-3"]
+    forced = made([]).run_round()
+    assert [(delta.uid, delta.beyond_budget) for delta in forced.deltas] == [("guarded", True), ("p", False)]
+
+
+def test_a_budget_is_not_spent_twice_before_its_record_comes_again():
+    guarded = running("m", "x", "y", cpu=2000, labels=(("app", "a"),))
+    made = scheduler(machine("m"), budget("b", "a", 1), guarded, wanted("p", cpu=2000))
+    assert [delta.beyond_budget for delta in made.run_round().deltas] == [False, False]
+    made.apply(tasks(4, "q", content=task_class(2000), priority=10))
+    again = made.run_round()
+    assert [delta.beyond_budget for delta in again.deltas if delta.kind is DeltaKind.PREEMPT] == [True]
+
+
+def test_ports_and_anti_affinity_are_won_by_eviction():
+    near = TaskTerm("host", TaskSelector(labels=(), namespaces=("",)))
+    port = (HostPort(80),)
+    made = scheduler(
+        machine("m", labels={"host": "m"}),
+        running("m", "web", cpu=100, ports=port),
+        running("m", "by", cpu=100),
+        wanted("p", cpu=100, ports=port),
+    )
+    assert evicted(made.run_round()) == ["web"]
+    alone = scheduler(
+        machine("m", labels={"host": "m"}),
+        running("m", "a", cpu=100),
+        running("m", "b", cpu=100),
+        wanted("p", cpu=100, anti_affinity=(near,)),
+    )
+    assert evicted(alone.run_round()) == ["a", "b"]
+
+
+def test_a_gang_that_would_break_keeps_its_members():
+    gang = [JobDefined(Job("g", min_members=2)), ClassDefined(7, task_class(2000))]
+    made = scheduler(
+        machine("m"), gang, [TasksBound("m", 7, ("g1", "g2"), job="g", assigned=(1.0, 2.0))], wanted("p")
+    )
+    assert made.run_round().deltas == ()
+    spare = scheduler(
+        machine("m"),
+        [JobDefined(Job("g", min_members=1)), ClassDefined(7, task_class(2000))],
+        [TasksBound("m", 7, ("g1", "g2"), job="g", assigned=(1.0, 2.0))],
+        wanted("p"),
+    )
+    assert evicted(spare.run_round()) == ["g2"]
+
+
+def test_who_never_preempts_says_so():
+    made = scheduler(machine("m"), running("m", "big", cpu=4000), wanted("p", never_preempts=True))
+    result = made.run_round()
+    assert result.deltas == ()
+    assert messages(result)["p"] == (
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
+    )
+
+
+def test_who_could_not_preempt_says_why():
+    made = scheduler(
+        machine("m"),
+        machine("n"),
+        machine("o", cordoned=True),
+        machine("q", cpu=2000),
+        running("m", "even", cpu=4000, priority=10),
+        running("n", "even-2", cpu=3000, priority=10),
+        running("n", "low", cpu=500),
+        running("q", "low-2", cpu=500),
+        wanted("p", cpu=3000),
+    )
+    assert messages(made.run_round())["p"].endswith(
+        " preemption: 0/4 nodes are available: 2 Insufficient cpu, 1 No preemption victims found for incoming pod, "
+        "1 Preemption is not helpful for scheduling."
+    )
+
+
+def test_a_decision_that_events_overtook_is_dropped_and_made_again():
+    made = scheduler(machine("m"), running("m", "big", cpu=4000), wanted("p", cpu=2000))
+    opened = made.open_round()
+    placement = opened.solve()
+    made.apply([*running("m", "big", cpu=4000, priority=20)])
+    assert made.close_round(opened, placement).deltas == ()
+    assert made.run_round().deltas == ()
