@@ -18,6 +18,4 @@ def pairs_now(cluster: Cluster, picture: Picture) -> PairState | None:
         return None
     columns = machine_columns(cluster, picture.judgement.machines.now)
     rules = compile_pairs(cluster, picture.pair_models, columns, picture.cls.tolist())
-    if rules is None or not rules.steers or not (rules.terms.strict or rules.linked):
-        return None
-    return PairState(rules)
+    return PairState(rules) if rules is not None and rules.limited else None

@@ -41,6 +41,11 @@ class PairRules:
         return bool((terms.rating > least).any() or self.linked)
 
     @property
+    def limited(self) -> bool:
+        """Whether pairs have limits that nothing may exceed."""
+        return self.steers and (self.terms.strict or self.linked)
+
+    @property
     def linked(self) -> bool:
         """Whether links bound what goes where."""
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
