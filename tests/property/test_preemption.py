@@ -1,0 +1,132 @@
+"""Preemption against an exhaustive search over all sets of victims on small clusters."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.core.model import ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.results import DeltaKind
+from tests.support.core import machine, scheduler, task_class
+
+PROPERTY = settings.get_profile("property")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What it asks for (cpu, memory), its priority, and its machine if it runs."""
+
+    uid: str
+    size: tuple[int, int]
+    priority: int
+    machine: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Machines of (cpu, memory), tasks that run, and tasks that wait, all of one priority."""
+
+    machines: dict[str, tuple[int, int]]
+    running: tuple[Task, ...]
+    waiting: tuple[Task, ...]
+
+    def events(self) -> list[Event]:
+        """The same as events."""
+        found: list[Event] = [
+            machine(name, cpu=cpu, memory=memory) for name, (cpu, memory) in self.machines.items()
+        ]
+        for number, task in enumerate((*self.running, *self.waiting), start=1):
+            found.append(ClassDefined(number, task_class(*task.size)))
+            if task.machine:
+                found.append(TasksBound(task.machine, number, (task.uid,), priority=task.priority))
+            else:
+                found.append(TasksSubmitted(number, (task.uid,), priority=task.priority))
+        return found
+
+
+def case(seed: int, waiting: int) -> Case:
+    """Full machines: each is exactly as large as what runs there, and a little more."""
+    rnd = random.Random(seed)
+    running = []
+    machines = {}
+    for name in ("a", "b", "c")[: rnd.randint(1, 3)]:
+        there = [
+            Task(f"{name}{index}", (rnd.randint(1, 4), rnd.randint(1, 4)), rnd.randint(0, 3), name)
+            for index in range(rnd.randint(1, 4))
+        ]
+        running += there
+        machines[name] = tuple(sum(task.size[k] for task in there) + rnd.randint(0, 1) for k in range(2))
+    size = (rnd.randint(1, 5), rnd.randint(1, 5))
+    return Case(machines, tuple(running), tuple(Task(f"p{index}", size, 2) for index in range(waiting)))
+
+
+def fitting(case: Case, gone: frozenset[str]) -> int:
+    """How many of the waiting tasks, which are all alike, fit once ``gone`` are."""
+    fits = 0
+    for name, capacity in case.machines.items():
+        free = [
+            capacity[k] - sum(t.size[k] for t in case.running if t.machine == name and t.uid not in gone)
+            for k in range(2)
+        ]
+        fits += min(free[k] // case.waiting[0].size[k] for k in range(2))
+    return min(fits, len(case.waiting))
+
+
+def fewest(case: Case) -> tuple[int, int]:
+    """Most tasks that can be placed, and fewest victims for that, by trying every set of victims."""
+    candidates = [task.uid for task in case.running if task.priority < case.waiting[0].priority]
+    most = fitting(case, frozenset(candidates))
+    for count in range(len(candidates) + 1):
+        if any(fitting(case, frozenset(some)) == most for some in combinations(candidates, count)):
+            return most, count
+    raise AssertionError("all candidates together are one of the sets")
+
+
+def decided(case: Case) -> tuple[int, frozenset[str]]:
+    """Tasks that get a place, and who has to go."""
+    deltas = scheduler(case.events()).run_round().deltas
+    victims = frozenset(delta.uid for delta in deltas if delta.kind is DeltaKind.PREEMPT)
+    return sum(delta.kind is DeltaKind.PLACE for delta in deltas), victims
+
+
+def test_close_to_the_fewest_victims():
+    equal, cases = 0, 400
+    for seed in range(cases):
+        each = case(seed, waiting=1 + seed % 3)
+        most, count = fewest(each)
+        placed, victims = decided(each)
+        assert placed == most, each
+        assert fitting(each, victims) == most
+        assert len(victims) <= count + 1, each
+        equal += len(victims) == count
+    assert equal >= 0.95 * cases, f"{equal} of {cases}"
+
+
+@settings(PROPERTY, max_examples=100)
+@given(st.integers(0, 10**6))
+def test_one_task_has_the_best_bundle_of_all(seed: int):
+    """Fewest victims; of those the lowest highest priority, then the lowest sum."""
+    each = case(seed, waiting=1)
+    task = each.waiting[0]
+    lower = [other for other in each.running if other.priority < task.priority]
+    sets = [
+        some
+        for count in range(len(lower) + 1)
+        for some in combinations(lower, count)
+        if fitting(each, frozenset(other.uid for other in some))
+    ]
+    placed, victims = decided(each)
+    if not sets:
+        assert (placed, victims) == (0, frozenset())
+        return
+    assert value([other for other in lower if other.uid in victims]) == min(map(value, sets))
+
+
+def value(victims: tuple[Task, ...] | list[Task]) -> tuple[int, int, int]:
+    """What sets of victims compare by."""
+    priorities = [task.priority for task in victims]
+    return len(priorities), max(priorities, default=0), sum(priorities)
