@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks.commands.burst import burst
 from benchmarks.commands.compare import compare
 from benchmarks.commands.everything import full, small
+from benchmarks.commands.gangs import gangs
 from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
 from benchmarks.commands.network import network
@@ -46,6 +47,7 @@ main.add_command(run)
 main.add_command(list_workloads)
 main.add_command(compare)
 main.add_command(optimum)
+main.add_command(gangs)
 main.add_command(growth)
 main.add_command(load)
 main.add_command(memory)

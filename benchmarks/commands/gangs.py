@@ -1,0 +1,50 @@
+"""``gangs``: whole gangs per round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--nodes", default=5000, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--gangs", default=500, show_default=True, type=click.IntRange(1, 100_000))
+@click.option(
+    "--size", default=20, show_default=True, type=click.IntRange(2, 10_000), help="Members of a gang."
+)
+@click.option(
+    "--kinds", default=10, show_default=True, type=click.IntRange(1, 10_000), help="Classes of tasks."
+)
+@click.option(
+    "--room", default=400, show_default=True, type=click.IntRange(0), help="Gangs in the second measurement."
+)
+@click.option(
+    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
+)
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def gangs(output: str, save: Path | None, **options: Any) -> None:
+    """Gangs decided in one round by the core alone: with room for all of them, and for some."""
+    from benchmarks.gangs import GangOptions, measure_gangs
+
+    emit(measure_gangs(GangOptions(**options), progress=progress()), output, save, _print)
+
+
+def _print(report: dict[str, Any], console: Console) -> None:
+    size = report["options"]
+    console.print(
+        f"{size['gangs']:,} gangs of {size['size']} in {size['kinds']} kinds on {size['nodes']:,} machines"
+    )
+    for name, part in (("room for all", "room_for_all"), (f"room for {size['room']:,}", "room_for_some")):
+        figures = report[part]
+        console.print(
+            f"  {name:<16} {figures['seconds']:.3f} s   {figures['pods_per_second']:,.0f} pods placed/s   "
+            f"{figures['decided_per_second']:,.0f} decided/s   {figures['gangs_placed']:,} gangs whole, "
+            f"{figures['gangs_split']:,} split"
+        )

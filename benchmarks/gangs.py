@@ -1,0 +1,137 @@
+"""Gangs in one round: room for all of them, and room for some.
+
+Whole rounds of the core, snapshot to deltas. Where there is not room for all, the gangs that get places are counted,
+and whether any got some but not all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from benchmarks.environment import environment
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.model import (
+    ClassDefined,
+    Event,
+    Job,
+    JobDefined,
+    Machine,
+    MachineUpserted,
+    TaskClass,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.scheduler import Scheduler
+from firmament.memory import relax_garbage_collection
+from firmament.solvers.base import Solver
+from firmament.solvers.process_solver import ProcessSolver
+
+GIB = 2**30
+CORES = 32
+FILLER = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class GangOptions:
+    """``gangs`` of ``size`` tasks in ``kinds`` classes of task; ``room``: in the second measurement, for so many."""
+
+    nodes: int = 5000
+    gangs: int = 500
+    size: int = 20
+    kinds: int = 10
+    room: int = 400
+    runs: int = 5
+    seed: int = 1
+
+
+def measure_gangs(options: GangOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
+    """Measure both; returns what ``-o json`` prints."""
+    with contextlib.closing(ProcessSolver()) as solver:
+        progress("room for all gangs")
+        plenty = _measured(solver, options, mixed_cluster(options))
+        progress(f"room for {options.room} of them")
+        scarce = _measured(solver, options, exact_cluster(options))
+    return {
+        "kind": "gangs",
+        "environment": environment(),
+        "options": asdict(options),
+        "room_for_all": plenty,
+        "room_for_some": scarce,
+    }
+
+
+def mixed_cluster(options: GangOptions) -> list[Event]:
+    """Machines that are half full, no two alike."""
+    rng = np.random.default_rng(options.seed)
+    events: list[Event] = [ClassDefined(FILLER, TaskClass(requests=(("cpu", 100), ("memory", GIB // 4))))]
+    for index in range(options.nodes):
+        name = f"node-{index:05d}"
+        taken = int(rng.integers(0, 320))
+        events.append(MachineUpserted(_machine(name, CORES * 1000)))
+        if taken:
+            events.append(TasksBound(name, FILLER, tuple(f"filler-{index}-{n}" for n in range(taken))))
+    return events
+
+
+def exact_cluster(options: GangOptions) -> list[Event]:
+    """Machines with as many cores in all as ``room`` gangs take, of tasks with one core each."""
+    cores, rest = divmod(options.room * options.size, options.nodes)
+    return [
+        MachineUpserted(_machine(f"node-{index:05d}", 1000 * (cores + (index < rest))))
+        for index in range(options.nodes)
+    ]
+
+
+def _machine(name: str, cpu: int) -> Machine:
+    return Machine(name, {"cpu": cpu, "memory": 128 * GIB, "pods": 500})
+
+
+def gang_events(options: GangOptions) -> list[Event]:
+    """The gangs, each of one kind of task; a task takes one core."""
+    events: list[Event] = []
+    for kind in range(options.kinds):
+        requests = (("cpu", 1000), ("memory", (kind + 1) * GIB // 4))
+        events.append(ClassDefined(kind + 1, TaskClass(requests=requests, labels=(("kind", str(kind)),))))
+    for gang in range(options.gangs):
+        job = f"gang-{gang}"
+        events.append(JobDefined(Job(job, name=job, min_members=options.size)))
+        uids = tuple(f"{job}-{member}" for member in range(options.size))
+        events.append(TasksSubmitted(gang % options.kinds + 1, uids, job=job))
+    return events
+
+
+def _measured(solver: Solver, options: GangOptions, cluster: list[Event]) -> dict[str, object]:
+    """One round per run on a fresh scheduler; the first run warms up."""
+    seconds, result = [], None
+    for number in range(options.runs + 1):
+        scheduler = Scheduler(
+            configuration=CoreConfiguration(), solver=solver, clock=time.time, timer=time.perf_counter
+        )
+        scheduler.apply(cluster)
+        scheduler.apply(gang_events(options))
+        relax_garbage_collection()  # as the solver process does
+        begin = time.perf_counter()
+        result = scheduler.run_round()
+        if number:
+            seconds.append(time.perf_counter() - begin)
+    assert result is not None
+    per_gang: dict[str, int] = {}
+    for delta in result.deltas:
+        job = delta.uid.rpartition("-")[0]
+        per_gang[job] = per_gang.get(job, 0) + 1
+    return {
+        "seconds": statistics.median(seconds),
+        "all_seconds": seconds,
+        "placed": len(result.deltas),
+        "pods_per_second": len(result.deltas) / statistics.median(seconds),
+        "decided_per_second": options.gangs * options.size / statistics.median(seconds),
+        "gangs_placed": sum(count == options.size for count in per_gang.values()),
+        "gangs_split": sum(count < options.size for count in per_gang.values()),
+        "stats": asdict(result.stats),
+    }
