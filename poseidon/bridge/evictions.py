@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class Evictions:
-    """Remembers whom evictions are under way for, and what is said of each once it has been accepted."""
+    """Remembers the pods whose evictions are under way, until they are gone or stay after all."""
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
-        self._messages: dict[str, str] = {}
+        self._under_way: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self._under_way)
 
     def is_going(self, record: PodRecord) -> bool:
         """Whether a pod leaves its node, by eviction or because somebody else has deleted it."""
-        return record.leaving or record.task.uid in self._messages
+        return record.leaving or record.task.uid in self._under_way
 
     def problem(self, delta: pb.Delta) -> str:
         """Return why a pod cannot be evicted from where the solver believes it, or "". One that is gone can."""
@@ -60,13 +60,9 @@ class Evictions:
         record = self._tasks.get(delta.task)
         if record is None or self.is_going(record):
             return None
-        self._messages[delta.task] = message
+        self._under_way.add(delta.task)
         return Evict(record.ref, delta.machine, delta.beyond_budget, message)
-
-    def message(self, uid: str) -> str:
-        """Return what is said of a pod that is being evicted, "" if it is not."""
-        return self._messages.get(uid, "")
 
     def end(self, uid: str) -> None:
         """The pod is gone, or will not be evicted after all."""
-        self._messages.pop(uid, None)
+        self._under_way.discard(uid)

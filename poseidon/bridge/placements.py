@@ -269,11 +269,12 @@ class Placements:
         """Take what has become of an eviction. One that was accepted is over when the pod is gone."""
         uid = outcome.request.uid
         record = self._tasks.get(uid)
-        message = self._evictions.message(uid)
-        if record is None or not message:
-            return
         if not outcome.refusal:
-            self._actions.append(AnnouncePreempted(record.ref, message))
+            # The pod may be gone before the answer is there.
+            if not outcome.gone:
+                self._actions.append(AnnouncePreempted(outcome.request.pod, outcome.request.message))
+            return
+        if record is None:
             return
         _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
         self._evictions.end(uid)

@@ -45,10 +45,14 @@ class EvictionRequest(NamedTuple):
 
 
 class EvictionOutcome(NamedTuple):
-    """The end of a request: ``refusal`` is "" where the pod goes, or is gone, else why it stays."""
+    """The end of a request: ``refusal`` is "" where the pod goes, or is gone, else why it stays.
+
+    ``gone``: it was not there any more, and whether by this request is not known.
+    """
 
     request: EvictionRequest
     refusal: str = ""
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ class Evictor:
             except ApiError as error:
                 if error.not_found or error.conflict:
                     # Gone, or a namesake has its place: the pod that was meant is not there any more.
-                    return EvictionOutcome(request)
+                    return EvictionOutcome(request, gone=True)
                 if not delete and _SEVERAL_BUDGETS in error.message:
                     # The subresource cannot tell whether all of them allow it; the solver has counted each.
                     delete = True

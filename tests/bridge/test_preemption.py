@@ -120,6 +120,15 @@ def test_a_refused_eviction_of_a_pod_that_leaves_anyway_changes_nothing(scene):
     assert kinds(scene.gone("low-a")) == ["Bind"]
 
 
+def test_the_event_is_written_also_if_the_pod_is_gone_before_the_answer(scene):
+    evict, *_ = scene.preempt("pod-low-a")
+    assert kinds(scene.gone("low-a")) == ["Bind"]
+    assert scene.ended(evict) == [AnnouncePreempted(evict.pod, evict.message)]
+    request = EvictionRequest(evict.pod, evict.node, beyond_budget=False, message=evict.message)
+    scene.state.eviction_ended(EvictionOutcome(request, gone=True))
+    assert scene.state.take_actions() == []
+
+
 def test_a_victim_that_is_gone_already_needs_no_eviction(scene):
     scene.gone("low-a")
     assert kinds(scene.preempt("pod-low-a")) == ["Bind"]

@@ -128,7 +128,8 @@ async def test_a_namesake_is_left_alone_and_one_that_is_gone_counts_as_evicted(b
         await scene.running("a")
         assert (await scene.evict("a", "some-other-uid", beyond=beyond)).refusal == ""
         assert "deletionTimestamp" not in (await scene.pods())["a"]["metadata"]
-        assert (await scene.evict("never", "uid", beyond=beyond)).refusal == ""
+        outcome = await scene.evict("never", "uid", beyond=beyond)
+        assert (outcome.refusal, outcome.gone) == ("", True)
 
 
 async def test_a_server_in_trouble_is_asked_again():
