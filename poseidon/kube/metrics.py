@@ -46,7 +46,7 @@ class KubeMetrics:
         )
         self.writes = Counter(
             "poseidon_status_writes",
-            "Events and pod conditions written.",
+            "Events, conditions and other statuses written.",
             ["kind", "result"],
             registry=registry,
         )
