@@ -65,12 +65,12 @@ def place_pairs(
         if not residual.remaining.any() or int(admitted.count.sum()) * WORTH_A_WAVE < before:
             break
     watch = Stopwatch(log.timer)
-    parts.append(_place_last(residual, state, pairs))
+    parts.append(place_last(residual, state, pairs))
     placed = Assignments.joined(parts)
     if pairs.terms.improve and pairs.terms.steers:
         placed = improve_applications(residual, pairs, placed, frozenset(state.rules.of))
         if residual.remaining.any():  # what moved may have made room
-            placed = Assignments.joined([placed, _place_last(residual, state, pairs)])
+            placed = Assignments.joined([placed, place_last(residual, state, pairs)])
     fix_pairs(pairs, placed)
     log.admit_seconds += watch.seconds()
     return placed
@@ -140,7 +140,7 @@ def _within_domains(
     return found
 
 
-def _place_last(residual: Residual, state: RuleState, pairs: PairState) -> Assignments:
+def place_last(residual: Residual, state: RuleState, pairs: PairState) -> Assignments:
     """Place what waves have left one by one: tasks of applications where limits let them, then all others."""
     parts: list[Assignments] = []
     moved = True
