@@ -11,8 +11,9 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.rounds.greedy import place_greedily
 from firmament.rounds.leftovers import open_machines, place_leftovers
-from firmament.rounds.pair_waves import book_pairs, fix_pairs, open_to_pairs, place_pairs
+from firmament.rounds.pair_waves import book_pairs, fix_pairs, open_to_pairs, place_last, place_pairs
 from firmament.rounds.passes import PassLog, PassOptions, place_all
 from firmament.rounds.waves import place_in_waves
 from firmament.rules.pairs import PairState
@@ -47,6 +48,16 @@ class Standing:
         if self.pairs is not None:
             return place_pairs(self.residual, self.state, self.pairs, solver, options, log)
         return place_in_waves(self.residual, self.state, solver, options, log)
+
+    def place_rest(self) -> Assignments:
+        """Place what remains as far as possible, task by task, without a network."""
+        if self.state is None:
+            return place_greedily(self.residual)
+        if self.pairs is None:
+            return place_leftovers(self.residual, self.state)
+        placed = place_last(self.residual, self.state, self.pairs)
+        fix_pairs(self.pairs, placed)
+        return placed
 
     def book(self, placed: Assignments) -> None:
         """Book placements made elsewhere."""
@@ -92,8 +103,8 @@ def place_by_priority(
         parts.append(standing.place(solver, options, log))
         left[band] = residual.remaining[band]
     residual.remaining = left
-    if standing.state is not None and standing.pairs is None:
-        parts.append(place_leftovers(residual, standing.state))
+    if standing.state is not None:
+        parts.append(standing.place_rest())
     return Assignments.joined(parts), residual
 
 

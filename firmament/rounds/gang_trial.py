@@ -9,9 +9,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.rounds.bands import Standing
-from firmament.rounds.greedy import place_greedily
 from firmament.rounds.improvement import improved
-from firmament.rounds.leftovers import place_leftovers
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.solvers.base import Solver
 
@@ -41,7 +39,7 @@ class GangTrial:
             parts.append(self._others(rank, solver, options, log))
         if self._standing.state is not None:
             self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0))
-            parts.append(place_leftovers(self._standing.residual, self._standing.state))
+            parts.append(self._standing.place_rest())
         return Assignments.joined(parts)
 
     def gangs(self, numbers: Int64) -> Assignments:
@@ -112,8 +110,7 @@ class GangTrial:
         parts = []
         for cls in order.tolist():
             self._only(np.arange(self._problem.classes) == cls)
-            residual, state = self._standing.residual, self._standing.state
-            parts.append(place_greedily(residual) if state is None else place_leftovers(residual, state))
+            parts.append(self._standing.place_rest())
         if self._standing.state is not None and len(order) > 1:
             left = self._waiting.sum(axis=1)
             for part in parts:
@@ -122,7 +119,7 @@ class GangTrial:
             remaining = np.zeros_like(self._waiting)
             remaining[again, -1] = left[again]
             self._standing.residual.remaining = remaining
-            parts.append(place_leftovers(self._standing.residual, self._standing.state))
+            parts.append(self._standing.place_rest())
         return Assignments.joined(parts)
 
     def _search(self, members: Int64, placed: Assignments) -> Assignments:
