@@ -18,6 +18,7 @@ from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
 from benchmarks.commands.network import network
 from benchmarks.commands.numa import numa
+from benchmarks.commands.preemption import preemption
 from benchmarks.commands.report import report
 from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
@@ -53,6 +54,7 @@ main.add_command(load)
 main.add_command(memory)
 main.add_command(network)
 main.add_command(numa)
+main.add_command(preemption)
 main.add_command(report)
 main.add_command(small)
 main.add_command(full)

@@ -1,0 +1,52 @@
+"""``preemption``: places made by evicting others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--nodes", default=5000, show_default=True, type=click.IntRange(1, 100_000))
+@click.option(
+    "--running", default=4, show_default=True, type=click.IntRange(1, 36), help="Pods on each machine."
+)
+@click.option("--preemptors", default=5000, show_default=True, type=click.IntRange(1, 1_000_000))
+@click.option(
+    "--classes",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Of preemptors, where mixed.",
+)
+@click.option(
+    "--runs", default=3, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
+)
+@click.option(
+    "--pairs", default=10, show_default=True, type=click.IntRange(1, 100), help="Pairs with nobody to evict."
+)
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def preemption(output: str, save: Path | None, **options: Any) -> None:
+    """Pods placed per second by evicting others, by the core alone; and what that costs where nobody is evicted."""
+    from benchmarks.preemption import PreemptionOptions, measure_preemption
+
+    emit(measure_preemption(PreemptionOptions(**options), progress=progress()), output, save, _print)
+
+
+def _print(report: dict[str, Any], console: Console) -> None:
+    size = report["options"]
+    console.print(f"{size['preemptors']:,} preemptors on {size['nodes']:,} full machines")
+    for name in ("equal", "mixed"):
+        figures = report[name]
+        console.print(
+            f"  {name:<6} {figures['seconds']:.3f} s   {figures['pods_per_second']:,.0f} pods/s   "
+            f"{figures['placed']:,} placed, {figures['victims']:,} victims"
+        )
+    console.print(f"  nobody to evict: {report['idle']['ratio']:.3f} times the round without preemption")
