@@ -97,8 +97,8 @@ def records(solver):
     }
 
 
-def test_without_the_overlay_nothing_is_followed():
-    assert BridgeState(["poseidon"]).custom_resources == ()
+def test_without_the_overlay_only_disruption_budgets_are_followed():
+    assert [each.kind for each in BridgeState(["poseidon"]).custom_resources] == ["PodDisruptionBudget"]
     assert len(BridgeState(["poseidon"], overlays=("numa_fit",)).custom_resources) == 1
 
 
