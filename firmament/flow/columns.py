@@ -109,7 +109,8 @@ def _cheapest(key: Int32, machines: Int64, want: int, begin: int) -> Int64:
     if len(chosen) > want + want // 4 + 1:
         below, tied = np.flatnonzero(key < limit), np.flatnonzero(key == limit)
         first = int(np.searchsorted(machines[tied], begin % int(machines[-1] + 1)))
-        chosen = np.concatenate([below, np.roll(tied, -first)[: want - len(below)]])
+        after = tied[first : first + want - len(below)]
+        chosen = np.concatenate([below, after, tied[: want - len(below) - len(after)]])
     return machines[chosen]
 
 

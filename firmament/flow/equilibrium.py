@@ -1,15 +1,16 @@
 """Prices that a round is likely to end with, before anything is solved.
 
 Column generation is only as good as its first columns, and those are only as good as the machine prices they are
-chosen at. Two steps find them:
+chosen at. Three steps find them:
 
 1. *Water-filling*: all waiting tasks are taken for one class with the mean cost of each machine; machines are filled
    to a common level of cost plus crowding.
 2. *Softened equilibrium*: each shape spreads its tasks over machines in proportion to exp(-(cost + price) / T), and
    each price moves towards the crowding that the resulting load causes. T falls from several crowding steps to a
-   third of one. This is the stochastic user equilibrium of a congestion game (Fisk 1980); its loads approach those of
-   the optimal flow as T falls. Prices that would overfill a machine rise by T log(load / room), as in Sinkhorn's
-   scaling.
+   third of one, in a few sweeps. This is the stochastic user equilibrium of a congestion game (Fisk 1980); its loads
+   approach those of the optimal flow as T falls. Prices that would overfill a machine rise by T log(load / room), as
+   in Sinkhorn's scaling.
+3. *Newton's method* on the classes' prices, at a T of a few hundredths of a crowding step (see ``refinement``).
 
 The result steers the choice of columns only. It is never part of a cost, and the certificate does not depend on it.
 """
@@ -30,7 +31,7 @@ Float32 = NDArray[np.float32]
 
 SAMPLED_SHAPES = 96
 BISECTIONS = 32
-SWEEPS = 20
+SWEEPS = 5
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.35
 """In units of the median crowding step."""
 
@@ -86,6 +87,8 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     if len(shapes) == 1 or not problem.crowd.any():
         return Spread(price, load, np.flatnonzero(load), 1.0)
     candidates = _candidates(problem, shapes, weight, fits, price)
+    if len(candidates) == 0:
+        return Spread(price, load, candidates, 1.0)
     market = _market(problem, shapes, weight, fits, candidates, base, room)
     settled, spread = _settle(market, (price - base)[candidates].astype(np.float32))
     found = refined(market, settled, spread)
@@ -188,7 +191,9 @@ def _market(
     base: Int64,
     room: Int64,
 ) -> Market:
-    """The sampled shapes and the candidates as a market."""
+    """The sampled shapes that fit somewhere, and the candidates, as a market."""
+    somewhere = np.array([fits[shape][candidates].any() for shape in shapes.tolist()], dtype=np.bool_)
+    shapes, weight = shapes[somewhere], weight[somewhere]
     cost = problem.cost[np.ix_(shapes, candidates)].astype(np.float32)
     for row, shape in enumerate(shapes.tolist()):
         cost[row, ~fits[shape][candidates]] = FORBIDDEN

@@ -79,6 +79,8 @@ def price_out(
         reduced = _reduced_costs(residual, network, prices, fits, machine_price, chunk, near)
         violating = (reduced < 0).sum(axis=1)
         total += int(violating.sum())
+        if not violating.any():
+            continue
         # Near misses are for the last few violators; while there are many, these alone are enough to choose from.
         few = violating.sum() <= near_misses * len(chunk)
         row, column = np.nonzero(reduced < (slack if few else 0))

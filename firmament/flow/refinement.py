@@ -40,7 +40,8 @@ BLOCK = 32
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """What is to be cleared: ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go; ``tasks``: float32[S].
+    """What is to be cleared: ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go, but
+    not all over a row; ``tasks``: float32[S].
 
     A machine takes its first task at the price ``base`` and one more per ``growth`` (> 0) above; ``ahead`` of the
     middle of its stairs; at most ``room``: float32[M] each. ``step``: a typical crowding step.
