@@ -50,6 +50,8 @@ def preempt(
     able = (prospect.remaining > 0) & preemption.may
     if len(problem.gang):
         able &= problem.gang < 0
+    if problem.pairs is not None:
+        able &= problem.pairs.kind < 0
     stages = _Stages(prospect, solver, time_limit)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
         stages.run(np.flatnonzero(able & (preemption.priority == priority)))
