@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 
 from cost_models.registry import load_model
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import Event
+from firmament.core.model import ClassDefined, Event, Job, JobDefined, TasksSubmitted
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
-from tests.network_overhead.scenes import app_group, machines, records, running, topology, waiting
-from tests.support.core import messages, placed, scheduler
+from tests.network_overhead.scenes import (
+    app_group,
+    machines,
+    pair_labels,
+    records,
+    running,
+    topology,
+    waiting,
+)
+from tests.support.core import messages, placed, scheduler, task_class
 
 FOUR_ZONES = [("r1", "z1"), ("r1", "z2"), ("r2", "z3"), ("r2", "z4")]
 REGION = {"r1": {"r2": 20}, "r2": {"r1": 20}}
@@ -261,3 +269,20 @@ def test_a_limit_that_events_have_broken_during_the_round_keeps_the_pod_waiting(
     made.apply(running(2, "b", ["n3"]))
     assert placed(made.close_round(opening, placement)) == {}
     assert placed(made.run_round()) == {"a-0": "n3"}
+
+
+def test_a_gang_keeps_hard_limits() -> None:
+    """Three pods that have to share a zone, of which none takes more than two."""
+    app = app_group(["a"], [("a", "a", 4, 0)])
+    for need, expected in ((3, 0), (2, 2)):
+        content = task_class(1500, labels=pair_labels("a"))
+        made = opened(
+            machines([*WHERE[:2], WHERE[4]], cpu=1500),
+            records(TOPOLOGY, app),
+            [JobDefined(Job("gang", min_members=need)), ClassDefined(1, content)],
+            [TasksSubmitted(1, tuple(f"a-{n}" for n in range(3)), job="gang")],
+            strictMaxNetworkCost=True,
+        )
+        where = placed(made.run_round())
+        assert len(where) == expected
+        assert set(where.values()) <= {"n0", "n2"}
