@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from poseidon.bridge.actions import AnnounceUnschedulable, Bind
+from poseidon.bridge.actions import AnnounceUnschedulable, Bind, Evict
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
 from poseidon.kube.following import Change
 from poseidon.translate.classes import class_content
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -65,6 +66,8 @@ class Cluster(RuleBasedStateMachine):
         self.node_watch = []
         self.rounds = []
         self.binds = []
+        self.evictions = []
+        self.leaders = {}
         self.announced = []
 
     @initialize(pods=st.integers(0, 4))
@@ -183,8 +186,8 @@ class Cluster(RuleBasedStateMachine):
 
     # --- the solver and the binder ----------------------------------------------------------------------------------
 
-    @rule(data=st.data(), at_once=st.booleans())
-    def solve(self, data, at_once):
+    @rule(data=st.data(), at_once=st.booleans(), preempts=st.booleans())
+    def solve(self, data, at_once, preempts):
         pending = sorted(uid for uid, task in self.view.tasks.items() if task.state == PENDING)
         if not pending or not self.view.machines:
             return
@@ -192,8 +195,11 @@ class Cluster(RuleBasedStateMachine):
         for uid in pending:
             machine = data.draw(st.sampled_from(["", *sorted(self.view.machines)]))
             if machine:
+                victims = self._victims(uid, machine) if preempts else []
+                for victim in victims:
+                    result.deltas.add(kind=pb.Delta.PREEMPT, task=victim, machine=machine)
                 self.view.place(uid, machine)
-                result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine)
+                result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine, depends_on=victims)
             else:
                 result.unscheduled.add(tasks=[uid], message="0/1 nodes are available")
         self.rounds.append(result)
@@ -201,11 +207,48 @@ class Cluster(RuleBasedStateMachine):
             self.send_to_solver()
             self.deliver_round()
 
+    def _victims(self, uid, machine):
+        """The less important pods on a machine, as the solver sees it."""
+        tasks = self.view.tasks
+        there = [other for other, task in tasks.items() if (task.state, task.machine) == (BOUND, machine)]
+        return sorted(other for other in there if tasks[other].priority < tasks[uid].priority)
+
     @rule()
     def deliver_round(self):
         if self.rounds:
-            self.state.on_round(self.rounds.pop(0))
-            self._take_actions()
+            self._on_round(self.rounds.pop(0))
+
+    def _on_round(self, result):
+        for delta in result.deltas:
+            if delta.kind == pb.Delta.PLACE and not self.state.node_of("default", delta.task):
+                self.leaders[delta.task] = list(delta.depends_on)
+        self.state.on_round(result)
+        self._take_actions()
+
+    @precondition(lambda self: self.evictions)
+    @rule(refused=st.booleans(), graceful=st.booleans())
+    def finish_eviction(self, refused, graceful):
+        self._evict(self.evictions.pop(0), refused=refused, graceful=graceful)
+
+    def _evict(self, evict, *, refused, graceful):
+        request = EvictionRequest(evict.pod, evict.node, evict.beyond_budget, evict.message)
+        pod = self.pods.get(evict.pod.uid)
+        if pod is None:
+            self.state.eviction_ended(EvictionOutcome(request, gone=True))
+        elif refused:
+            self.state.eviction_ended(EvictionOutcome(request, "the budget says no"))
+        else:
+            self._go(pod, graceful=graceful)
+            self.state.eviction_ended(EvictionOutcome(request))
+        self._take_actions()
+
+    def _go(self, pod, *, graceful):
+        if graceful:
+            pod.deleting = True
+            self._emit(pod)
+        else:
+            del self.pods[pod.uid]
+            self.pod_watch.append(Change(pod.uid, None))
 
     @precondition(lambda self: self.binds)
     @rule(fails=st.booleans(), lost=st.booleans())
@@ -245,7 +288,14 @@ class Cluster(RuleBasedStateMachine):
         for action in self.state.take_actions():
             if isinstance(action, Bind):
                 assert all(action.pod.uid != other.pod.uid for other in self.binds), "bound twice at once"
+                there = (self.pods.get(each) for each in self.leaders.get(action.pod.uid, ()))
+                assert all(each is None or each.phase == "Succeeded" for each in there), "bound too early"
                 self.binds.append(action)
+            elif isinstance(action, Evict):
+                assert all(action.pod.uid != other.pod.uid for other in self.evictions), (
+                    "evicted twice at once"
+                )
+                self.evictions.append(action)
             elif isinstance(action, AnnounceUnschedulable):
                 self.announced.append(action)
 
@@ -277,16 +327,26 @@ class Cluster(RuleBasedStateMachine):
     def _settle(self):
         self.rounds, rounds = [], self.rounds
         for result in rounds:
-            self.state.on_round(result)
+            self._on_round(result)
+        while self.binds or self.evictions or self.pod_watch or self.node_watch:
+            while self.evictions:
+                self._evict(self.evictions.pop(0), refused=False, graceful=False)
+            for pod in [self.pods[uid] for uid in self._awaited() if uid in self.pods]:
+                self._go(pod, graceful=False)
+            while self.binds:
+                self._finish_one()
+            self.state.pods_changed(self.pod_watch)
+            self.state.nodes_changed(self.node_watch)
+            self.pod_watch, self.node_watch = [], []
             self._take_actions()
-        while self.binds:
-            self._finish_one()
-        self.state.pods_changed(self.pod_watch)
-        self.state.nodes_changed(self.node_watch)
-        self.pod_watch, self.node_watch = [], []
         for _ in range(2):
             self.view.report(self.state.take_reports())
             self.view.apply(self.state.take_events())
+
+    def _awaited(self):
+        """Pods that are being deleted and that others wait for: they are gone in the end."""
+        waited = {uid for uids in self.leaders.values() for uid in uids}
+        return sorted(uid for uid in waited if uid in self.pods and self.pods[uid].deleting)
 
     def _finish_one(self):
         bind = self.binds.pop(0)
