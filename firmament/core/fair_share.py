@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64
+from cost_models.interface import Float64, Int64
 from firmament.core.cluster import Cluster
+from firmament.core.tasks import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +31,34 @@ class FairShare:
         return self.weights.get(namespace, self.default_weight)
 
 
-def within_share(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Bool:
-    """bool[N]: tasks in ``waiting`` (rows) that their namespace may place within its share of the cluster.
+def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
+    """int64[N]: how strong a claim each task in ``waiting`` (rows) has on its place.
 
-    Of a namespace the most important and longest waiting count first.
+    2: within the share that its namespace has by its weight. All that others want counts for that, also what fits
+    nowhere at the moment, so that nobody loses a claim while tasks sleep. 1: within its share of what is left if the
+    others get no more than what waits in this round. 0: beyond. Of a namespace the most important and longest waiting
+    count first.
     """
     tasks = cluster.tasks
     names, of_class = _namespaces(cluster)
     capacity = np.maximum(cluster.machines.capacity, 0).sum(axis=0).astype(np.float64)
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    pending = tasks.in_state(State.PENDING)
     used = _amounts(cluster, on, of_class, len(names))
-    wanted = used + _amounts(cluster, waiting, of_class, len(names))
     weights = np.array([fair_share.weight(name) for name in names])
-    targets = _targets(_dominant(wanted, capacity), weights)
-    allowance = targets - _dominant(used, capacity)
     per_task = _dominant(_requests(cluster, tasks.cls[waiting]), capacity)
     order = np.lexsort((tasks.sequence[waiting], tasks.created[waiting], -tasks.priority[waiting]))
-    within = np.zeros(len(waiting), dtype=np.bool_)
     namespace = of_class[tasks.cls[waiting]]
-    for each in np.unique(namespace).tolist():
-        rows = order[namespace[order] == each]
-        # The task that crosses the line counts if more than half of it lies within.
-        within[rows] = np.cumsum(per_task[rows]) - per_task[rows] / 2 < allowance[each]
-    return within
+    levels = np.zeros(len(waiting), dtype=np.int64)
+    for level, claims in ((1, waiting), (2, pending[~tasks.refused[pending]])):
+        wanted = used + _amounts(cluster, claims, of_class, len(names))
+        allowance = _targets(_dominant(wanted, capacity), weights) - _dominant(used, capacity)
+        for each in np.unique(namespace).tolist():
+            rows = order[namespace[order] == each]
+            # The task that crosses the line counts if more than half of it lies within.
+            within = np.cumsum(per_task[rows]) - per_task[rows] / 2 < allowance[each]
+            levels[rows[within]] = level
+    return levels
 
 
 def _namespaces(cluster: Cluster) -> tuple[list[str], Int64]:

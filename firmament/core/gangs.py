@@ -55,7 +55,8 @@ def lacking(cluster: Cluster, job: Job) -> int:
     """How many more members a gang needs on machines; those that have been told to go do not count."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    on = np.isin(tasks.state[members], (State.ASSUMED, State.BOUND)) & ~tasks.leaving[members]
+    state = tasks.state[members]
+    on = ((state == int(State.ASSUMED)) | (state == int(State.BOUND))) & ~tasks.leaving[members]
     return job.min_members - int(np.count_nonzero(on))
 
 
@@ -94,7 +95,8 @@ class Gangs:
                 self._withhold(cluster, job, able)
             else:
                 self._standings.setdefault(job_id, _Standing()).failed = False
-                age = min((float(tasks.created[task]), int(tasks.sequence[task])) for task in able)
+                first = int(np.lexsort((tasks.sequence[able], tasks.created[able]))[0])
+                age = float(tasks.created[able[first]]), int(tasks.sequence[able[first]])
                 called.append((age, job_id, able, need))
         called.sort()
         members = [task for _, _, able, _ in called for task in able]
@@ -294,11 +296,9 @@ class Gangs:
 def _able(cluster: Cluster, job: Job, now: float) -> list[int]:
     """Rows of the members of a gang that could be tried now, parked ones included."""
     tasks = cluster.tasks
-    return [
-        task
-        for task in cluster.jobs.members(job.id)
-        if tasks.state[task] == State.PENDING and not tasks.refused[task] and tasks.not_before[task] <= now
-    ]
+    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
+    able = (tasks.state[members] == int(State.PENDING)) & ~tasks.refused[members]
+    return members[able & (tasks.not_before[members] <= now)].tolist()
 
 
 def _counts(cluster: Cluster, job_id: str) -> tuple[int, int, int]:

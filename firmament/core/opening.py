@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Int64
 from cost_models.pairs import PairModel
 from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.evictions import Evictions
-from firmament.core.fair_share import within_share
+from firmament.core.fair_share import share_levels
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Muster
 from firmament.core.loads import load, unseen
@@ -68,10 +68,10 @@ def take_picture(
 ) -> Picture:
     """Build the placement problem of the tasks that ``muster`` calls."""
     tasks = cluster.tasks
-    within = np.zeros(len(muster.waiting), dtype=np.bool_)
+    level = np.zeros(len(muster.waiting), dtype=np.int64)
     if configuration.fair_share is not None:
-        within = within_share(cluster, configuration.fair_share, muster.waiting)
-    groups, gangs, levels, members = _grouped(cluster, muster, within)
+        level = share_levels(cluster, configuration.fair_share, muster.waiting)
+    groups, gangs, levels, members = _grouped(cluster, muster, level)
     cls = np.array([group[0] for group in groups], dtype=np.int64)
     priorities = np.array([group[1] for group in groups], dtype=np.int64)
     shapes, closed, shape_of = _shapes(cluster, reservations, groups)
@@ -133,14 +133,13 @@ def take_picture(
 
 
 def _grouped(
-    cluster: Cluster, muster: Muster, within: Bool
+    cluster: Cluster, muster: Muster, level: Int64
 ) -> tuple[list[tuple[int, int]], Int64, Int64, list[Int64]]:
-    """Tasks by (class, priority), gang and whether they lie ``within`` (bool[N]) a fair share; in each group by age.
+    """Tasks by (class, priority), gang and ``level`` (int64[N]) of their claim to a fair share; in each group by age.
 
-    Returns (class, priority), the gang and the level (1 within, else 0) of each group, and the groups.
+    Returns (class, priority), the gang and the level of each group, and the groups.
     """
     tasks, waiting = cluster.tasks, muster.waiting
-    level = within.astype(np.int64)
     order = np.lexsort(
         (
             tasks.sequence[waiting],

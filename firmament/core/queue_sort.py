@@ -16,8 +16,8 @@ _UNKNOWN = 1
 
 
 def ranks(priorities: Int64, levels: Int64, quality: Int64) -> Int64:
-    """Return int64[C], 0 for those that come last: by priority, then level (0 or 1), then quality (0 to 2)."""
-    return np.unique(6 * priorities + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
+    """Return int64[C], 0 for those that come last: by priority, then level (0 to 2), then quality (0 to 2)."""
+    return np.unique(9 * priorities + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
 
 
 def qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules | None) -> Int64:
