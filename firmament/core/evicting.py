@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.cluster import Cluster
 from firmament.core.evictions import Evictions
 from firmament.core.feasibility import StaticRows
@@ -47,12 +47,28 @@ def evict(
             by_machine.setdefault(each.machine, []).append(index)
         for indices in by_machine.values():
             stands[indices] = check.holds([decided[index] for index in indices], guests[indices])
+    stands &= ~_broken(picture, decided, stands)
     lost = guests[~stands]
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep:
             cluster.mark(picture.machine_names[each.machine])
     return _carried_out(cluster, evictions, picture, preemption, placed, kept), lost
+
+
+def _broken(picture: Picture, decided: Sequence[Eviction], stands: Bool) -> Bool:
+    """bool[N]: what was decided for gangs, or beside them, of which not everything stands any more."""
+    if not len(picture.gangs) or stands.all():
+        return np.zeros(len(decided), dtype=np.bool_)
+    gang = picture.problem.gang[[each.cls for each in decided]]
+    machine = np.array([each.machine for each in decided], dtype=np.int64)
+    dropped = ~stands
+    while True:  # who shares a machine with a place that is given up may count on the same victims
+        also = np.isin(gang, gang[dropped & (gang >= 0)]) & (gang >= 0)
+        more = dropped | also | np.isin(machine, machine[dropped | also])
+        if (more == dropped).all():
+            return dropped
+        dropped = more
 
 
 def _guests(picture: Picture, placed: Assignments, decided: Sequence[Eviction]) -> Int64:

@@ -32,6 +32,10 @@ class Refiner:
         self._nodes = NODES_IN_ALL
         self._single = MOST_SINGLE
 
+    def turn_to(self, prospect: Prospect) -> None:
+        """Search on behalf of another prospect from now on."""
+        self._prospect = prospect
+
     def refine_all(self, found: Bundles, problem: Covering) -> Bundles:
         """The best bundles, if few machines are in question; else ``found`` itself."""
         worth = np.flatnonzero((found.count > 1) | (found.over > 0))

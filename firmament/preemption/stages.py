@@ -34,6 +34,9 @@ CHUNK = 4096
 MOST_PASSES = 1000
 """Passes of a round, of all priorities together; a bound on work that only contrived rounds reach."""
 
+MOST_GANGS = 64
+"""Gangs of one priority that are tried in a round; each is tried by itself."""
+
 
 def preempt(
     problem: PlacementProblem,
@@ -48,14 +51,39 @@ def preempt(
     """
     prospect = Prospect(problem, preemption, placed)
     able = (prospect.remaining > 0) & preemption.may
-    if len(problem.gang):
-        able &= problem.gang < 0
     if problem.pairs is not None:
         able &= problem.pairs.kind < 0
+    gang, need = _whole_gangs(problem, placed)
     stages = _Stages(prospect, solver, time_limit)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
-        stages.run(np.flatnonzero(able & (preemption.priority == priority)))
+        band = able & (preemption.priority == priority)
+        in_vain: set[bytes] = set()
+        for number in np.unique(gang[band & (gang >= 0)])[:MOST_GANGS].tolist():
+            members = np.flatnonzero(band & (gang == number))
+            alike = np.append(problem.shape[members], [*prospect.remaining[members], need[number]]).tobytes()
+            if alike in in_vain and prospect.state is None:  # with rules, equal shapes do not say all
+                continue
+            trial = prospect.copy()
+            stages.run(trial, members)
+            if len(trial.taken) - len(prospect.taken) >= need[number]:
+                prospect = trial
+            else:
+                in_vain.add(alike)
+        stages.run(prospect, np.flatnonzero(band & (gang < 0)))
     return evictions(prospect)
+
+
+def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
+    """int64[C]: the gang of each class whose tasks must find places together, -1 for none; int64[G]: how many.
+
+    Further members of gangs that have got what they need are tasks like others.
+    """
+    if not len(problem.gang_need):
+        return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
+    gang = problem.gang[placed.cls]
+    got = np.bincount(gang[gang >= 0], weights=placed.count[gang >= 0], minlength=len(problem.gang_need))
+    whole = np.append(got >= problem.gang_need, False)
+    return np.where(whole[problem.gang], -1, problem.gang), problem.gang_need
 
 
 @dataclass(slots=True)
@@ -68,7 +96,7 @@ class _Offer:
 
 
 class _Stages:
-    """Works on a prospect; ``run`` deals with the classes of one priority."""
+    """Deals with some classes after others; what work may be done is counted over all of them."""
 
     def __init__(self, prospect: Prospect, solver: Solver, time_limit: float | None) -> None:
         self._prospect = prospect
@@ -78,8 +106,10 @@ class _Stages:
         self._passes = 0
         self._blocked = np.zeros(prospect.preemption.victims, dtype=np.bool_)
 
-    def run(self, classes: Int64) -> None:
-        """Find places for the classes of one priority, which are of one priority."""
+    def run(self, prospect: Prospect, classes: Int64) -> None:
+        """Find places on a prospect for some classes of one priority."""
+        self._prospect = prospect
+        self._refiner.turn_to(prospect)
         oldest = np.argmax(self._prospect.waiting[classes] > 0, axis=1)
         order = classes[np.lexsort((classes, oldest))].tolist()
         begin = len(self._prospect.taken)

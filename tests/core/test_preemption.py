@@ -19,6 +19,7 @@ from firmament.core.model import (
     TaskRemoved,
     TasksBound,
     TaskSelector,
+    TasksSubmitted,
     TaskTerm,
 )
 from firmament.core.results import Delta, DeltaKind, RoundResult
@@ -229,3 +230,17 @@ def test_a_decision_that_events_overtook_is_dropped_and_made_again():
     made.apply([*running("m", "big", cpu=4000, priority=20)])
     assert made.close_round(opened, placement).deltas == ()
     assert made.run_round().deltas == ()
+
+
+@pytest.mark.parametrize(("machines", "evictions"), [(1, 0), (2, 2)])
+def test_a_gang_evicts_for_all_it_needs_or_for_nobody(machines: int, evictions: int):
+    names = [f"m{index}" for index in range(machines)]
+    made = scheduler(
+        [machine(name) for name in names],
+        [event for name in names for event in running(name, f"r-{name}", cpu=4000)],
+        [JobDefined(Job("g", min_members=2)), ClassDefined(7, task_class(3000))],
+        [TasksSubmitted(7, ("g1", "g2"), job="g", priority=10)],
+    )
+    result = made.run_round()
+    assert len(evicted(result)) == evictions
+    assert len(placed(result)) == evictions
