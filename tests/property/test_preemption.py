@@ -9,8 +9,10 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.model import ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.model import BindingReport, ClassDefined, Event, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.results import DeltaKind
+from tests.oracle.cluster import ASSUMED, BOUND
+from tests.property.pair import Pair
 from tests.support.core import machine, scheduler, task_class
 
 PROPERTY = settings.get_profile("property")
@@ -130,3 +132,41 @@ def value(victims: tuple[Task, ...] | list[Task]) -> tuple[int, int, int]:
     """What sets of victims compare by."""
     priorities = [task.priority for task in victims]
     return len(priorities), max(priorities, default=0), sum(priorities)
+
+
+@settings(PROPERTY, max_examples=40)
+@given(st.integers(0, 10**6))
+def test_random_events_around_evictions(seed: int):
+    """Machines are full, important tasks come, victims go, stay or fail to go: the oracle checks every step."""
+    rnd = random.Random(seed)
+    pair = Pair()
+    pair.apply(*case(seed, waiting=1).events())
+    for number in range(12):
+        bound = sorted(uid for uid, task in pair.oracle.tasks.items() if task.state == BOUND)
+        leaving = [uid for uid in bound if pair.oracle.tasks[uid].leaving]
+        assumed = sorted(uid for uid, task in pair.oracle.tasks.items() if task.state == ASSUMED)
+        match rnd.randrange(6):
+            case 0 | 1:
+                pair.apply(
+                    ClassDefined(50 + number, task_class(rnd.randint(1, 4), rnd.randint(1, 4))),
+                    TasksSubmitted(50 + number, (f"new{number}",), priority=rnd.randint(0, 5)),
+                )
+            case 2 if leaving:
+                pair.apply(TaskRemoved(rnd.choice(leaving)))
+            case 3 if leaving:
+                _report(pair, rnd.choice(leaving), bound=False)
+            case 4 if assumed:
+                uid = rnd.choice(assumed)
+                waits = any(each in leaving for each in pair.oracle.tasks[uid].counts_on)
+                _report(pair, uid, bound=not waits)
+            case _:
+                pair.now += 5.0
+        pair.settle()
+
+
+def _report(pair: Pair, uid: str, *, bound: bool) -> None:
+    """Report about a task to both the scheduler and the oracle."""
+    report = BindingReport(uid, pair.oracle.tasks[uid].machine, bound=bound)
+    pair.scheduler.report([report])
+    pair.oracle.report(report, pair.now)
+    pair.compare()
