@@ -186,8 +186,8 @@ class Cluster(RuleBasedStateMachine):
 
     # --- the solver and the binder ----------------------------------------------------------------------------------
 
-    @rule(data=st.data(), at_once=st.booleans(), preempts=st.booleans())
-    def solve(self, data, at_once, preempts):
+    @rule(data=st.data(), at_once=st.booleans())
+    def solve(self, data, at_once):
         pending = sorted(uid for uid, task in self.view.tasks.items() if task.state == PENDING)
         if not pending or not self.view.machines:
             return
@@ -195,11 +195,8 @@ class Cluster(RuleBasedStateMachine):
         for uid in pending:
             machine = data.draw(st.sampled_from(["", *sorted(self.view.machines)]))
             if machine:
-                victims = self._victims(uid, machine) if preempts else []
-                for victim in victims:
-                    result.deltas.add(kind=pb.Delta.PREEMPT, task=victim, machine=machine)
                 self.view.place(uid, machine)
-                result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine, depends_on=victims)
+                result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine)
             else:
                 result.unscheduled.add(tasks=[uid], message="0/1 nodes are available")
         self.rounds.append(result)
@@ -212,6 +209,30 @@ class Cluster(RuleBasedStateMachine):
         tasks = self.view.tasks
         there = [other for other, task in tasks.items() if (task.state, task.machine) == (BOUND, machine)]
         return sorted(other for other in there if tasks[other].priority < tasks[uid].priority)
+
+    @precondition(lambda self: self._matches())
+    @rule(data=st.data())
+    def preempt(self, data):
+        """A round in which one pod takes the place of all less important ones of a machine."""
+        self.send_to_solver()
+        matches = self._matches()
+        if not matches:
+            return
+        uid, machine = data.draw(st.sampled_from(matches))
+        victims = self._victims(uid, machine)
+        result = pb.RoundResult(round=1)
+        for victim in victims:
+            result.deltas.add(kind=pb.Delta.PREEMPT, task=victim, machine=machine)
+        self.view.place(uid, machine)
+        result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine, depends_on=victims)
+        self._on_round(result)
+
+    def _matches(self):
+        """Pending tasks with the machines where some less important task is."""
+        pending = [uid for uid, task in self.view.tasks.items() if task.state == PENDING]
+        return sorted(
+            (uid, name) for uid in pending for name in self.view.machines if self._victims(uid, name)
+        )
 
     @rule()
     def deliver_round(self):
