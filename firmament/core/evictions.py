@@ -36,7 +36,7 @@ class Evictions:
             cluster.jobs.touch(tasks.job[victim])
 
     def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
-        """Note that ``waiting`` (row of a task that has just been assumed) has a place only if ``leaving`` (uids) go."""
+        """Note that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) go."""
         for uid in leaving:
             if uid in self._notices:
                 self._notices[uid].waiting.add((waiting, int(cluster.tasks.came[waiting])))

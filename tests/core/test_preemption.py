@@ -182,9 +182,9 @@ def test_ports_and_anti_affinity_are_won_by_eviction():
 
 
 def test_a_gang_that_would_break_keeps_its_members():
-    gang = [JobDefined(Job("g", min_members=2)), ClassDefined(7, task_class(2000))]
+    gang: list[Event] = [JobDefined(Job("g", min_members=2)), ClassDefined(7, task_class(2000))]
     made = scheduler(
-        machine("m"), gang, [TasksBound("m", 7, ("g1", "g2"), job="g", assigned=(1.0, 2.0))], wanted("p")
+        machine("m"), *gang, [TasksBound("m", 7, ("g1", "g2"), job="g", assigned=(1.0, 2.0))], wanted("p")
     )
     assert made.run_round().deltas == ()
     spare = scheduler(
@@ -237,7 +237,7 @@ def test_a_gang_evicts_for_all_it_needs_or_for_nobody(machines: int, evictions: 
     names = [f"m{index}" for index in range(machines)]
     made = scheduler(
         [machine(name) for name in names],
-        [event for name in names for event in running(name, f"r-{name}", cpu=4000)],
+        *[running(name, f"r-{name}", cpu=4000) for name in names],
         [JobDefined(Job("g", min_members=2)), ClassDefined(7, task_class(3000))],
         [TasksSubmitted(7, ("g1", "g2"), job="g", priority=10)],
     )

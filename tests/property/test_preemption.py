@@ -54,14 +54,17 @@ def case(seed: int, waiting: int) -> Case:
     """Full machines: each is exactly as large as what runs there, and a little more."""
     rnd = random.Random(seed)
     running = []
-    machines = {}
+    machines: dict[str, tuple[int, int]] = {}
     for name in ("a", "b", "c")[: rnd.randint(1, 3)]:
         there = [
             Task(f"{name}{index}", (rnd.randint(1, 4), rnd.randint(1, 4)), rnd.randint(0, 3), name)
             for index in range(rnd.randint(1, 4))
         ]
         running += there
-        machines[name] = tuple(sum(task.size[k] for task in there) + rnd.randint(0, 1) for k in range(2))
+        machines[name] = (
+            sum(task.size[0] for task in there) + rnd.randint(0, 1),
+            sum(task.size[1] for task in there) + rnd.randint(0, 1),
+        )
     size = (rnd.randint(1, 5), rnd.randint(1, 5))
     return Case(machines, tuple(running), tuple(Task(f"p{index}", size, 2) for index in range(waiting)))
 
