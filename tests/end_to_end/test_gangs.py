@@ -224,7 +224,7 @@ async def test_a_gang_whose_processes_die_between_decision_and_binding(tmp_path,
 
 async def test_a_more_important_gang_that_arrives_while_another_waits_goes_first(tmp_path):
     async with stage(tmp_path) as on:
-        on.pod("filler", cpu="2", stop="0")
+        on.pod("filler", cpu="2", priorityClassName="high")
         await on.until(lambda: "filler" in on.scene.placed())
         on.group("small", 7)
         for name in names("low", 7):
