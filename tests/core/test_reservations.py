@@ -26,7 +26,12 @@ def overtaken(options: RoundOptions = SOON, *, priority: int = 0) -> Scheduler:
         tasks(3, content=task_class(cpu=100)),
         options=options,
     )
-    core.apply([TasksBound("m", 1, ("running",), priority=priority), TasksSubmitted(2, ("large",), priority=priority)])
+    core.apply(
+        [
+            TasksBound("m", 1, ("running",), priority=priority),
+            TasksSubmitted(2, ("large",), priority=priority),
+        ]
+    )
     for number in range(3):
         core.apply([TasksSubmitted(1, (f"small-{number}",))])
         assert placed(core.run_round()) == {f"small-{number}": "m"}
