@@ -16,6 +16,7 @@ Mended: any zone ids; what is rounded and divided is otherwise as upstream has i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,7 +57,7 @@ class NumaFit:
     name = MODEL_NAME
     kind: ClassVar[Kind] = "overlay"
     range = Range(best=PERFECT, worst=0)
-    record_kinds = (RECORD_KIND,)
+    record_kinds: Sequence[str] = (RECORD_KIND,)
     uses_arrivals = True
 
     def __init__(self, **args: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from poseidon.bridge.occupancy import Occupancy
 UIDS = st.sampled_from("abcde")
 NODES = st.sampled_from(["n1", "n2"])
 REQUESTS = st.dictionaries(st.sampled_from(["cpu", "memory", "pods"]), st.integers(1, 2**53), max_size=3)
-STEPS = st.one_of(
+STEPS: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.just("put"), UIDS, st.one_of(NODES, st.just("")), REQUESTS),
     st.tuples(st.just("drop"), UIDS, st.just(""), st.just({})),
 )

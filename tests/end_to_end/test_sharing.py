@@ -118,7 +118,7 @@ async def test_a_pod_that_loses_the_race_is_told_recreated_and_placed(tmp_path):
             pod = alive(s, "ours").get("ours-0000")
             return pod if pod is not None and pod["metadata"]["uid"] != first else None
 
-        pod = await until(successor, within=SECONDS)
+        pod: Any = await until(successor, within=SECONDS)
         assert pod["metadata"]["annotations"] == {"poseidon.firmament.io/recreations": "1"}
         await s.nodes(1, [SMALL], prefix="more")
         await until(lambda: s.placed().get("ours-0000") == "more-00000", within=SECONDS)

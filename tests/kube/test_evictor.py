@@ -6,6 +6,7 @@ import asyncio
 import time
 from contextlib import asynccontextmanager
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,7 +28,7 @@ QUICK = EvictorOptions(attempts=3, backoff_initial=0.001, backoff_cap=0.01, thro
 class Scene:
     def __init__(self, cluster, transport):
         self.cluster, self.transport = cluster, transport
-        self.outcomes = asyncio.Queue()
+        self.outcomes: asyncio.Queue[Any] = asyncio.Queue()
         self.registry = CollectorRegistry()
         self.evictor = Evictor(
             transport,

@@ -84,7 +84,7 @@ async def recovering(slept=None):
 
 
 async def test_the_same_pod_is_pending_again():
-    slept = []
+    slept: list[float] = []
     async with recovering(slept) as scene:
         ref = scene.fail()
         scene.recovery.recreate(ref, 2, 7.0)

@@ -45,6 +45,7 @@ def allowed(selector=WEB, status=None, **spec):
         GenerationMeta(name="b", namespace="default"), DisruptionBudgetSpec(selector, **spec), status
     )
     [done] = counted([found], PODS)
+    assert done.status is not None
     return done.status.disruptions_allowed
 
 

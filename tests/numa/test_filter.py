@@ -99,13 +99,15 @@ class TestQualityOfService:
         machines = columns({"a": payload(SMALL)}, CAPACITY)
         rows = batch([shape(container("c", cpu=5000))], machines.resources)
         bare = type(rows)(rows.requests, rows.counts, [shape(qos="")])
-        assert not NumaFit().assess(machines, bare).feasible[0, 0]
+        feasible = NumaFit().assess(machines, bare).feasible
+        assert feasible is not None
+        assert not feasible[0, 0]
 
 
 class TestResources:
     def test_what_no_zone_lists_is_ignored_if_it_belongs_to_the_host(self):
         asked = {"ephemeral-storage": 10 * GIB}
-        assert verdict(shape(container("c", cpu=1000, **asked)), SMALL) == ""
+        assert verdict(shape(container("c", "app", cpu=1000, **asked)), SMALL) == ""
         assert verdict(shape(container("c", cpu=1000, gpu=1)), zone(0, {"cpu": 4000})) == ""
 
     def test_a_device_that_some_zone_lists_must_fit_there(self):
@@ -118,7 +120,10 @@ class TestResources:
         assert verdict(shape(container("c", memory=1)), zone(0, {"cpu": 4000})) == "cannot align container: c"
 
     def test_what_the_machine_does_not_have_fits_nowhere(self):
-        assert verdict(shape(container("c", **{"example.com/nic": 1})), SMALL) == "cannot align container: c"
+        assert (
+            verdict(shape(container("c", "app", **{"example.com/nic": 1})), SMALL)
+            == "cannot align container: c"
+        )
 
     def test_nothing_asked_is_aligned_with_nothing(self):
         assert verdict(shape(container("c", cpu=0)), zone(0, {})) == ""

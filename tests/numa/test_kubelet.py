@@ -64,6 +64,7 @@ class Scene:
         containers = [
             asks(
                 f"c{index}",
+                "app",
                 **{"gpu" if name == GPU else name: amount for name, amount in each.items() if amount},
             )
             for index, each in enumerate(self.classes[number])

@@ -148,4 +148,5 @@ def test_the_native_figure_is_the_score_less_the_distance_of_the_zones():
     machines = columns({"a": payload(*near)}, {"cpu": 8000})
     row = shape(container("a", cpu=3000), container("b", cpu=3000))
     answer = NumaFit(distanceCost=5).assess(machines, batch([row], machines.resources))
+    assert answer.score is not None
     assert np.array_equal(answer.raw, answer.score - 5 * 1.0)  # a mean of 20 is 10 beyond the local distance
