@@ -92,7 +92,10 @@ def core(
         configuration=CoreConfiguration(
             policy=WeightedModel(load_model(manner.policy, {})),
             options=RoundOptions(
-                passes=manner.passes, seed=manner.seed, reserve_after_rounds=NO_RESERVATIONS
+                passes=manner.passes,
+                seed=manner.seed,
+                reserve_after_rounds=NO_RESERVATIONS,
+                preemption=False,  # the rivals and the checker know of no evictions
             ),
         ),
         solver=ImpatientSolver(manner.fails_each) if manner.fails_each else OrToolsSolver(),

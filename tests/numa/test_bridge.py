@@ -99,14 +99,15 @@ def records(solver):
 
 def test_without_the_overlay_only_disruption_budgets_are_followed():
     assert [each.kind for each in BridgeState(["poseidon"]).custom_resources] == ["PodDisruptionBudget"]
-    assert len(BridgeState(["poseidon"], overlays=("numa_fit",)).custom_resources) == 1
+    followed = BridgeState(["poseidon"], overlays=("numa_fit",)).custom_resources
+    assert {each.kind for each in followed} == {"PodDisruptionBudget", "NodeResourceTopology"}
 
 
 def test_a_record_follows_the_tasks_that_it_counts():
     state = BridgeState(["poseidon"], overlays=("numa_fit",))
     state.nodes_changed([present(node("n1"))])
     state.pods_changed([present(pod("a", node="n1"))])
-    (custom,) = state.custom_resources
+    (custom,) = (each for each in state.custom_resources if each.kind == "NodeResourceTopology")
     found = NodeResourceTopology(metadata=TrackedMeta(name="n1", uid="u"))
     state.custom_records.taker(custom, 0)([present(found)])
     kinds = [event.WhichOneof("body") for event in state.snapshot()]
