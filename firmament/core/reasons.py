@@ -41,6 +41,8 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
     """
     if machines == 0:
         return f"0/0 nodes are available: {NO_MACHINES}."
+    if not counts:  # each has room for one task, but not for all that must go together
+        return f"0/{machines} nodes are available."
     listed = ", ".join(f"{count} {reason}" for reason, count in ordered(counts))
     return f"0/{machines} nodes are available: {listed}."
 

@@ -588,7 +588,7 @@ class Delta(_message.Message):
     """PREEMPT: no disruption budget allows it; nothing else would have helped"""
     @_builtins.property
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """uids of tasks of the same round that must be bound (or gone) before this one"""
+        """uids of tasks that must be bound (or gone) before this one"""
 
     def __init__(
         self,
