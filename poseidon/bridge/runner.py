@@ -26,9 +26,10 @@ from poseidon.bridge.feeds import (
     T,
 )
 from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.pods import ANY_SCHEDULER
 from poseidon.bridge.refused import RECREATIONS
 from poseidon.bridge.session import Session, SessionOptions
-from poseidon.bridge.state import ANY_SCHEDULER, BridgeState
+from poseidon.bridge.state import BridgeState
 from poseidon.controllers.network import NetworkController
 from poseidon.controllers.object_events import ObjectEvents
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindResult

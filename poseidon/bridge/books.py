@@ -1,0 +1,107 @@
+"""The books of the bridge, each about one thing, and how they are wired together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from poseidon.bridge.announcements import COUNTS_SECONDS, Announcements
+from poseidon.bridge.custom_records import CustomRecords
+from poseidon.bridge.fitness import Fitness
+from poseidon.bridge.gangs import Gangs
+from poseidon.bridge.jobs import Jobs
+from poseidon.bridge.machines import Machines
+from poseidon.bridge.namespaces import Namespaces
+from poseidon.bridge.occupancy import Occupancy
+from poseidon.bridge.placements import Placements
+from poseidon.bridge.refused import RefusedPods
+from poseidon.bridge.storage import Storage
+from poseidon.bridge.tasks import Tasks
+from poseidon.kube.pod_recovery import RecoveryOptions
+from poseidon.network.book import NetworkBook
+from poseidon.network.options import NetworkOptions
+from poseidon.sources.book import SampleBook
+from poseidon.sources.utilisation import SOURCES
+from poseidon.translate.classes import ClassTable
+from poseidon.translate.history import RuntimeHistory
+from poseidon.translate.node_images import NodeImages
+from poseidon.translate.visibility import visible_to
+from poseidon.volumes.state import BIND_SECONDS, VolumeState
+
+
+@dataclass(frozen=True, slots=True)
+class StateOptions:
+    """What the state of a bridge is to look at, and how patient it is.
+
+    ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays: what they look at tells pods
+    apart. ``volume_seconds`` is how long binding a pod's claims may take, ``counts_seconds`` how long the counts in
+    what is said of a pending pod may be out of date.
+    """
+
+    policy: str = ""
+    overlays: Collection[str] = ()
+    volume_seconds: float = BIND_SECONDS
+    counts_seconds: float = COUNTS_SECONDS
+    recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
+    network: NetworkOptions = field(default_factory=NetworkOptions)
+    fair_share: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """All books. ``applications`` is None if nobody looks at applications and networks."""
+
+    classes: ClassTable
+    machines: Machines
+    namespaces: Namespaces
+    tasks: Tasks
+    jobs: Jobs
+    gangs: Gangs
+    occupancy: Occupancy
+    fitness: Fitness
+    placements: Placements
+    storage: Storage
+    volumes: VolumeState
+    images: NodeImages
+    history: RuntimeHistory
+    refused: RefusedPods
+    samples: SampleBook
+    custom_records: CustomRecords
+    applications: NetworkBook | None
+
+
+def open_books(options: StateOptions, clock: Callable[[], float], wall: Callable[[], float]) -> Books:
+    """Return empty books. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
+    classes = ClassTable(
+        visible_to(
+            options.policy,
+            options.overlays,
+            bandwidth=options.network.annotations,
+            namespaces=options.fair_share,
+        )
+    )
+    machines, occupancy, jobs = Machines(), Occupancy(), Jobs()
+    volumes = VolumeState(options.volume_seconds)
+    fitness = Fitness(machines, occupancy, classes)
+    tasks = Tasks(machines, occupancy, fitness, volumes.move_pod)
+    announcements = Announcements(tasks, clock, options.counts_seconds)
+    placements = Placements(tasks, machines, fitness, volumes, announcements, clock)
+    return Books(
+        classes=classes,
+        machines=machines,
+        namespaces=Namespaces(),
+        tasks=tasks,
+        jobs=jobs,
+        gangs=Gangs(tasks, jobs, placements, machines, wall),
+        occupancy=occupancy,
+        fitness=fitness,
+        placements=placements,
+        storage=Storage(volumes, tasks, machines, placements, classes, clock),
+        volumes=volumes,
+        images=NodeImages(),
+        history=RuntimeHistory(),
+        refused=RefusedPods(options.recovery),
+        samples=SampleBook(SOURCES),
+        custom_records=CustomRecords(),
+        applications=NetworkBook(options.network) if options.network.follows else None,
+    )

@@ -1,0 +1,97 @@
+"""What the solver has to be told: everything to one that knows nothing, and what has changed since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.bridge.books import Books
+
+
+class Telling:
+    """Turns what has changed in ``books`` into events, each once per stream."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._told_classes: set[int] = set()
+
+    def snapshot(self) -> list[pb.Event]:
+        """Return everything, for a solver that knows nothing; later events are relative to it.
+
+        Pods that are being bound, or have just been, stand in it as bound.
+        """
+        books = self._books
+        for book in (
+            books.machines,
+            books.jobs,
+            books.tasks,
+            books.history,
+            books.namespaces,
+            books.samples,
+            books.custom_records,
+        ):
+            book.forget_told()
+        self._told_classes.clear()
+        books.placements.forget_reports()
+        return self.take_events()
+
+    def take_events(self) -> list[pb.Event]:
+        """Return what the solver has to be told, once, in an order in which it can be applied."""
+        books = self._books
+        self._weigh_images()
+        if books.classes.refresh():
+            books.tasks.mark_moved()
+        events = self._machine_events()
+        events.extend(books.history.take())
+        events.extend(books.namespaces.take())
+        events.extend(pb.Event(job=job) for job in books.jobs.take_changed())
+        events.extend(self._task_events())
+        # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
+        self._tell_applications()
+        events.extend(books.custom_records.take())
+        events.extend(books.samples.take(lambda node: node in books.machines))
+        events.extend(pb.Event(job_removed=job_id) for job_id in books.jobs.take_ended())
+        return events
+
+    def _machine_events(self) -> list[pb.Event]:
+        books = self._books
+        events = []
+        for name in books.machines.take_removed():
+            books.tasks.forget_node(name)
+            events.append(pb.Event(machine_removed=name))
+        events.extend(pb.Event(machine=machine) for machine in books.machines.take_changed())
+        return events
+
+    def _task_events(self) -> list[pb.Event]:
+        """Return what has become of tasks, behind the classes and jobs that they refer to for the first time."""
+        books = self._books
+        events = []
+        task_events, tasks = books.tasks.take()
+        for number in dict.fromkeys(task.task_class for task in tasks):
+            if number not in self._told_classes:
+                self._told_classes.add(number)
+                events.append(pb.Event(task_class=books.classes.message(number)))
+        for job_id in dict.fromkeys(task.job for task in tasks if task.job):
+            job = books.jobs.define(job_id)
+            if job is not None:
+                events.append(pb.Event(job=job))
+        events.extend(task_events)
+        return events
+
+    def _tell_applications(self) -> None:
+        """Let models know what is in force, if one looks at it."""
+        books = self._books
+        if books.applications is None or not books.classes.visibility.applications:
+            return
+        for kind, name, payload in books.applications.take_records():
+            books.custom_records.tell(kind, name, payload)
+
+    def _weigh_images(self) -> None:
+        books = self._books
+        books.images.want(books.classes.take_images())
+        heavy, nodes = books.images.take_heavy()
+        books.classes.weigh_images(heavy)
+        for node in nodes:
+            books.machines.show_images(node, books.images.heavy_on(node))
