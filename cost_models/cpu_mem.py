@@ -38,6 +38,10 @@ LARGEST_B = 250
 """Variance of two fractions in 0..1 is at most a quarter."""
 
 
+KEPT_AMOUNTS = 256
+"""Rows over machines that are kept at once for the amounts of a resource; bounds memory."""
+
+
 class CpuMem:
     """Charges for the cpu and memory that are taken after the placement, and for imbalance between them."""
 
@@ -66,10 +70,10 @@ class CpuMem:
         """
         columns = [self._fractions(machines, resource) for resource in ("cpu", "memory")]
         raw = np.empty((shapes.count, machines.count))
-        cpu, memory, work = (np.empty(machines.count) for _ in range(3))
+        work = np.empty(machines.count)
         for row, request in enumerate(shapes.requests):
-            columns[0].after(request, out=cpu)
-            columns[1].after(request, out=memory)
+            cpu, whole_cpu = columns[0].after(request)
+            memory, whole_memory = columns[1].after(request)
             out = raw[row]
             np.subtract(cpu, memory, out=work)
             np.multiply(work, work, out=work)
@@ -77,9 +81,7 @@ class CpuMem:
                 work, 1.0 / 4000.0, out=work
             )  # 1000 * ((fc - fr) / 2)^2 with fractions in thousandths
             np.floor(work, out=work)
-            np.floor(cpu, out=cpu)
-            np.floor(memory, out=memory)
-            np.add(cpu, memory, out=out)
+            np.add(whole_cpu, whole_memory, out=out)
             np.multiply(out, 0.5, out=out)
             np.floor(out, out=out)
             np.add(out, work, out=out)
@@ -110,16 +112,26 @@ class CpuMem:
 
 
 class _Fractions:
-    """Thousandths of one resource that are taken, per machine, before and after one more task."""
+    """Thousandths of one resource that are taken, per machine, before and after one more task.
+
+    Shapes ask for few different amounts, so what is taken after each is computed once.
+    """
 
     def __init__(self, taken: Float64, capacity: Float64, column: int | None) -> None:
         self._taken = taken
         self._capacity = capacity
         self._column = column
+        self._after: dict[int, tuple[Float64, Float64]] = {}
 
-    def after(self, request: Int64, *, out: Float64) -> None:
-        """Write the thousandths taken once a task with ``request`` (int64[K]) is there, at most 1000, to ``out``."""
-        added = 1000.0 * request[self._column] if self._column is not None else 0.0
-        np.add(self._taken, added, out=out)
-        np.divide(out, self._capacity, out=out)
-        np.minimum(out, 1000.0, out=out)
+    def after(self, request: Int64) -> tuple[Float64, Float64]:
+        """Thousandths taken once a task with ``request`` (int64[K]) is there, at most 1000; and these rounded down."""
+        amount = int(request[self._column]) if self._column is not None else 0
+        found = self._after.get(amount)
+        if found is None:
+            if len(self._after) >= KEPT_AMOUNTS:
+                self._after.clear()
+            fractions = self._taken + 1000.0 * amount
+            fractions /= self._capacity
+            np.minimum(fractions, 1000.0, out=fractions)
+            found = self._after[amount] = fractions, np.floor(fractions)
+        return found

@@ -39,10 +39,12 @@ class Range:
     worst: float
     bounded: bool = True
 
-    def points(self, raw: NDArray[Any]) -> Float64:
-        """Map native figures to points, elementwise."""
-        points = (np.asarray(raw, dtype=np.float64) - self.best) * (100.0 / (self.worst - self.best))
-        return np.clip(points, 0.0, 100.0 if self.bounded else None)
+    def points(self, raw: NDArray[Any], out: Float64 | None = None) -> Float64:
+        """Map native figures to points, elementwise; ``out``, of the same shape, takes the result if given."""
+        points = np.subtract(raw, self.best, out=out, dtype=np.float64)
+        points = np.multiply(points, 100.0 / (self.worst - self.best), out=out)
+        points = np.maximum(points, 0.0, out=out)
+        return np.minimum(points, 100.0, out=out) if self.bounded else points
 
     def points_per_unit(self) -> float:
         """Points that one unit of the native figure is worth, as a positive number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from firmament.core.gangs import lacking as lacking_members
 from firmament.core.leaning import leaders
 from firmament.core.opening import Picture
 from firmament.core.pair_closing import pairs_now
-from firmament.core.results import Delta, DeltaKind
+from firmament.core.results import Delta, placements
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
 from firmament.flow.problem import Assignments
@@ -49,14 +50,14 @@ def assume_placements(
         for index in np.flatnonzero(ordered & kept).tolist():
             # What comes first may move what comes later: a task that did not fit before may fit after it.
             cluster.mark(decided.machine[index])
-    uids = [decided.uid[index] for index in where.tolist()]
+    uids, machines = decided.uid, decided.machine
+    if not kept.all():
+        uids = list(compress(uids, kept.tolist()))
+        machines = list(compress(machines, kept.tolist()))
     leans = leaders(picture.problem, decided.cls[where], decided.row[where], uids)
     for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():
         leans[place] = tuple(dict.fromkeys((*leans.get(place, ()), leader)))
-    return [
-        Delta(DeltaKind.PLACE, decided.uid[index], decided.machine[index], depends_on=leans.get(place, ()))
-        for place, index in enumerate(where.tolist())
-    ]
+    return placements(uids, machines, leans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,12 @@ def _decided(picture: Picture, placed: Assignments) -> _Decided:
     in_class_order = [
         uid for uids, count in zip(picture.uids, taken.tolist(), strict=False) for uid in uids[:count]
     ]
-    uids = [""] * len(cls)
-    for place, uid in zip(by_class.tolist(), in_class_order, strict=True):
-        uids[place] = uid
-    return _Decided(cls, machine, task, uids, [picture.machine_names[row] for row in machine.tolist()])
+    turn = np.empty(len(cls), dtype=np.int64)
+    turn[by_class] = np.arange(len(cls))
+    uids = list(map(in_class_order.__getitem__, turn.tolist()))
+    return _Decided(
+        cls, machine, task, uids, list(map(picture.machine_names.__getitem__, machine.tolist()))
+    )
 
 
 def _assume_whole(

@@ -167,14 +167,19 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
     shapes, machines = judgement.batch.count, judgement.machines.count
     raw = [raw_rows(assessment, shapes, machines) for assessment in judgement.assessments]
     rows = np.empty((shapes, machines), dtype=np.int32)
+    total, points = np.empty(machines), np.empty(machines)
     for row, preferred in enumerate(judgement.preferred):  # row by row, to stay in the processor's cache
-        total = np.zeros(machines) if preferred is None else preferred.points * COST_UNITS_PER_POINT
+        if preferred is None:
+            total.fill(0.0)
+        else:
+            np.multiply(preferred.points, COST_UNITS_PER_POINT, out=total)
         for weighted, figures in zip(models, raw, strict=True):
-            points = weighted.model.range.points(figures[row])
+            weighted.model.range.points(figures[row], out=points)
             points *= weighted.weight * COST_UNITS_PER_POINT
             total += points
         np.rint(total, out=total)
-        rows[row] = np.clip(total, 0, LARGEST_COST, out=total)
+        np.maximum(total, 0.0, out=total)
+        rows[row] = np.minimum(total, LARGEST_COST, out=total)
     return rows
 
 

@@ -5,7 +5,7 @@ Rules in kube-scheduler's order of filters; the first that refuses a machine is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,29 +60,47 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
     return row
 
 
+Rules = tuple[Hashable, ...]
+"""What a static row depends on; shapes that differ in requests alone have it in common."""
+
+
+def _rules(shape: TaskClass) -> Rules:
+    return (shape.invalid, shape.tolerations, shape.node_selector, shape.required, shape.volumes)
+
+
 class StaticRows:
-    """Static rows by shape, kept as long as no machine changed in a way that they depend on."""
+    """Static rows by shape, kept as long as no machine changed in a way that they depend on.
+
+    Shapes with equal rules share one row.
+    """
 
     def __init__(self, machines: MachineTable, shapes: Sequence[TaskClass]) -> None:
         self._machines = machines
         self._shapes = shapes
         self._version = -1
         self._rows: dict[int, StaticRow] = {}
+        self._shared: dict[Rules, StaticRow] = {}
 
     def of(self, shape: int) -> StaticRow:
         """The row of a shape, computed if need be."""
         if self._version != self._machines.static_version:
             self._rows.clear()
+            self._shared.clear()
             self._version = self._machines.static_version
         row = self._rows.get(shape)
         if row is None:
-            row = self._rows[shape] = static_row(self._machines, self._shapes[shape])
+            rules = _rules(self._shapes[shape])
+            row = self._shared.get(rules)
+            if row is None:
+                row = self._shared[rules] = static_row(self._machines, self._shapes[shape])
+            self._rows[shape] = row
         return row
 
     def keep_only(self, shapes: set[int]) -> None:
         """Drop rows of shapes that no task waits for, so that memory follows the pending work."""
         for shape in self._rows.keys() - shapes:
             del self._rows[shape]
+        self._shared = {_rules(self._shapes[shape]): row for shape, row in self._rows.items()}
 
 
 def lacking(free: Int64, request: Int64) -> Codes:

@@ -119,7 +119,7 @@ def take_picture(
         problem=problem,
         judgement=judgement,
         members=tuple(members),
-        uids=tuple(tuple(tasks.uid[row] for row in rows.tolist()) for rows in members),
+        uids=tuple(tuple(map(tasks.uid.__getitem__, rows.tolist())) for rows in members),
         cls=cls,
         machine_names=tuple(columns.names),
         version=cluster.version,

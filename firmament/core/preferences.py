@@ -38,6 +38,8 @@ def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Pre
 
     ``feasible``: bool[M], the machines over which scores are scaled.
     """
+    if not (shape.preferred or shape.images or machines.taints.any_soft):
+        return None
     count = len(machines)
     points = np.zeros(count)
     raw = np.zeros(count)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 
 
@@ -29,6 +32,18 @@ class Delta(NamedTuple):
     from_machine: str = ""
     depends_on: tuple[str, ...] = ()
     beyond_budget: bool = False
+
+
+def placements(uids: list[str], machines: list[str], leans: Mapping[int, tuple[str, ...]]) -> list[Delta]:
+    """PLACE deltas for ``uids`` on ``machines``; ``leans``: what those at some indices depend on.
+
+    Built from columns: a call per delta would take several times longer.
+    """
+    depends: Iterable[tuple[str, ...]] = repeat(())
+    if leans:
+        depends = [leans.get(index, ()) for index in range(len(uids))]
+    rows = zip(repeat(DeltaKind.PLACE), uids, machines, repeat(""), depends, repeat(False), strict=False)
+    return list(map(partial(tuple.__new__, Delta), rows))
 
 
 class GangPhase(Enum):

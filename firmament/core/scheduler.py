@@ -226,6 +226,7 @@ class Scheduler:
             placement.assignments,
             placement.evictions,
         )
+        stats.placed = len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
         deltas += evicting
         self._cluster.date_assumptions(self._clock())
         pending, unscheduled = pending_reasons(
@@ -238,7 +239,6 @@ class Scheduler:
         self._park(np.setdiff1d(pending, lost), opened, placement)
         self._reservations.count_round(self._cluster, overtaken=bool(deltas))
         self._forget_idle_shapes()
-        stats.placed = sum(delta.kind is DeltaKind.PLACE for delta in deltas)
         stats.pending = len(pending)
         stats.admit_seconds += watch.seconds()
         return RoundResult(

@@ -46,6 +46,8 @@ class TaintIndex:
         self._sets: list[tuple[Taint, ...]] = [()]
         self._code: dict[tuple[Taint, ...], int] = {(): 0}
         self._codes: NDArray[np.int32] = np.zeros(64, dtype=np.int32)
+        self.any_soft = False
+        """Whether a PreferNoSchedule taint has ever been seen."""
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
         """Set the taints of a row."""
@@ -54,6 +56,7 @@ class TaintIndex:
         if taints not in self._code:
             self._code[taints] = len(self._sets)
             self._sets.append(taints)
+            self.any_soft = self.any_soft or any(taint.effect == "PreferNoSchedule" for taint in taints)
         self._codes[row] = self._code[taints]
 
     def move(self, source: int, target: int) -> None:
@@ -75,7 +78,7 @@ class TaintIndex:
 
     def untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
         """int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
-        if not any(taint.effect == "PreferNoSchedule" for taints in self._sets for taint in taints):
+        if not self.any_soft:
             return np.zeros(count, dtype=np.int64)
         soft = [toleration for toleration in tolerations if toleration.effect in {"", "PreferNoSchedule"}]
         per_set = np.array(
