@@ -34,6 +34,7 @@ from cost_models.load_threshold_annotations import node_annotations
 from cost_models.load_threshold_arguments import MODEL, read_settings
 from cost_models.load_threshold_estimates import estimates, scaled
 from cost_models.load_threshold_limits import allocatable_amounts, thresholds
+from cost_models.load_threshold_margins import with_margins
 from cost_models.load_threshold_room import rooms, verdicts
 from cost_models.load_threshold_scores import used_growth
 from cost_models.load_threshold_scoring import Scorer, weights_of
@@ -71,8 +72,9 @@ class LoadThreshold:
         limits = thresholds(machines, settings, custom)
         use = machine_use(machines, load, settings, prod=settings.score_prod or bool(limits.prod.any()))
         space = rooms(machines, load, use, limits, settings)
+        space, charged = with_margins(space, use, expected.amounts, shapes.counts, settings)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
-        judged = verdicts(space, expected.amounts, expected.prod, daemons, settings)
+        judged = verdicts(space, expected.amounts, charged, expected.prod, daemons, settings)
         scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
         raw = scored.score.copy()
         for shape, excess in judged.excess.items():

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 from cost_models.arguments import Arguments
 from cost_models.durations import seconds_of
 from cost_models.interface import ModelArgumentError
+from cost_models.load_threshold_risk import Risk, read_risk
 from cost_models.load_threshold_strategy import Strategy, read_strategy
 
 MODEL = "load_threshold"
@@ -61,6 +62,7 @@ class Settings:
     rounding: Rounding
     missing: Missing
     hot: Hot
+    risk: Risk
     strategy: Strategy
     known: tuple[str, ...]
 
@@ -103,6 +105,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
             "Missing", read.choice("missingMetrics", ("upstream", "failOpen", "failClosed", "estimate"))
         ),
         hot=cast("Hot", read.choice("whenAllHot", ("reject", "leastLoaded"))),
+        risk=read_risk(MODEL, read.mapping("usageRisk")),
         strategy=read_strategy(MODEL, read.mapping("scoringStrategy")),
         known=tuple(sorted(known)),
     )

@@ -29,7 +29,8 @@ class Room:
 
     ``left``: int64[R, M], how much more may be used, ``NO_LIMIT`` without a threshold. ``refused``: int8[M], 0: the
     last report is too old, 1: there is none, -1: neither matters. ``percent``, ``used``: int64[R, M], the thresholds
-    and the use that they are held against. ``aggregated``: bool[M], that is use over a period.
+    and the use that they are held against. ``aggregated``: bool[M], that is use over a period. ``estimated``: bool[M],
+    that is estimates alone, for want of a report.
     """
 
     left: Int64
@@ -37,6 +38,7 @@ class Room:
     percent: Int64
     used: Int64
     aggregated: Bool
+    estimated: Bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,13 @@ def rooms(machines: MachineColumns, load: Load, use: Use, limits: Thresholds, se
     return Rooms(whole, _merged(separate, prod, whole), separate, np.ascontiguousarray(limits.allocatable.T))
 
 
-def verdicts(space: Rooms, amounts: Int64, prod: Bool, exempt: Bool, settings: Settings) -> Verdicts:
+def verdicts(
+    space: Rooms, amounts: Int64, charged: Int64, prod: Bool, exempt: Bool, settings: Settings
+) -> Verdicts:
     """Judge every machine for every shape.
 
-    ``amounts``: int64[S, R], the estimate of a task. ``prod``: bool[S]; ``exempt``: bool[S], thresholds do not count.
+    ``amounts``: int64[S, R], the estimate of a task; ``charged``: what it takes of the room. ``prod``: bool[S];
+    ``exempt``: bool[S], thresholds do not count.
     """
     shapes, count = len(amounts), space.separate.shape[0]
     feasible = np.ones((shapes, count), dtype=np.bool_)
@@ -91,14 +96,14 @@ def verdicts(space: Rooms, amounts: Int64, prod: Bool, exempt: Bool, settings: S
     held = ~exempt
     for shape in np.flatnonzero(held).tolist():
         room = space.prod if prod[shape] else space.whole
-        cause = _causes(room, amounts[shape])
+        cause = _causes(room, charged[shape])
         if count and settings.hot == "leastLoaded" and (cause >= 0).all():
             cause = room.refused.astype(np.int16)
             excess[shape] = _excess(room, amounts[shape], space.allocatable)
             held[shape] = False
         causes[shape] = cause
         feasible[shape] = cause < 0
-    bound = np.where(held[:, None], amounts, 0)
+    bound = np.where(held[:, None], charged, 0)
     return Verdicts(feasible, causes, _reasons(settings), _joint(space, bound, prod, settings), excess)
 
 
@@ -128,7 +133,8 @@ def _room(
         ignored = unknown
     elif settings.missing == "failClosed":
         refused[unknown] = np.where(expired[unknown], _EXPIRED, _MISSING)
-    held = np.where(unknown[:, None], used[1], used[0]) if settings.missing == "estimate" else used[0]
+    estimated = unknown if settings.missing == "estimate" else np.zeros_like(unknown)
+    held = np.where(estimated[:, None], used[1], used[0])
     refused[~(percent > 0).any(axis=1)] = _OPEN
     left = headroom(percent, allocatable, held, settings.rounding)
     left[ignored] = NO_LIMIT
@@ -138,6 +144,7 @@ def _room(
         percent=np.ascontiguousarray(percent.T),
         used=np.ascontiguousarray(held.T),
         aggregated=np.zeros(len(percent), dtype=np.bool_),
+        estimated=estimated,
     )
 
 
@@ -149,6 +156,7 @@ def _merged(where: Bool, one: Room, other: Room) -> Room:
         percent=np.where(where, one.percent, other.percent),
         used=np.where(where, one.used, other.used),
         aggregated=np.where(where, one.aggregated, other.aggregated),
+        estimated=one.estimated,
     )
 
 

@@ -20,6 +20,7 @@ from cost_models.interface import Assigned, Bool, Float64, Int64, Load, MachineC
 from cost_models.load_threshold_annotations import stands_for_reservation
 from cost_models.load_threshold_arguments import AGGREGATIONS, Aggregation, Settings
 from cost_models.load_threshold_estimates import Estimates, estimates
+from cost_models.load_threshold_risk import FIGURE_DRAWS
 
 DEFAULT_INTERVAL = 60.0
 """Seconds between reports of a source that does not say."""
@@ -32,6 +33,7 @@ class Use:
     ``reported``: the last figures; ``delta``: by how much estimates exceed them; ``estimated``: estimates of all
     tasks alone; ``prod``: use of tasks of class koord-prod, estimates included; ``prod_estimated``: their estimates
     alone. ``measured``: bool[M], there are last figures. ``fresh``: bool[M], the last report is not expired.
+    ``spread``: how far tasks may be off, if that counts.
     """
 
     reported: Int64
@@ -41,6 +43,19 @@ class Use:
     prod_estimated: Int64
     measured: Bool
     fresh: Bool
+    spread: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Variance of what the tasks of each machine use, by the configured deviation: float64[M, R] each, 0 if there is
+    none. ``reported``: about figures and estimates, ``estimated``: about estimates alone; of prod tasks likewise.
+    """
+
+    reported: Float64
+    estimated: Float64
+    prod: Float64
+    prod_estimated: Float64
 
 
 def machine_use(machines: MachineColumns, load: Load, settings: Settings, *, prod: bool = True) -> Use:
@@ -49,9 +64,13 @@ def machine_use(machines: MachineColumns, load: Load, settings: Settings, *, pro
     tasks = _Tasks.of(machines, load, settings)
     shape = (machines.count, len(columns))
     delta, estimated, prod_use, prod_estimated = (np.zeros(shape, dtype=np.int64) for _ in range(4))
-    for position, column in enumerate(columns):
+    spread = Spread(*(np.zeros(shape) for _ in range(4)))
+    for position, (column, name) in enumerate(zip(columns, settings.known, strict=True)):
         expected, used = tasks.amounts(position, column)
         excess = np.maximum(expected - used, 0.0) * tasks.estimated
+        deviation = settings.risk.deviation.get(name, 0.0)
+        if deviation:
+            tasks.add_variances(spread, position, deviation, (expected, used, excess))
         delta[:, position] = tasks.summed(excess, machines.count)
         estimated[:, position] = tasks.summed(expected, machines.count)
         if prod:
@@ -69,6 +88,7 @@ def machine_use(machines: MachineColumns, load: Load, settings: Settings, *, pro
         prod_estimated=prod_estimated,
         measured=measured,
         fresh=_fresh(machines, settings),
+        spread=spread,
     )
 
 
@@ -109,6 +129,23 @@ class _Tasks:
     def summed(self, amounts: Float64, machines: int) -> Int64:
         """Sum of ``amounts`` (float64[A]) per machine: int64[machines]."""
         return np.bincount(self.assigned.machine, weights=amounts, minlength=machines).astype(np.int64)
+
+    def add_variances(
+        self, spread: Spread, position: int, deviation: float, amounts: tuple[Float64, Float64, Float64]
+    ) -> None:
+        """Fill in one resource: ``amounts`` are estimates, reported use, and by how much the first exceed it."""
+        expected, used, excess = amounts
+        by_figure = self.assigned.reported & (excess == 0)
+        taken = np.where(self.assigned.reported, used + excess, expected)
+        about_both = (deviation * taken) ** 2 * np.where(by_figure, FIGURE_DRAWS, 1.0)
+        about_estimate = (deviation * expected) ** 2
+        for found, variance in (
+            (spread.reported, about_both),
+            (spread.estimated, about_estimate),
+            (spread.prod, about_both * self.prod),
+            (spread.prod_estimated, about_estimate * self.prod),
+        ):
+            found[:, position] = np.bincount(self.assigned.machine, weights=variance, minlength=len(found))
 
 
 def aggregated(
