@@ -1,0 +1,76 @@
+"""What a cost model says about groups: rules for how the tasks of a job share out over a tree of machines.
+
+A model that knows such rules has a method ``topology_terms`` beside ``assess``, and ``plans_groups = True``. It charges
+nothing for them: how many tasks go to which machine is decided before the network assigns tasks to the places. A group
+is a job of which all tasks must be placed together; its rules are named after the job's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias, TypeGuard
+
+from cost_models.interface import CostModel, MachineColumns
+
+GROUP_RECORD, TREE_RECORD = "TopologyGroup", "TopologyTree"
+NOT_IN_TREE = "node(s) are not in the cluster topology"
+
+Affinity: TypeAlias = Literal["pack", "spread"]
+Choice: TypeAlias = Literal["best-fit", "fullest-first"]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRule:
+    """How the share of a unit is divided over the units of one level below it.
+
+    ``hard``: on one unit (pack), or one task per used unit (spread); it disables what follows. ``partitions``: exactly
+    so many units, 0: any number; ``least``, ``most``: tasks of a used unit, 0 for no limit; ``factor``: a used unit has
+    a multiple of it.
+    """
+
+    kind: Affinity = "pack"
+    hard: bool = False
+    partitions: int = 0
+    least: int = 0
+    most: int = 0
+    factor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRules:
+    """A group's rules by level of the tree, those without an entry being a soft pack; ``name``: for people."""
+
+    name: str
+    levels: Mapping[str, LevelRule] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyTerms:
+    """The tree of a round and the rules of all groups; read-only.
+
+    ``levels``: names from the top, the root left out; the last one is that of the machines. ``paths``: per machine row
+    the names of its units, one per level, its own last; None for machines that are not in the tree. ``groups``: rules
+    by the id of the job; ``choice``: which of equally good units a group takes; ``notes``: bad input.
+    """
+
+    levels: tuple[str, ...]
+    paths: Sequence[tuple[str, ...] | None]
+    groups: Mapping[str, GroupRules]
+    choice: Choice = "best-fit"
+    notes: tuple[str, ...] = ()
+
+
+class TopologyModel(CostModel, Protocol):
+    """A cost model that knows rules for groups; its ``assess`` charges nothing for them."""
+
+    plans_groups: bool
+
+    def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
+        """Return the tree of these machines, and the rules of all groups that records are there of."""
+        ...
+
+
+def plans_groups(model: CostModel) -> TypeGuard[TopologyModel]:
+    """Whether a model knows rules for groups."""
+    return bool(getattr(model, "plans_groups", False))
