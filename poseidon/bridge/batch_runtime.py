@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
@@ -16,12 +15,11 @@ from poseidon.kube.write_behind import WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.bridge.gangs import Gangs
+    from poseidon.kube.environment import Environment
     from poseidon.kube.event_writer import EventWriter
     from poseidon.kube.following import Change
     from poseidon.kube.listing import Resource
-    from poseidon.kube.metrics import KubeMetrics
     from poseidon.kube.reflector import Reflector
-    from poseidon.kube.transport import Transport
 
 
 class Follow(Protocol):
@@ -43,17 +41,13 @@ class BatchRuntime:
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         gangs: Gangs,
         follow: Follow,
         events: EventWriter,
         on_evicted: Callable[[EvictionOutcome], None],
         *,
         wait_quiet: Callable[[], Awaitable[None]],
-        metrics: KubeMetrics,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
         writes: WriteBehindOptions,
     ) -> None:
         self._gangs = gangs
@@ -67,7 +61,15 @@ class BatchRuntime:
             kind: (asyncio.Event(), follow(resource, gangs.taker(kind)))
             for kind, resource in SCALED_OWNERS.items()
         }
-        self._evictor = Evictor(transport, on_evicted, metrics=metrics, random=random, clock=clock, wall=wall)
+        transport, metrics, random = environment.transport, environment.metrics, environment.random
+        self._evictor = Evictor(
+            transport,
+            on_evicted,
+            metrics=metrics,
+            random=random,
+            clock=environment.clock,
+            wall=environment.wall,
+        )
         self._nominations = NominationWriter(
             transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
         )

@@ -1,9 +1,6 @@
-"""The collections of the API that the bridge follows, and how their changes reach it."""
+"""The collections of the API that the bridge follows."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
 
 from poseidon.kube.batch_objects import (
     DisruptionBudget,
@@ -14,18 +11,13 @@ from poseidon.kube.batch_objects import (
 )
 from poseidon.kube.listing import Resource
 from poseidon.kube.node_topology import NodeResourceTopology
-from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
+from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
 from poseidon.kube.storage_objects import (
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
-
-if TYPE_CHECKING:
-    from poseidon.kube.following import Change
-
-T = TypeVar("T", bound=KubeStruct)
 
 NODES = Resource("nodes", "/api/v1/nodes", Node)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
@@ -59,20 +51,3 @@ SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
 }
 """Owners by kind; followed only once some pod's gang is a share of its owner's pods."""
-
-
-class Feed(Generic[T]):
-    """A reflector's handler that passes changes to ``take`` and then tells the bridge by ``changed``."""
-
-    def __init__(self, take: Callable[[Sequence[Change[T]]], None], changed: Callable[[], None]) -> None:
-        self._take = take
-        self._changed = changed
-
-    def on_changes(self, changes: Sequence[Change[T]]) -> None:
-        """Pass a batch on."""
-        self._take(changes)
-        self._changed()
-
-    def on_synced(self) -> None:
-        """Tell the bridge, which asks the reflectors how far they are."""
-        self._changed()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from poseidon.bridge.runner import BridgeOptions
+    from poseidon.bridge.options import BridgeOptions
     from poseidon.kube.settings import ConnectionSettings
 
 _log = logging.getLogger("poseidon.run")
@@ -84,7 +84,7 @@ def run(
 ) -> None:
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.bridge.logs import configure
-    from poseidon.bridge.runner import BridgeOptions
+    from poseidon.bridge.options import BridgeOptions
     from poseidon.embedding import (
         base_policy,
         counts_seconds,
@@ -145,7 +145,8 @@ def _start(arguments: _Arguments) -> None:
 async def _bridge(arguments: _Arguments) -> None:
     from prometheus_client import CollectorRegistry
 
-    from poseidon.bridge.runner import Bridge, describe
+    from poseidon.bridge.options import describe
+    from poseidon.bridge.runner import Bridge
     from poseidon.kube.transport import Transport
 
     registry = CollectorRegistry()

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from random import Random
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.controllers.config_maps import ConfigMapFollower
 from poseidon.controllers.object_writer import ObjectWriter
 from poseidon.controllers.resources import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.kube.backoff import Backoff
 from poseidon.kube.errors import ApiError, KubeError
-from poseidon.kube.following import ReflectorOptions
+from poseidon.kube.following import Feed, ReflectorOptions
 from poseidon.kube.objects import KubeStruct
-from poseidon.kube.reflector import Reflector
 
 if TYPE_CHECKING:
     from poseidon.controllers.object_events import ObjectEvents
-    from poseidon.kube.following import Change, Handler
+    from poseidon.kube.environment import Environment
+    from poseidon.kube.following import Handler
     from poseidon.kube.listing import Resource
-    from poseidon.kube.metrics import KubeMetrics
-    from poseidon.kube.transport import Transport
+    from poseidon.kube.reflector import Reflector
     from poseidon.network.book import NetworkBook
     from poseidon.network.good_state import ObjectName
     from poseidon.network.proposals import ObjectKey, Proposal
@@ -44,44 +42,33 @@ _log = logging.getLogger(__name__)
 class NetworkController:
     """Follows objects into ``book``, calls ``changed`` when it has, and writes what the book proposes.
 
-    ``events`` None: nothing is written. ``clock`` is monotonic, ``wall`` tells seconds since the epoch. State is kept
-    by the API server alone: writes carry the version that they were computed from, and what was refused because
-    somebody was faster is computed anew.
+    ``events`` None: nothing is written. State is kept by the API server alone: writes carry the version that they were
+    computed from, and what was refused because somebody was faster is computed anew.
     """
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         book: NetworkBook,
         events: ObjectEvents | None,
         changed: Callable[[], None],
         *,
-        metrics: KubeMetrics,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
         reflector: ReflectorOptions | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._transport = transport
+        self._environment = environment
         self._book = book
         self._events = events
         self._changed = changed
-        self._metrics = metrics
-        self._random = random
-        self._clock = clock
-        self._wall = wall
         self._reflector = reflector or ReflectorOptions(optional=True)
-        self._sleep = sleep
-        self._writer = ObjectWriter(transport)
+        self._writer = ObjectWriter(environment.transport)
         self._fresh = asyncio.Event()
         self._settled = asyncio.Event()
-        self._backoff = Backoff(random)
+        self._backoff = Backoff(environment.random)
         self._taken: dict[ObjectKey, tuple[str, bytes]] = {}
         self._config_maps = ConfigMapFollower(self._config_map_changed, self._follow)
-        self._app_groups = self._follow(APP_GROUPS, _Feed(book.app_groups_changed, self._followed))
+        self._app_groups = self._follow(APP_GROUPS, Feed(book.app_groups_changed, self._followed))
         self._topologies = self._follow(
-            NETWORK_TOPOLOGIES, _Feed(book.topologies_changed, self._topologies_followed)
+            NETWORK_TOPOLOGIES, Feed(book.topologies_changed, self._topologies_followed)
         )
 
     @property
@@ -116,15 +103,7 @@ class NetworkController:
     # --- following -----------------------------------------------------------------------------------------
 
     def _follow(self, resource: Resource[T], handler: Handler[T]) -> Reflector[T]:
-        return Reflector(
-            self._transport,
-            resource,
-            handler,
-            metrics=self._metrics,
-            random=self._random,
-            clock=self._clock,
-            options=self._reflector,
-        )
+        return self._environment.reflector(resource, handler, self._reflector)
 
     def _followed(self) -> None:
         self._fresh.set()
@@ -144,26 +123,26 @@ class NetworkController:
         self._fresh.set()
         while True:
             await self._fresh.wait()
-            await self._sleep(GATHER_SECONDS)
+            await self._environment.sleep(GATHER_SECONDS)
             self._fresh.clear()
             limit = asyncio.Semaphore(CONCURRENCY)
-            dirty, begin = self._book.take_dirty(), self._clock()
+            dirty, begin = self._book.take_dirty(), self._environment.clock()
             failed = [
                 each for each in await asyncio.gather(*(self._see_to(key, limit) for key in dirty)) if each
             ]
             if not failed:
                 self._backoff.reset()
-                await self._sleep(REST * (self._clock() - begin))
+                await self._environment.sleep(REST * (self._environment.clock() - begin))
                 continue
             delay = max(self._backoff.next(), *map(_retry_after, failed))
             _log.warning('objects not written, trying again objects=%d error="%s"', len(failed), failed[0])
-            await self._sleep(delay)
+            await self._environment.sleep(delay)
             self._fresh.set()
 
     async def _see_to(self, key: ObjectKey, limit: asyncio.Semaphore) -> KubeError | None:
         """Bring an object up to date. Returns the error after which it has to be tried again, None for none."""
         async with limit:
-            result = self._book.reconcile(key, self._wall())
+            result = self._book.reconcile(key, self._environment.wall())
             if result is None:
                 self._taken.pop(key, None)
                 return None
@@ -186,7 +165,9 @@ class NetworkController:
 
     async def _carry_out(self, proposal: Proposal) -> None:
         outcome = await self._writer.write(proposal)
-        self._metrics.writes.labels("object status", "conflict" if outcome.conflict else "written").inc()
+        self._environment.metrics.writes.labels(
+            "object status", "conflict" if outcome.conflict else "written"
+        ).inc()
         found = outcome.found
         if found is None or found.metadata.uid != proposal.uid:
             return  # gone, or another one of its name: the watch says so
@@ -198,20 +179,3 @@ class NetworkController:
 
 def _retry_after(error: KubeError) -> float:
     return error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
-
-
-class _Feed(Generic[T]):
-    """A reflector's handler that passes changes on and then says so."""
-
-    def __init__(self, take: Callable[[Sequence[Change[T]]], None], followed: Callable[[], None]) -> None:
-        self._take = take
-        self._followed = followed
-
-    def on_changes(self, changes: Sequence[Change[T]]) -> None:
-        """Pass a batch on."""
-        self._take(changes)
-        self._followed()
-
-    def on_synced(self) -> None:
-        """Say so."""
-        self._followed()

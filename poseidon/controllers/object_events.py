@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -16,8 +15,7 @@ from poseidon.kube.write_behind import WriteBehind
 from poseidon.network.keys import APP_GROUP_KIND, APP_GROUP_VERSION, TOPOLOGY_VERSION
 
 if TYPE_CHECKING:
-    from poseidon.kube.metrics import KubeMetrics
-    from poseidon.kube.transport import Transport
+    from poseidon.kube.environment import Environment
     from poseidon.network.proposals import Notice
 
 _MAX_MESSAGE = 1024
@@ -30,7 +28,7 @@ class _Write(NamedTuple):
 
 
 class ObjectEvents:
-    """Writes warnings behind bindings. ``wall`` tells seconds since the epoch.
+    """Writes warnings behind bindings.
 
     The name of an event follows from what it says, so that saying the same again, also by another process, renews
     the event instead of adding one.
@@ -38,21 +36,22 @@ class ObjectEvents:
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         *,
         component: str,
         instance: str,
         wait_quiet: Callable[[], Awaitable[None]],
-        metrics: KubeMetrics,
-        random: Random,
-        wall: Callable[[], float],
     ) -> None:
-        self._transport = transport
+        self._transport = environment.transport
         self._component = component
         self._instance = instance
-        self._wall = wall
+        self._wall = environment.wall
         self._queue: WriteBehind[_Write] = WriteBehind(
-            "object event", self._perform, wait_quiet, metrics=metrics, random=random
+            "object event",
+            self._perform,
+            wait_quiet,
+            metrics=environment.metrics,
+            random=environment.random,
         )
 
     def warn(self, notice: Notice) -> None:

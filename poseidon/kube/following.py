@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -26,6 +26,23 @@ class Handler(Protocol[T]):
 
     def on_synced(self) -> None:
         """The first complete list has been handed over, or the resource is not served at all."""
+
+
+class Feed(Generic[T]):
+    """A handler that passes changes to ``take`` and then calls ``changed``, also when the first list is complete."""
+
+    def __init__(self, take: Callable[[Sequence[Change[T]]], None], changed: Callable[[], None]) -> None:
+        self._take = take
+        self._changed = changed
+
+    def on_changes(self, changes: Sequence[Change[T]]) -> None:
+        """Pass a batch on."""
+        self._take(changes)
+        self._changed()
+
+    def on_synced(self) -> None:
+        """Say so."""
+        self._changed()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from random import Random
 from typing import TYPE_CHECKING
 
 from poseidon.kube.following import ReflectorOptions
-from poseidon.kube.reflector import Reflector
 from poseidon.kube.transport import Transport
 from poseidon.sources.intake import Intake
 from poseidon.sources.koordinator import NODE_METRICS, NodeMetricHandler
@@ -23,7 +21,8 @@ from poseidon.sources.prometheus_server import PrometheusSource
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from poseidon.kube.metrics import KubeMetrics
+    from poseidon.kube.environment import Environment
+    from poseidon.kube.reflector import Reflector
     from poseidon.sources.book import SampleBook
     from poseidon.sources.objects import NodeMetric
     from poseidon.sources.options import UtilisationOptions
@@ -42,40 +41,27 @@ GATHER_SECONDS = 0.25
 
 
 class Utilisation:
-    """Runs the configured sources, which write in ``book``; ``changed`` is called soon after they have.
-
-    ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
-    """
+    """Runs the configured sources, which write in ``book``; ``changed`` is called soon after they have."""
 
     def __init__(
         self,
-        transport: Transport,
+        environment: Environment,
         options: UtilisationOptions,
         book: SampleBook,
         view: ClusterView,
         changed: Callable[[], None],
         *,
         registry: CollectorRegistry,
-        kube_metrics: KubeMetrics,
-        random: Random,
-        clock: Callable[[], float],
-        wall: Callable[[], float],
         reflector: ReflectorOptions | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._transport = transport
+        self._environment = environment
         self._options = options
         self._book = book
         self._view = view
         self._changed = changed
         self._metrics = SourceMetrics(registry)
         self._metrics.nodes.set_function(lambda: len(book))
-        self._kube_metrics = kube_metrics
-        self._random = random
-        self._clock = clock
-        self._wall = wall
         self._reflector = reflector or ReflectorOptions(optional=True)
-        self._sleep = sleep
         self._fresh = asyncio.Event()
         self._settled = asyncio.Event()
 
@@ -111,7 +97,7 @@ class Utilisation:
         """Tell of changes, several at a time: each batch costs the solver more than each sample in it."""
         while True:
             await self._fresh.wait()
-            await self._sleep(GATHER_SECONDS)
+            await self._environment.sleep(GATHER_SECONDS)
             self._fresh.clear()
             self._changed()
 
@@ -119,27 +105,22 @@ class Utilisation:
         return Intake(source, self._book, self._view, metrics=self._metrics, changed=self._fresh.set)
 
     def _koordinator(self) -> Reflector[NodeMetric]:
-        return Reflector(
-            self._transport,
-            NODE_METRICS,
-            NodeMetricHandler(self._intake(NODE_METRIC), self._wall),
-            metrics=self._kube_metrics,
-            random=self._random,
-            clock=self._clock,
-            options=self._reflector,
-        )
+        handler = NodeMetricHandler(self._intake(NODE_METRIC), self._environment.wall)
+        return self._environment.reflector(NODE_METRICS, handler, self._reflector)
 
     async def _pollers(self, stack: AsyncExitStack) -> list[Poller]:
         """Make the pollers of the sources that are polled; their connections close with ``stack``."""
-        pollers: list[Poller] = []
+        environment, pollers = self._environment, list[Poller]()
         server = self._options.metrics_server
         if server is not None:
-            source = MetricsServerSource(self._transport, self._intake(METRICS_SERVER), server, self._wall)
+            source = MetricsServerSource(
+                environment.transport, self._intake(METRICS_SERVER), server, environment.wall
+            )
             pollers.append(self._poller(METRICS_SERVER, source.poll, server.interval))
         prometheus = self._options.prometheus
         if prometheus is not None:
             transport = await stack.enter_async_context(
-                Transport(connection(prometheus), clock=self._clock, timeout=prometheus.timeout)
+                Transport(connection(prometheus), clock=environment.clock, timeout=prometheus.timeout)
             )
             asked = PrometheusSource(transport, self._intake(PROMETHEUS), prometheus)
             pollers.append(self._poller(PROMETHEUS, asked.poll, prometheus.interval))
@@ -151,7 +132,7 @@ class Utilisation:
             poll,
             interval=interval,
             metrics=self._metrics,
-            random=self._random,
-            clock=self._clock,
-            sleep=self._sleep,
+            random=self._environment.random,
+            clock=self._environment.clock,
+            sleep=self._environment.sleep,
         )

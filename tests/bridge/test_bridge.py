@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.bridge.runner import Bridge, BridgeOptions
+from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.runner import Bridge
 from poseidon.bridge.session import SessionOptions
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport

@@ -13,6 +13,7 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from poseidon.kube.environment import Environment
 from poseidon.kube.following import ReflectorOptions
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.settings import ConnectionSettings
@@ -62,17 +63,16 @@ class Scene:
 async def measuring(url: str, options: UtilisationOptions, view: Pods | None = None) -> AsyncIterator[Scene]:
     scene = Scene(view or Pods())
     async with Transport(ConnectionSettings(url), clock=time.monotonic) as transport:
+        environment = Environment(
+            transport, KubeMetrics(scene.registry), Random(1), clock=time.monotonic, wall=lambda: NOON
+        )
         scene.utilisation = Utilisation(
-            transport,
+            environment,
             options,
             scene.book,
             scene.view,
             scene.changed,
             registry=scene.registry,
-            kube_metrics=KubeMetrics(scene.registry),
-            random=Random(1),
-            clock=time.monotonic,
-            wall=lambda: NOON,
             reflector=PATIENCE,
         )
         running = asyncio.create_task(scene.utilisation.run())

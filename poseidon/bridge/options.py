@@ -1,0 +1,68 @@
+"""What a bridge is to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from poseidon.bridge.announcements import COUNTS_SECONDS
+from poseidon.bridge.pods import ANY_SCHEDULER
+from poseidon.bridge.session import SessionOptions
+from poseidon.kube.binder import BinderOptions
+from poseidon.kube.following import ReflectorOptions
+from poseidon.kube.pod_recovery import RecoveryOptions
+from poseidon.kube.write_behind import WriteBehindOptions
+from poseidon.network.options import NetworkOptions
+from poseidon.sources.options import UtilisationOptions
+from poseidon.volumes.state import BIND_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeOptions:
+    """What a bridge is to do.
+
+    ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays; they say what pods are
+    told apart by.
+    ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
+    than that of any earlier driver, ``instance`` the name of this process in events. Drain times, and how long
+    binding the claims of a pod may take, are in seconds; ``counts_seconds`` is how long the counts in what is
+    said of a pending pod may be out of date.
+    """
+
+    firmament: str
+    scheduler_names: tuple[str, ...] = ("poseidon",)
+    policy: str = ""
+    overlays: tuple[str, ...] = ()
+    cluster: str = "default"
+    fencing: int = 1
+    client: str = "poseidon"
+    instance: str = "poseidon"
+    dry_run: bool = False
+    drain_bindings_seconds: float = 10.0
+    drain_reports_seconds: float = 3.0
+    drain_writes_seconds: float = 5.0
+    volume_seconds: float = BIND_SECONDS
+    counts_seconds: float = COUNTS_SECONDS
+    recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
+    reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
+    optional_reflector: ReflectorOptions = field(default_factory=lambda: ReflectorOptions(optional=True))
+    binder: BinderOptions = field(default_factory=BinderOptions)
+    session: SessionOptions = field(default_factory=SessionOptions)
+    writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
+    utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
+    network: NetworkOptions = field(default_factory=NetworkOptions)
+    fair_share: bool = False
+
+    @property
+    def component(self) -> str:
+        """Under which name events are written."""
+        return next((name for name in self.scheduler_names if name != ANY_SCHEDULER), "poseidon")
+
+
+def describe(options: BridgeOptions, server: str) -> Iterable[str]:
+    """Yield ``key=value`` pairs that say what a bridge is about to do."""
+    yield f"apiserver={server}"
+    yield f"firmament={options.firmament}"
+    yield f"cluster={options.cluster}"
+    yield f"schedulerNames={','.join(options.scheduler_names)}"
+    yield f"dryRun={str(options.dry_run).lower()}"

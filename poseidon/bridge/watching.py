@@ -1,0 +1,140 @@
+"""What the bridge follows: the order in which collections become known, and when all that matters is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from poseidon.bridge.feeds import (
+    CLAIMS,
+    CSI_NODES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+    VOLUMES,
+)
+from poseidon.kube.following import Feed
+from poseidon.sources.utilisation import Utilisation
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.bridge.options import BridgeOptions
+    from poseidon.bridge.state import BridgeState
+    from poseidon.controllers.network import NetworkController
+    from poseidon.kube.environment import Environment
+    from poseidon.kube.following import Change, ReflectorOptions
+    from poseidon.kube.listing import Resource
+    from poseidon.kube.reflector import Reflector
+
+
+class Watching:
+    """Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` when it has.
+
+    ``groups_known`` returns once the objects that pods may name as their group are known. ``network`` looks after
+    applications and networks, None if nobody looks at them.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        options: BridgeOptions,
+        state: BridgeState,
+        changed: Callable[[], None],
+        *,
+        registry: CollectorRegistry,
+        groups_known: Callable[[], Awaitable[None]],
+        network: NetworkController | None,
+    ) -> None:
+        self._environment = environment
+        self._changed = changed
+        self._groups_known = groups_known
+        self._network = network
+        always, optional = options.reflector, options.optional_reflector
+        self._nodes = self._follow(NODES, state.nodes_changed, always)
+        self._pods = self._follow(PODS, state.pods_changed, always)
+        self._priority_classes = self._follow(PRIORITY_CLASSES, state.priority_classes_changed, optional)
+        self._namespaces = self._follow(NAMESPACES, state.namespaces_changed, optional)
+        self._storage: tuple[Reflector[Any], ...] = (
+            self._follow(STORAGE_CLASSES, state.storage_classes_changed, optional),
+            self._follow(CSI_NODES, state.csi_nodes_changed, optional),
+            self._follow(VOLUMES, state.volumes_changed, optional),
+            self._follow(CLAIMS, state.claims_changed, optional),
+        )
+        self._custom = [
+            self._follow(resource, state.custom_records.taker(custom, version), optional)
+            for custom in state.custom_resources
+            for version, resource in enumerate(custom.resources)
+        ]
+        self._utilisation = Utilisation(
+            environment,
+            options.utilisation,
+            state.samples,
+            state,
+            changed,
+            registry=registry,
+            reflector=optional,
+        )
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether the solver would see the cluster as it is; a first round that does not could go badly wrong."""
+        known = self._nodes.has_synced and self._pods.has_synced and self._utilisation.has_settled
+        known = known and (self._network is None or self._network.has_settled)
+        return known and all(each.has_synced for each in self._custom)
+
+    def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """Yield what has to run until it is cancelled, with names."""
+        yield "nodes", self._nodes.run()
+        yield "priorityclasses", self._priority_classes.run()
+        yield "namespaces", self._namespaces.run()
+        for each in self._storage:
+            yield "storage", each.run()
+        yield "pods", self._follow_pods()
+        yield "utilisation", self._follow_use()
+        yield "applications", self._follow_applications()
+        for each in self._custom:
+            yield "custom resource", self._follow_custom(each)
+
+    def _follow(
+        self,
+        resource: Resource[Any],
+        take: Callable[[Sequence[Change[Any]]], None],
+        options: ReflectorOptions,
+    ) -> Reflector[Any]:
+        return self._environment.reflector(resource, Feed(take, self._changed), options)
+
+    async def _follow_pods(self) -> None:
+        # A pod's priority may depend on them, and is settled when the pod is first seen.
+        await self._priority_classes.wait_synced()
+        # Rules between pods may refer to namespaces by label: no round before these are known.
+        await self._namespaces.wait_synced()
+        # A claim that is not known yet would count as one that does not exist.
+        for each in self._storage:
+            await each.wait_synced()
+        # Nor should a pod be told that its group does not exist before all groups are known.
+        await self._groups_known()
+        await self._pods.run()
+
+    async def _follow_use(self) -> None:
+        # What a source says of a pod is understood once the pod is known.
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        await self._utilisation.run()
+
+    async def _follow_applications(self) -> None:
+        # What is written of an application counts its pods.
+        await self._nodes.wait_synced()
+        await self._pods.wait_synced()
+        if self._network is None:
+            await asyncio.Event().wait()
+        else:
+            await self._network.run()
+
+    async def _follow_custom(self, reflector: Reflector[Any]) -> None:
+        # Likewise: an object may say which pods it counts.
+        await self._pods.wait_synced()
+        await reflector.run()

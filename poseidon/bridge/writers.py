@@ -1,0 +1,151 @@
+"""What the bridge writes with: bindings, claims, events, conditions, and what concerns groups and evictions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from poseidon.bridge.batch_runtime import BatchRuntime, Follow
+from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
+from poseidon.bridge.refused import RECREATIONS
+from poseidon.kube.binder import Binder, BindOutcome, BindResult
+from poseidon.kube.claim_writer import ClaimWriter
+from poseidon.kube.condition_writer import ConditionWriter
+from poseidon.kube.event_writer import EventWriter
+from poseidon.kube.pod_recovery import PodRecovery
+
+if TYPE_CHECKING:
+    from poseidon.bridge.actions import Action
+    from poseidon.bridge.metrics import BridgeMetrics
+    from poseidon.bridge.options import BridgeOptions
+    from poseidon.bridge.state import BridgeState
+    from poseidon.kube.claim_writer import ClaimWrite
+    from poseidon.kube.environment import Environment
+    from poseidon.kube.evictor import EvictionOutcome
+
+
+class Writers:
+    """Carries out actions, and tells ``state`` what has become of them; calls ``changed`` when it has.
+
+    ``follow`` makes reflectors of what is only followed for writing about it.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        options: BridgeOptions,
+        state: BridgeState,
+        follow: Follow,
+        changed: Callable[[], None],
+        metrics: BridgeMetrics,
+    ) -> None:
+        transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
+        self._state = state
+        self._changed = changed
+        self._metrics = metrics
+        self._binder = Binder(
+            transport,
+            self._on_bound,
+            metrics=kube_metrics,
+            random=random,
+            clock=environment.clock,
+            refusal=lambda request: state.refusal(request.uid, request.node),
+            options=options.binder,
+        )
+        self._events = EventWriter(
+            transport,
+            component=options.component,
+            instance=options.instance,
+            wait_quiet=self.wait_quiet,
+            metrics=kube_metrics,
+            random=random,
+            wall=environment.wall,
+            options=options.writes,
+        )
+        self._conditions = ConditionWriter(
+            transport,
+            wait_quiet=self.wait_quiet,
+            metrics=kube_metrics,
+            random=random,
+            wall=environment.wall,
+            options=options.writes,
+        )
+        self._recovery = PodRecovery(transport, annotation=RECREATIONS, metrics=kube_metrics, random=random)
+        self._claims = ClaimWriter(transport, self._on_claim_refused, random=random)
+        self._batch = BatchRuntime(
+            environment,
+            state.gangs,
+            follow,
+            self._events,
+            self._on_evicted,
+            wait_quiet=self.wait_quiet,
+            writes=options.writes,
+        )
+        self._dispatcher = self._new_dispatcher(dry_run=options.dry_run)
+
+    def _new_dispatcher(self, *, dry_run: bool) -> Dispatcher:
+        if dry_run:
+            return DryRunDispatcher()
+        return LiveDispatcher(
+            self._binder,
+            self._events,
+            self._conditions,
+            self._claims,
+            self._recovery,
+            self._batch,
+            self._metrics,
+        )
+
+    @property
+    def unfinished(self) -> int:
+        """How many bindings wait or are in flight."""
+        return self._binder.unfinished
+
+    def dispatch(self, actions: Iterable[Action]) -> None:
+        """Queue what has to be done."""
+        self._batch.wake()
+        self._dispatcher.dispatch(actions)
+
+    async def groups_known(self) -> None:
+        """Wait until the objects that pods may name as their group are known."""
+        await self._batch.wait_synced()
+
+    async def wait_quiet(self) -> None:
+        """Wait until no binding waits or is in flight."""
+        await self._binder.wait_idle()
+
+    def discard_waiting(self) -> int:
+        """Drop the bindings that have not been posted yet. Returns how many."""
+        return self._binder.discard_waiting()
+
+    async def wait_drained(self) -> None:
+        """Wait until nothing that tells people waits to be written, and no pod is between two writes."""
+        await asyncio.gather(
+            self._events.wait_drained(), self._conditions.wait_drained(), self._recovery.wait_settled()
+        )
+
+    def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """Yield what has to run until it is cancelled, with names."""
+        yield "binder", self._binder.run()
+        yield "claims", self._claims.run()
+        yield "recovery", self._recovery.run()
+        yield "groups", self._batch.run()
+        yield "events", self._events.run()
+        yield "conditions", self._conditions.run()
+
+    # --- what has become of it -----------------------------------------------------------------------------
+
+    def _on_bound(self, outcome: BindOutcome) -> None:
+        if outcome.result is BindResult.BOUND:
+            self._metrics.pods_bound.inc()
+        self._state.binding_ended(outcome)
+        self._changed()
+
+    def _on_evicted(self, outcome: EvictionOutcome) -> None:
+        self._state.eviction_ended(outcome)
+        self._changed()
+
+    def _on_claim_refused(self, write: ClaimWrite, reason: str) -> None:
+        self._state.claim_refused(write, reason)
+        self._changed()

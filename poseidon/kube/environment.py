@@ -1,0 +1,49 @@
+"""What all parts that talk to one API server share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+from poseidon.kube.objects import KubeStruct
+from poseidon.kube.reflector import Reflector
+
+if TYPE_CHECKING:
+    from poseidon.kube.following import Handler, ReflectorOptions
+    from poseidon.kube.listing import Resource
+    from poseidon.kube.metrics import KubeMetrics
+    from poseidon.kube.transport import Transport
+
+T = TypeVar("T", bound=KubeStruct)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The way to an API server, and what a process has once. ``random`` is for jitter.
+
+    ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
+    """
+
+    transport: Transport
+    metrics: KubeMetrics
+    random: Random
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def reflector(
+        self, resource: Resource[T], handler: Handler[T], options: ReflectorOptions
+    ) -> Reflector[T]:
+        """Make what follows a resource and tells ``handler``."""
+        return Reflector(
+            self.transport,
+            resource,
+            handler,
+            metrics=self.metrics,
+            random=self.random,
+            clock=self.clock,
+            options=options,
+        )
