@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import (
     Arrivals,
@@ -151,10 +153,15 @@ def judge(
 
 def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
     """A model's native figures as a full float64[S, M], sparse exceptions applied."""
-    raw = np.broadcast_to(np.asarray(assessment.raw, dtype=np.float64), (shapes, machines))
+    return np.asarray(_figures(assessment, shapes, machines), dtype=np.float64)
+
+
+def _figures(assessment: Assessment, shapes: int, machines: int) -> NDArray[Any]:
+    """The same in the type that the model chose, as far as possible; not to be written to."""
+    raw = np.broadcast_to(assessment.raw, (shapes, machines))
     sparse = assessment.sparse
     if sparse is not None:
-        raw = raw.copy()
+        raw = raw.astype(np.float64)
         raw[sparse.shape, sparse.machine] = sparse.raw
     return raw
 
@@ -165,10 +172,12 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
     The sum over models of weight x points, plus the task's own preferences.
     """
     shapes, machines = judgement.batch.count, judgement.machines.count
-    raw = [raw_rows(assessment, shapes, machines) for assessment in judgement.assessments]
+    raw = [_figures(assessment, shapes, machines) for assessment in judgement.assessments]
     rows = np.empty((shapes, machines), dtype=np.int32)
     total, points = np.empty(machines), np.empty(machines)
     for row, preferred in enumerate(judgement.preferred):  # row by row, to stay in the processor's cache
+        # Bounded models stay far below the largest cost, and points below 0 there are none.
+        capped = preferred is not None or not all(weighted.model.range.bounded for weighted in models)
         if preferred is None:
             total.fill(0.0)
         else:
@@ -178,8 +187,7 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
             points *= weighted.weight * COST_UNITS_PER_POINT
             total += points
         np.rint(total, out=total)
-        np.maximum(total, 0.0, out=total)
-        rows[row] = np.minimum(total, LARGEST_COST, out=total)
+        rows[row] = np.minimum(total, LARGEST_COST, out=total) if capped else total
     return rows
 
 
