@@ -15,6 +15,7 @@ from cost_models.interface import (
 )
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
+from cost_models.topology_terms import TopologyModel, plans_groups
 from firmament.core.fair_share import FairShare
 from firmament.rounds.passes import PassOptions
 
@@ -108,6 +109,11 @@ class CoreConfiguration:
     def pair_models(self) -> tuple[tuple[WeightedModel, PairModel], ...]:
         """The models that know pairs of tasks; rounds follow the first of them."""
         return tuple((each, each.model) for each in self.models if knows_pairs(each.model))
+
+    @property
+    def group_model(self) -> TopologyModel | None:
+        """The model that knows how groups share out over a tree of machines; None if there is none."""
+        return next((each.model for each in self.models if plans_groups(each.model)), None)
 
     @property
     def record_kinds(self) -> frozenset[str]:
