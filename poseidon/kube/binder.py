@@ -1,7 +1,6 @@
 """Posts bindings in parallel over kept-open connections, and says what became of each.
 
-A fixed set of workers drains one queue, so that ten thousand bindings are ten thousand queue entries and not
-as many tasks. A binding carries the pod's uid as a precondition: a namesake that was created meanwhile is
+A binding carries the pod's uid as a precondition: a namesake that was created meanwhile is
 never bound.
 """
 
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from poseidon.kube.backoff import Backoff
 from poseidon.kube.errors import ApiError, KubeError
+from poseidon.kube.retrying import RetryOptions, Tries
+from poseidon.kube.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics
@@ -62,17 +62,10 @@ class BindOutcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BinderOptions:
-    """``concurrency`` is the number of bindings in flight, ``attempts`` how often each is posted at most.
-
-    Answers of a server that is too busy (429) are not counted as attempts for ``throttled_seconds``.
-    """
+class BinderOptions(RetryOptions):
+    """``concurrency`` is the number of bindings in flight."""
 
     concurrency: int = 64
-    attempts: int = 5
-    throttled_seconds: float = 30.0
-    backoff_initial: float = 0.1
-    backoff_cap: float = 5.0
 
 
 class Binder:
@@ -103,62 +96,41 @@ class Binder:
         self._clock = clock
         self._sleep = sleep
         self._options = options or BinderOptions()
-        self._queue: asyncio.Queue[BindRequest] = asyncio.Queue()
-        self._unfinished = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
 
     @property
     def unfinished(self) -> int:
         """How many requests wait or are in flight."""
-        return self._unfinished
+        return self._pool.unfinished
 
     def submit(self, request: BindRequest) -> None:
         """Queue a binding."""
-        self._unfinished += 1
-        self._idle.clear()
-        self._queue.put_nowait(request)
+        self._pool.submit(request)
 
     def discard_waiting(self) -> int:
         """Drop the requests that have not been posted yet, without an outcome. Returns how many."""
-        count = self._queue.qsize()
-        for _ in range(count):
-            self._queue.get_nowait()
-        self._unfinished -= count
-        if not self._unfinished:
-            self._idle.set()
-        return count
+        return self._pool.discard_waiting()
 
     async def wait_idle(self) -> None:
         """Wait until nothing waits or is in flight."""
-        await self._idle.wait()
+        await self._pool.wait_idle()
 
     async def run(self) -> None:
-        """Work on the queue for ever, with as many workers as bindings may be in flight."""
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(self._options.concurrency):
-                workers.create_task(self._work())
+        """Bind for ever."""
+        await self._pool.run()
 
-    async def _work(self) -> None:
-        while True:
-            request = await self._queue.get()
-            started = self._clock()
-            outcome = await self._bind(request)
-            self._metrics.bind_duration.labels(outcome.result.value).observe(self._clock() - started)
-            self._unfinished -= 1
-            if not self._unfinished:
-                self._idle.set()
-            self._on_outcome(outcome)
+    async def _carry_out(self, request: BindRequest) -> None:
+        started = self._clock()
+        outcome = await self._bind(request)
+        self._metrics.bind_duration.labels(outcome.result.value).observe(self._clock() - started)
+        self._on_outcome(outcome)
 
     async def _bind(self, request: BindRequest) -> BindOutcome:
         path = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}/binding"
         body = binding_body(request)
-        backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
+        tries = Tries(self._options, self._random, self._clock)
         perhaps_done = False
-        attempt = 0
-        patient_until = self._clock() + self._options.throttled_seconds
         while True:
-            attempt += 1
             # No await between asking and giving the place back: others are asked with it free.
             refused = "" if perhaps_done else self._refusal(request)
             if refused:
@@ -166,23 +138,21 @@ class Binder:
             try:
                 await self._transport.post(path, body)
             except ApiError as error:
-                if error.throttled and self._clock() < patient_until:
-                    attempt -= 1
                 perhaps_done = perhaps_done or not error.throttled
                 outcome = judge(request, error)
-                if not _may_help(error, outcome) or attempt >= self._options.attempts:
+                pause = tries.pause(error, may_help=_may_help(error, outcome))
+                if pause is None:
                     return outcome
-                delay = max(backoff.next(), error.retry_after or 0.0)
             except KubeError as error:
                 perhaps_done = True
-                if attempt >= self._options.attempts:
+                pause = tries.pause(error)
+                if pause is None:
                     return BindOutcome(request, BindResult.FAILED, str(error))
-                delay = backoff.next()
             else:
                 return BindOutcome(request, BindResult.BOUND)
             self._metrics.bind_retries.inc()
-            _log.debug("binding retried pod=%s/%s in=%.1fs", request.namespace, request.name, delay)
-            await self._sleep(delay)
+            _log.debug("binding retried pod=%s/%s in=%.1fs", request.namespace, request.name, pause)
+            await self._sleep(pause)
 
 
 def binding_body(request: BindRequest) -> bytes:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from poseidon.kube.backoff import Backoff
 from poseidon.kube.errors import ApiError, KubeError
+from poseidon.kube.retrying import RetryOptions, Tries
 from poseidon.kube.storage_objects import BOUND_BY_CONTROLLER, SELECTED_NODE
 from poseidon.kube.transport import MERGE_PATCH
+from poseidon.kube.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.transport import Transport
@@ -48,13 +49,10 @@ ClaimWrite: TypeAlias = SelectNode | GiveVolume
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimWriterOptions:
-    """``concurrency`` is the number of writes in flight, ``attempts`` how often each is tried at most."""
+class ClaimWriterOptions(RetryOptions):
+    """``concurrency`` is the number of writes in flight."""
 
     concurrency: int = 16
-    attempts: int = 5
-    backoff_initial: float = 0.1
-    backoff_cap: float = 5.0
 
 
 class ClaimWriter:
@@ -79,45 +77,36 @@ class ClaimWriter:
         self._random = random
         self._sleep = sleep
         self._options = options or ClaimWriterOptions()
-        self._queue: asyncio.Queue[ClaimWrite] = asyncio.Queue()
+        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
 
     def submit(self, write: ClaimWrite) -> None:
         """Queue a write."""
-        self._queue.put_nowait(write)
+        self._pool.submit(write)
 
     async def run(self) -> None:
         """Write for ever."""
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(self._options.concurrency):
-                workers.create_task(self._work())
+        await self._pool.run()
 
-    async def _work(self) -> None:
-        while True:
-            write = await self._queue.get()
-            reason = await self._write(write)
-            if reason:
-                _log.debug('claim not written claim=%s/%s reason="%s"', write.namespace, write.claim, reason)
-                self._on_refused(write, reason)
+    async def _carry_out(self, write: ClaimWrite) -> None:
+        reason = await self._write(write)
+        if reason:
+            _log.debug('claim not written claim=%s/%s reason="%s"', write.namespace, write.claim, reason)
+            self._on_refused(write, reason)
 
     async def _write(self, write: ClaimWrite) -> str:
         """Write with retries; returns why it cannot be done, "" if it is done."""
         path, body = patch_of(write)
-        backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
-        for attempt in range(1, self._options.attempts + 1):
-            at_least = 0.0
+        tries = Tries(self._options, self._random)
+        while True:
             try:
                 await self._transport.patch(path, body, MERGE_PATCH)
-            except ApiError as error:
-                if not error.transient or attempt == self._options.attempts:
-                    return _refusal(write, error)
-                at_least = error.retry_after or 0.0
             except KubeError as error:
-                if attempt == self._options.attempts:
-                    return str(error)
+                pause = tries.pause(error)
+                if pause is None:
+                    return _refusal(write, error) if isinstance(error, ApiError) else str(error)
             else:
                 return ""
-            await self._sleep(max(backoff.next(), at_least))
-        raise AssertionError("unreachable: the last attempt returns")
+            await self._sleep(pause)
 
 
 def patch_of(write: ClaimWrite) -> tuple[str, bytes]:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from poseidon.kube.backoff import Backoff
 from poseidon.kube.errors import ApiError, KubeError
 from poseidon.kube.references import PodRef, timestamp
+from poseidon.kube.retrying import RetryOptions, Tries
 from poseidon.kube.transport import STRATEGIC_MERGE_PATCH
+from poseidon.kube.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics
@@ -56,17 +57,10 @@ class EvictionOutcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class EvictorOptions:
-    """``concurrency`` is the number of evictions in flight, ``attempts`` how often each is posted at most.
-
-    Answers of a server that is too busy (429) are not counted as attempts for ``throttled_seconds``.
-    """
+class EvictorOptions(RetryOptions):
+    """``concurrency`` is the number of evictions in flight."""
 
     concurrency: int = 16
-    attempts: int = 5
-    throttled_seconds: float = 30.0
-    backoff_initial: float = 0.1
-    backoff_cap: float = 5.0
 
 
 class Evictor:
@@ -96,34 +90,26 @@ class Evictor:
         self._wall = wall
         self._sleep = sleep
         self._options = options or EvictorOptions()
-        self._queue: asyncio.Queue[EvictionRequest] = asyncio.Queue()
+        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
 
     def submit(self, request: EvictionRequest) -> None:
         """Queue an eviction."""
-        self._queue.put_nowait(request)
+        self._pool.submit(request)
 
     async def run(self) -> None:
         """Evict for ever."""
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(self._options.concurrency):
-                workers.create_task(self._work())
+        await self._pool.run()
 
-    async def _work(self) -> None:
-        while True:
-            request = await self._queue.get()
-            outcome = await self._evict(request)
-            self._metrics.evictions.labels("refused" if outcome.refusal else "accepted").inc()
-            self._on_outcome(outcome)
+    async def _carry_out(self, request: EvictionRequest) -> None:
+        outcome = await self._evict(request)
+        self._metrics.evictions.labels("refused" if outcome.refusal else "accepted").inc()
+        self._on_outcome(outcome)
 
     async def _evict(self, request: EvictionRequest) -> EvictionOutcome:
         """Ask until there is an answer that asking again would not change."""
-        backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
-        patient_until = self._clock() + self._options.throttled_seconds
+        tries = Tries(self._options, self._random, self._clock)
         delete = request.beyond_budget
-        attempt = 0
         while True:
-            attempt += 1
-            at_least = 0.0
             try:
                 await (self._delete(request) if delete else self._post(request))
             except ApiError as error:
@@ -135,17 +121,16 @@ class Evictor:
                     delete = True
                     continue
                 refused = error.throttled and _BUDGET_REFUSAL in error.message
-                if refused or not error.transient or attempt >= self._options.attempts:
+                pause = None if refused else tries.pause(error)
+                if pause is None:
                     return EvictionOutcome(request, _words(error))
-                if error.throttled and self._clock() < patient_until:
-                    attempt -= 1
-                at_least = error.retry_after or 0.0
             except KubeError as error:
-                if attempt >= self._options.attempts:
+                pause = tries.pause(error)
+                if pause is None:
                     return EvictionOutcome(request, str(error))
             else:
                 return EvictionOutcome(request)
-            await self._sleep(max(backoff.next(), at_least))
+            await self._sleep(pause)
 
     async def _post(self, request: EvictionRequest) -> None:
         pod = request.pod

@@ -19,6 +19,7 @@ import msgspec
 from poseidon.kube.backoff import Backoff
 from poseidon.kube.errors import ApiError, KubeError
 from poseidon.kube.references import PodRef
+from poseidon.kube.retrying import RetryOptions, Tries
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics
@@ -28,7 +29,7 @@ Object = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
-_ATTEMPTS = 5
+_RETRIES = RetryOptions(attempts=5, backoff_initial=0.2, backoff_cap=5.0)
 _STUBBORN = 60
 """How often a refusal (4xx) of what had been allowed a moment ago is met with another try."""
 _PROBE_SUFFIX = "-"
@@ -209,17 +210,15 @@ class PodRecovery:
 
     async def _persist(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
         """Make a request, a few times if the server is in trouble. Raises ``KubeError``."""
-        backoff = Backoff(self._random, 0.2, 5.0)
-        for number in range(1, _ATTEMPTS + 1):
+        tries = Tries(_RETRIES, self._random)
+        while True:
             try:
                 return await attempt()
             except KubeError as error:
-                transient = not isinstance(error, ApiError) or error.transient
-                if not transient or number == _ATTEMPTS:
+                pause = tries.pause(error)
+                if pause is None:
                     raise
-                at_least = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
-                await self._sleep(max(backoff.next(), at_least))
-        raise AssertionError("unreachable: the last attempt returns or raises")
+            await self._sleep(pause)
 
 
 def successor(pod: Object, annotations: dict[str, str]) -> Object:

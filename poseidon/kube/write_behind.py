@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from poseidon.kube.backoff import Backoff
 from poseidon.kube.errors import ApiError, KubeError
+from poseidon.kube.retrying import RetryOptions, Tries
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics
@@ -25,19 +25,17 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class WriteBehindOptions:
+class WriteBehindOptions(RetryOptions):
     """Limits of a queue.
 
     ``bound`` is how many writes may wait (more are dropped and counted), ``patience`` how many seconds a
-    write lets urgent work go first, ``attempts`` how often a write is tried.
+    write lets urgent work go first.
     """
 
     workers: int = 8
     bound: int = 200_000
     patience: float = 0.5
-    attempts: int = 5
     backoff_initial: float = 0.2
-    backoff_cap: float = 5.0
 
 
 class WriteBehind(Generic[W]):
@@ -134,17 +132,16 @@ class WriteBehind(Generic[W]):
             return
 
     async def _write(self, write: W) -> None:
-        backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
-        for attempt in range(1, self._options.attempts + 1):
+        tries = Tries(self._options, self._random)
+        while True:
             try:
                 await self._perform(write)
             except KubeError as error:
-                refused = isinstance(error, ApiError) and not error.transient
-                if refused or attempt == self._options.attempts:
+                pause = tries.pause(error)
+                if pause is None:
                     self._give_up(error)
                     return
-                at_least = error.retry_after or 0.0 if isinstance(error, ApiError) else 0.0
-                await self._sleep(max(backoff.next(), at_least))
+                await self._sleep(pause)
             else:
                 self._complained = False
                 self._count("written")
