@@ -32,6 +32,26 @@ def connection_options(command: F) -> F:
     return command
 
 
+def repetition_options(interval: float) -> Callable[[F], F]:
+    """Add the options that say how often the work is done: every ``interval`` seconds by default."""
+
+    def add(command: F) -> F:
+        for option in (
+            click.option("--once", is_flag=True, help="Do it once, and end."),
+            click.option(
+                "--interval",
+                type=click.FloatRange(min=1.0),
+                default=interval,
+                show_default=True,
+                help="Seconds from one time to the next.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return add
+
+
 def connect(kubeconfig: Path | None, context: str | None) -> Transport:
     """Return a client of the API server; settings that cannot be used end the command with status 2."""
     from poseidon.kube.errors import SettingsError
@@ -49,6 +69,19 @@ def fault(message: str, status: int = 2) -> SystemExit:
     """Print a line to standard error, and return what ends the command."""
     click.echo(message, err=True)
     return SystemExit(status)
+
+
+async def work_off(
+    transport: Transport,
+    once: Callable[[], Awaitable[object]],
+    for_ever: Callable[[], Awaitable[None]] | None,
+) -> None:
+    """Do the work ``for_ever``, until the program is told to stop; ``once`` if that is None. Closes ``transport``."""
+    async with transport:
+        if for_ever is None:
+            await once()
+        else:
+            await until_stopped(for_ever())
 
 
 async def until_stopped(work: Awaitable[None]) -> None:

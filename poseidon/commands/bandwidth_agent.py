@@ -7,15 +7,10 @@ import os
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.agent_options import connect, connection_options, fault, until_stopped
-
-if TYPE_CHECKING:
-    from poseidon.kube.transport import Transport
-    from poseidon.programs.bandwidth_agent import BandwidthAgent
+from poseidon.commands.agent_options import connect, connection_options, fault, repetition_options, work_off
 
 
 @click.command("bandwidth-agent")
@@ -30,14 +25,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where the kernel describes interfaces.",
 )
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=1.0),
-    default=60.0,
-    show_default=True,
-    help="Seconds between looks.",
-)
-@click.option("--once", is_flag=True, help="Advertise once, and end.")
+@repetition_options(60.0)
 def bandwidth_agent(
     *,
     kubeconfig: Path | None,
@@ -66,7 +54,7 @@ def bandwidth_agent(
         interval=interval,
     )
     try:
-        asyncio.run(_run(transport, agent, once=once))
+        asyncio.run(work_off(transport, agent.advertise, None if once else agent.run))
     except (KubeError, LinkSpeedError) as error:
         raise fault(f"node {node}: {error}", 1) from None
 
@@ -77,11 +65,3 @@ def _speed(speed: int | None, interface: str | None, sysfs: Path) -> int:
     if speed is not None:
         return speed * 1_000_000
     return link_speed(interface or default_interface(), sysfs)
-
-
-async def _run(transport: Transport, agent: BandwidthAgent, *, once: bool) -> None:
-    async with transport:
-        if once:
-            await agent.advertise()
-        else:
-            await until_stopped(agent.run())

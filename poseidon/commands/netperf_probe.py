@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.agent_options import connect, connection_options, fault, repeat, until_stopped
+from poseidon.commands.agent_options import (
+    connect,
+    connection_options,
+    fault,
+    repeat,
+    repetition_options,
+    until_stopped,
+    work_off,
+)
 from poseidon.commands.run import HostPort
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from poseidon.kube.transport import Transport
-    from poseidon.programs.netperf_probe import ProbeOptions
 
 _log = logging.getLogger("poseidon.netperf-probe")
 
@@ -56,14 +62,7 @@ _log = logging.getLogger("poseidon.netperf-probe")
     show_default=True,
     help="Round trips per pair at most.",
 )
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=1.0),
-    default=300.0,
-    show_default=True,
-    help="Seconds between measurements.",
-)
-@click.option("--once", is_flag=True, help="Measure once, and end.")
+@repetition_options(300.0)
 def netperf_probe(
     *,
     kubeconfig: Path | None,
@@ -84,7 +83,7 @@ def netperf_probe(
     """
     from poseidon.bridge.logs import configure
     from poseidon.kube.errors import KubeError
-    from poseidon.programs.netperf_probe import ProbeOptions
+    from poseidon.programs.netperf_probe import NetperfProbe, ProbeOptions
 
     configure("info")
     if serve is not None:
@@ -96,7 +95,15 @@ def netperf_probe(
     wanted = dict(label.partition("=")[::2] for label in labels)
     options = ProbeOptions(namespace, wanted, port, config_map, seconds, samples)
     try:
-        asyncio.run(_probe(connect(kubeconfig, context), options, interval, once=once))
+        transport = connect(kubeconfig, context)
+        probe = NetperfProbe(transport, options)
+        asyncio.run(
+            work_off(
+                transport,
+                probe.probe,
+                None if once else partial(repeat, probe.probe, interval, _log, (KubeError,)),
+            )
+        )
     except KubeError as error:
         raise fault(str(error), 1) from None
 
@@ -111,15 +118,3 @@ async def _serve(host: str, port: int) -> None:
 
 async def _forever() -> None:
     await asyncio.Event().wait()
-
-
-async def _probe(transport: Transport, options: ProbeOptions, interval: float, *, once: bool) -> None:
-    from poseidon.kube.errors import KubeError
-    from poseidon.programs.netperf_probe import NetperfProbe
-
-    async with transport:
-        probe = NetperfProbe(transport, options)
-        if once:
-            await probe.probe()
-        else:
-            await until_stopped(repeat(probe.probe, interval, _log, (KubeError,)))
