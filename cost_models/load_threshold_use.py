@@ -136,14 +136,14 @@ class _Tasks:
         """Fill in one resource: ``amounts`` are estimates, reported use, and by how much the first exceed it."""
         expected, used, excess = amounts
         by_figure = self.assigned.reported & (excess == 0)
-        taken = np.where(self.assigned.reported, used + excess, expected)
-        about_both = (deviation * taken) ** 2 * np.where(by_figure, FIGURE_DRAWS, 1.0)
-        about_estimate = (deviation * expected) ** 2
+        guess = (deviation * expected) ** 2
+        known = (deviation * (used + excess)) ** 2 * np.where(by_figure, FIGURE_DRAWS, 1.0)
+        known = np.where(self.assigned.reported, known, guess)
         for found, variance in (
-            (spread.reported, about_both),
-            (spread.estimated, about_estimate),
-            (spread.prod, about_both * self.prod),
-            (spread.prod_estimated, about_estimate * self.prod),
+            (spread.reported, known),
+            (spread.estimated, guess),
+            (spread.prod, np.where(self.active, known, guess) * self.prod),
+            (spread.prod_estimated, guess * self.prod),
         ):
             found[:, position] = np.bincount(self.assigned.machine, weights=variance, minlength=len(found))
 
