@@ -74,9 +74,11 @@ class _Decided:
 
 
 def _decided(picture: Picture, placed: Assignments) -> _Decided:
-    """Give the tasks of each class, oldest first, to the machines assigned to it."""
+    """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
     if picture.problem.rules is None and not picture.problem.ledgers:
-        order = np.lexsort((placed.machine, placed.cls))
+        terms = picture.problem.topology
+        position = placed.machine if terms is None else terms.position[placed.machine]
+        order = np.lexsort((placed.machine, position, placed.cls))
         placed = Assignments(placed.cls[order], placed.machine[order], placed.count[order])
     cls = np.repeat(placed.cls, placed.count)
     machine = np.repeat(placed.machine, placed.count)
@@ -93,9 +95,7 @@ def _decided(picture: Picture, placed: Assignments) -> _Decided:
     turn = np.empty(len(cls), dtype=np.int64)
     turn[by_class] = np.arange(len(cls))
     uids = list(map(in_class_order.__getitem__, turn.tolist()))
-    return _Decided(
-        cls, machine, task, uids, list(map(picture.machine_names.__getitem__, machine.tolist()))
-    )
+    return _Decided(cls, machine, task, uids, list(map(picture.machine_names.__getitem__, machine.tolist())))
 
 
 def _assume_whole(
@@ -103,15 +103,16 @@ def _assume_whole(
 ) -> Bool:
     """Assume the placements that are still possible, of gangs all that they need or none; returns which, bool[N].
 
-    Gangs, and what they need, are taken as they are now.
+    Gangs, and what they need, are taken as they are now. Groups with rules must need just what was decided for them.
     """
-    gang, need = _gangs_now(cluster, decided)
+    gang, need, exact = _gangs_now(cluster, picture, decided)
     given_up = np.zeros(len(need), dtype=np.bool_)
     while True:
         wanted = ~np.append(given_up, False)[gang]
         kept = _assume_possible(cluster, static_rows, picture, decided, ordered, wanted)
         members = gang[kept & (gang >= 0)]
-        broken = np.bincount(members, minlength=len(given_up)) < need
+        found = np.bincount(members, minlength=len(given_up))
+        broken = (found < need) | (exact & (found != need))
         broken &= np.isin(np.arange(len(given_up)), members)
         if not broken.any():
             return kept
@@ -121,8 +122,10 @@ def _assume_whole(
             cluster.tasks.state[task] = State.PENDING
 
 
-def _gangs_now(cluster: Cluster, decided: _Decided) -> tuple[Int64, Int64]:
-    """int64[N]: the gang of each decided task, -1 for none; int64[G]: members that each gang lacks."""
+def _gangs_now(cluster: Cluster, picture: Picture, decided: _Decided) -> tuple[Int64, Int64, Bool]:
+    """int64[N]: the gang of each decided task, -1 for none; int64[G]: members that each gang lacks; bool[G]: it was
+    placed by rules.
+    """
     tasks, jobs = cluster.tasks, cluster.jobs
     gang = np.full(len(decided.task), -1, dtype=np.int64)
     number: dict[str, int] = {}
@@ -132,7 +135,9 @@ def _gangs_now(cluster: Cluster, decided: _Decided) -> tuple[Int64, Int64]:
             if tasks.uid[task] == uid and jobs.gang(job) is not None:
                 gang[index] = number.setdefault(job, len(number))
     need = [lacking_members(cluster, job) for name in number if (job := jobs.gang(name)) is not None]
-    return gang, np.array(need, dtype=np.int64)
+    terms = picture.problem.topology
+    ruled = {picture.gangs[each] for each in terms.groups} if terms is not None else set()
+    return gang, np.array(need, dtype=np.int64), np.array([name in ruled for name in number], dtype=np.bool_)
 
 
 def _assume_possible(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
+from cost_models.topology_terms import GROUP_RECORD
 from firmament.core.classes import ClassTable
 from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
@@ -173,6 +174,13 @@ class Cluster:
     def last_came(self) -> int:
         """Place of the last task or record that came, in the order that ``tasks.came`` counts in."""
         return self._last_came
+
+    @property
+    def ruled_gangs(self) -> frozenset[str]:
+        """Ids of the gangs that share out over a tree of machines by rules; none if no model reads such rules."""
+        if GROUP_RECORD not in self._record_kinds:
+            return frozenset()
+        return self.jobs.gangs & self.records.get(GROUP_RECORD, {}).keys()
 
     # --- marks ---------------------------------------------------------------------------------------------------
 

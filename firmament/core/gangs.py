@@ -74,19 +74,17 @@ class Gangs:
 
     # --- before a round ------------------------------------------------------------------------------------------
 
-    def muster(
-        self, cluster: Cluster, waiting: Int64, now: float, exact: frozenset[str] = frozenset()
-    ) -> Muster:
+    def muster(self, cluster: Cluster, waiting: Int64, now: float) -> Muster:
         """Complete the gangs among the tasks in ``waiting`` (rows), and leave out those that cannot be whole.
 
         Members that are parked take part when one of their gang does. Gangs that are left out are parked, and told why;
-        so are members beyond the need of the gangs in ``exact`` (ids of jobs).
+        so are members beyond the need of gangs with rules.
         """
         self._look(cluster, now)
         tasks, jobs = cluster.tasks, cluster.jobs
         if not jobs.any_gang:
             return Muster(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
-        gangs = jobs.gangs
+        gangs, ruled = jobs.gangs, cluster.ruled_gangs
         concerned = {tasks.job[task] for task in waiting.tolist()} & gangs
         free = [task for task in waiting.tolist() if tasks.job[task] not in concerned]
         called: list[tuple[tuple[float, int], str, list[int], int]] = []
@@ -94,7 +92,7 @@ class Gangs:
             job = jobs.gang(job_id)
             assert job is not None
             able, need = _able(cluster, job, now), lacking(cluster, job)
-            if job_id in exact and len(able) > need:
+            if job_id in ruled and len(able) > need:
                 able = self._without_surplus(cluster, job, able, max(0, need))
             if need <= 0:
                 free += able

@@ -58,8 +58,17 @@ def wake(
         elif _could_evict(cluster, static_rows, reservations, cls, members, rows, free):
             woken.append(cls)
     woken += _allowed(cluster, takers)
-    tasks.parked[parked[np.isin(tasks.cls[parked], woken)]] = False
-    return bool(woken)
+    roused = parked[np.isin(tasks.cls[parked], woken)]
+    if cluster.domains_changed:
+        roused = np.append(roused, _of_ruled_gangs(cluster, parked))
+    tasks.parked[roused] = False
+    return bool(len(roused))
+
+
+def _of_ruled_gangs(cluster: Cluster, parked: Int64) -> Int64:
+    """Those of the tasks in ``parked`` that share out over a tree: labels of machines may have changed it."""
+    ruled = cluster.ruled_gangs
+    return np.array([row for row in parked.tolist() if cluster.tasks.job[row] in ruled], dtype=np.int64)
 
 
 def _could_take(

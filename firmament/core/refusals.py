@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64, Ledger
+from cost_models.topology_terms import NOT_IN_TREE
 from firmament.core import reasons
 from firmament.core.cluster import Cluster
 from firmament.core.composition import joint_room_lacking
@@ -20,6 +22,7 @@ from firmament.core.reservations import Reservations
 from firmament.core.results import Unscheduled
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
+from firmament.core.topology_reasons import outside_tree, shortage
 from firmament.flow.problem import Assignments
 from firmament.rules.pairs import PairState
 from firmament.rules.ruleset import PORTS_TAKEN
@@ -32,9 +35,11 @@ def pending_reasons(
     reservations: Reservations,
     picture: Picture,
     placed: Assignments,
+    shortages: Mapping[int, str],
 ) -> tuple[Int64, list[Unscheduled]]:
     """Rows of the round's tasks that stay pending, and the messages that changed.
 
+    ``shortages``: by gang, why a group with rules found no place.
     Reasons describe the machines as they are after the round's placements; a task that had a place when the round began
     is also told who took it. Where events during the round have opened a machine to a class, nothing is said about it:
     the next round tries again.
@@ -58,10 +63,12 @@ def pending_reasons(
         counts = _reason_counts(cluster, static_rows, reservations, picture, index, free, by_models, state)
         content = cluster.classes.rows[int(picture.cls[index])].content
         open_now = sum(number for _, number in counts) < len(cluster.machines)
-        if open_now and not content.invalid and cluster.version != picture.version:
+        short = shortage(picture, shortages, index)
+        if open_now and not short and not content.invalid and cluster.version != picture.version:
             continue
         message = content.invalid or (
             _gang_prefix(cluster, picture, index)
+            + (f"{short}. " if short else "")
             + reasons.summarise(len(cluster.machines), counts)
             + preemption.told(
                 int(picture.cls[index]),
@@ -123,6 +130,8 @@ def _reason_counts(
     shape = int(picture.problem.shape[index])
     static = static_rows.of(row.shape)
     for text, refused in by_models.filters(shape):
+        static = static.with_refusals(refused, text)
+    for text, refused in by_models.outside(index):
         static = static.with_refusals(refused, text)
     priority = int(cluster.tasks.priority[picture.members[index][0]])
     closed = reservations.closed_rows(cluster, cls, priority)
@@ -191,6 +200,11 @@ class _ModelRefusals:
     def ledger(self, shape: int) -> list[tuple[str, Bool]]:
         """Per ledger: its reason and the machines without room for one more task, bool[M now]."""
         return [(ledger.reason, self._now(ledger.room(shape) <= 0)) for ledger in self.ledgers]
+
+    def outside(self, index: int) -> list[tuple[str, Bool]]:
+        """The machines that are not in the tree over which a class's group shares out, bool[M now]."""
+        outside = outside_tree(self.picture, index)
+        return [] if outside is None else [(NOT_IN_TREE, self._now(outside))]
 
     def pairs(self, index: int) -> list[tuple[str, Bool]]:
         """Reasons for which pairs refuse machines to one more task of a class of the picture, bool[M now] each."""

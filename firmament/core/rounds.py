@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from cost_models.interface import Bool
 from firmament.core.opening import Picture
 from firmament.core.results import RoundStats
 from firmament.flow.alike import AlikeMachines
@@ -28,7 +29,7 @@ class Placement:
 
     ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
     network stand for, None if for themselves; ``first_classes``: the same of its classes. ``evictions``: places for
-    tasks that found none, for which others go.
+    tasks that found none, for which others go. ``shortages``: by gang, why a group with rules found no place.
     """
 
     assignments: Assignments
@@ -38,6 +39,7 @@ class Placement:
     first_alike: AlikeMachines | None = None
     first_classes: Sequence[Sequence[int]] | None = None
     evictions: tuple[Eviction, ...] = ()
+    shortages: Mapping[int, str] = field(default_factory=dict)
 
 
 def decide(
@@ -61,7 +63,10 @@ def decide(
         log.admit_seconds += watch.seconds()
     cost = placement_cost(problem, assignments)
     if log.about is not None:
-        cost = placement_cost(log.about.problem, log.about.gathered(assignments))
+        among: Bool = log.about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of it
+        cost = placement_cost(
+            log.about.problem, log.about.gathered(assignments.taken(among[assignments.cls]))
+        )
     stats = RoundStats(
         machines=problem.machines,
         tasks=int(problem.counts.sum()),
@@ -86,7 +91,14 @@ def decide(
     else:
         stats.certified = not log.time_limited
     return Placement(
-        assignments, stats, log.network, log.first, log.first_alike, _first_classes(log), evictions
+        assignments,
+        stats,
+        log.network,
+        log.first,
+        log.first_alike,
+        _first_classes(log),
+        evictions,
+        log.shortages,
     )
 
 

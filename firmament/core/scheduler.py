@@ -230,7 +230,12 @@ class Scheduler:
         deltas += evicting
         self._cluster.date_assumptions(self._clock())
         pending, unscheduled = pending_reasons(
-            self._cluster, self._static_rows, self._reservations, opened.picture, placement.assignments
+            self._cluster,
+            self._static_rows,
+            self._reservations,
+            opened.picture,
+            placement.assignments,
+            placement.shortages,
         )
         self._note_gangs(opened.picture)
         placed = frozenset(opened.picture.cls[np.unique(placement.assignments.cls)].tolist())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger
+from firmament.flow.group_terms import GroupTerms
 from firmament.rules.pairs import PairRules
 from firmament.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32
@@ -38,6 +39,7 @@ class PlacementProblem:
     * ``model_shape``: int64[S], the shape that ledgers know each shape by; None: the shape itself;
     * ``gang``: int64[C], the gang of each class's tasks, numbered by age, -1 for none; ``gang_need``: int64[G], how
       many tasks of each must be placed, or none; both empty without gangs;
+    * ``topology``: which of the gangs share out over a tree of machines, and how; None if none does;
     * ``rules``: rules between tasks, None if there are none;
     * ``pairs``: costs and limits of pairs of tasks, None if there are none;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
@@ -62,6 +64,7 @@ class PlacementProblem:
     pairs: PairRules | None = None
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    topology: GroupTerms | None = None
     multiplicity: Int64 | None = None
 
     @property

@@ -38,7 +38,7 @@ class PassLog:
 
     ``first``: the flow of the first pass, and ``first_alike`` what its network's machine rows stand for, if merged.
     ``about``: what ``first`` is a flow of, if not of the round's problem as it is; ``first_classes``: the classes of
-    that for which each class of the flow stands, None: itself.
+    that for which each class of the flow stands, None: itself. ``shortages``: by gang, why a group found no place.
     """
 
     passes: int = 0
@@ -54,6 +54,7 @@ class PassLog:
     solve_seconds: float = 0.0
     admit_seconds: float = 0.0
     time_limited: bool = False
+    shortages: dict[int, str] = field(default_factory=dict)
     timer: Timer = no_timer
 
 
