@@ -1,7 +1,8 @@
 """Classes that differ in nothing a network can see, the gang included, enter it as one.
 
-Five hundred gangs of one kind of task are five hundred classes of a round, but one class of its network. What the
-network places of it is dealt out to gangs as wholes, in their order, before other tasks get any of it.
+Five hundred gangs of one kind of task are five hundred classes of a round, but one class of its network; so are two
+thousand applications whose tasks ask for the same. What the network places of it is dealt out to gangs as wholes, in
+their order, before other tasks get any of it; these get it in order of wait, then of class.
 """
 
 from __future__ import annotations
@@ -39,12 +40,10 @@ class Bundled:
         served[-1] = True  # what belongs to no gang
         for gang, members in _gangs(self.whole):
             served[gang] = self._serve(members, int(self.whole.gang_need[gang]), share, left)
+        gang = self.whole.gang if len(self.whole.gang) else np.full(self.whole.classes, -1)
         for bucket in range(WAIT_BUCKETS):
-            waiting = self.whole.counts[:, : bucket + 1].sum(axis=1) - share
-            for cls in np.flatnonzero((waiting > 0) & served[self.whole.gang]).tolist():
-                more = min(int(waiting[cls]), int(left[self.of[cls]]))
-                share[cls] += more
-                left[self.of[cls]] -= more
+            waiting = np.maximum(self.whole.counts[:, : bucket + 1].sum(axis=1) - share, 0)
+            share += self._in_turn(np.where(served[gang], waiting, 0), left)
         return self._handed_over(placed, share)
 
     def gathered(self, placed: Assignments) -> Assignments:
@@ -67,6 +66,18 @@ class Bundled:
             share[cls] = count
         return True
 
+    def _in_turn(self, waiting: Int64, left: Int64) -> Int64:
+        """Hand out what is ``left`` (int64[C'] per bundle, reduced) to ``waiting`` tasks per class, in their order."""
+        order = np.argsort(self.of, kind="stable")
+        wanted, bundle = waiting[order], self.of[order]
+        before = np.cumsum(wanted) - wanted
+        first = np.searchsorted(bundle, np.arange(self.problem.classes))
+        before -= before[first][bundle]
+        given = np.empty_like(waiting)
+        given[order] = np.clip(left[bundle] - before, 0, wanted)
+        left -= np.bincount(self.of, weights=given, minlength=len(left)).astype(np.int64)
+        return given
+
     def _handed_over(self, placed: Assignments, share: Int64) -> Assignments:
         """The first ``share`` (int64[C]) places of each bundle, in order of admission, class after class."""
         bundle = np.repeat(placed.cls, placed.count)
@@ -77,8 +88,9 @@ class Bundled:
         start = np.searchsorted(bundle, np.arange(self.problem.classes))
         begin = np.searchsorted(self.of[cls], np.arange(self.problem.classes))
         place = start[self.of[cls]] + np.arange(len(cls)) - begin[self.of[cls]]
-        pairs, count = np.unique(np.stack([cls, machine[place]]), axis=1, return_counts=True)
-        return Assignments(pairs[0], pairs[1], count)
+        machines = self.whole.machines
+        pairs, count = np.unique(cls * np.int64(machines) + machine[place], return_counts=True)
+        return Assignments(*np.divmod(pairs, machines), count.astype(np.int64))
 
 
 def bundled(problem: PlacementProblem) -> Bundled:
@@ -100,6 +112,8 @@ def bundled(problem: PlacementProblem) -> Bundled:
         )
         if pinned is not None:
             pins[int(of[cls])] = pinned
+    if len(number) == problem.classes and not len(problem.gang):
+        return Bundled(problem, problem, of)
     counts = np.zeros((len(number), WAIT_BUCKETS), dtype=np.int64)
     np.add.at(counts, of, problem.counts)
     derived = replace(

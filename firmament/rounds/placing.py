@@ -1,9 +1,10 @@
-"""How a round places its tasks: together, gangs as a whole, and last those for whom others have to move."""
+"""How a round places its tasks: like classes as one, gangs as a whole, and last those for whom others have to move."""
 
 from __future__ import annotations
 
 from firmament.flow.problem import Assignments, PlacementProblem
 from firmament.rounds.bands import place_by_priority
+from firmament.rounds.bundling import bundled
 from firmament.rounds.gangs import place_whole_gangs
 from firmament.rounds.improvement import improved
 from firmament.rounds.passes import PassLog, PassOptions
@@ -15,10 +16,14 @@ def place(problem: PlacementProblem, solver: Solver, options: PassOptions, log: 
     """Place what can be placed, in order of admission. Raises what the solver raises, time-outs excepted."""
     if len(problem.gang_need):
         return place_whole_gangs(problem, solver, options, log)
-    placed, residual = place_by_priority(problem, solver, options, log)
-    if not residual.remaining.any() or (problem.pairs is not None and problem.pairs.steers):
-        return placed
     watch = Stopwatch(log.timer)
-    better = improved(problem, placed, problem.rotation)
+    bundle = bundled(problem)
     log.admit_seconds += watch.seconds()
-    return better
+    log.about = bundle
+    placed, residual = place_by_priority(bundle.problem, solver, options, log)
+    watch = Stopwatch(log.timer)
+    if residual.remaining.any() and not (problem.pairs is not None and problem.pairs.steers):
+        placed = improved(bundle.problem, placed, problem.rotation)
+    placed = bundle.dealt_out(placed)
+    log.admit_seconds += watch.seconds()
+    return placed
