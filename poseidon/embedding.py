@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from poseidon.kube.pod_recovery import RecoveryOptions
     from poseidon.network.options import NetworkOptions
     from poseidon.sources.options import UtilisationOptions
+    from poseidon.topology.options import TopologyOptions
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -129,6 +130,22 @@ def network_options(configuration: Configuration) -> NetworkOptions:
         namespaces=tuple(namespaces) if namespaces else NetworkOptions().namespaces,
         percentile=section.percentile,
         annotations=section.bandwidth_annotations,
+    )
+
+
+def topology_options(configuration: Configuration) -> TopologyOptions:
+    """Return what is done about groups that are placed by a tree."""
+    from firmament.configuration import SchedulerConfiguration
+    from poseidon.topology.options import TopologyOptions
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    overlay = next((each for each in configuration.cost_models if each.name == "topology"), None)
+    if overlay is None:
+        return TopologyOptions()
+    return TopologyOptions(
+        overlay=True,
+        namespace=overlay.args.get("topologyConfigMapNameSpace") or TopologyOptions().namespace,
+        node_labels=tuple(overlay.args.get("nodeLabels") or ()),
     )
 
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.topology.group_spec import read_pod_group
+
 if TYPE_CHECKING:
     from poseidon.batch.membership import Membership
     from poseidon.kube.batch_objects import (
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
         ScaledOwner,
         Workload,
     )
+    from poseidon.topology.described_maps import DescribedMap
+    from poseidon.topology.group_spec import GroupSpec
 
 MAX_MEMBERS = 2**31 - 1
 """The largest number that the objects' fields hold."""
@@ -43,11 +47,20 @@ def of_pod_group(found: PodGroup) -> Demand:
     seconds = spec.schedule_timeout_seconds
     if not problem and seconds is not None and seconds < 0:
         problem = f"spec.scheduleTimeoutSeconds: {seconds} is negative; give 1 or more, or leave it out"
+    if not problem:
+        problem = "; ".join(map(str, read_pod_group(found).defects))
     return (
         Demand(spec.min_member, float(seconds or 0), problem=problem)
         if not problem
         else Demand(problem=problem)
     )
+
+
+def of_described(found: DescribedMap[GroupSpec]) -> Demand:
+    """Read the ConfigMap of a topology group: what it says, or said last without faults."""
+    if found.spec is None:
+        return Demand(problem=found.problem)
+    return Demand(found.spec.size, size=found.spec.size)
 
 
 def of_workload(found: Workload, part: str) -> Demand:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from poseidon.batch import demands
 from poseidon.batch.demands import Demand
-from poseidon.batch.membership import Membership, ObjectKey, membership
-from poseidon.kube.batch_objects import NativePodGroup, PodGroup, ScaledOwner, Workload
+from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, membership
+from poseidon.batch.sources import Described, Known, Source, Sources, places
+from poseidon.topology.members import Member, admitted, member_of
 from poseidon.translate import pod as pod_translation
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from poseidon.kube.objects import Pod
-
-Source: TypeAlias = PodGroup | Workload | NativePodGroup | ScaledOwner
-
-OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
-"""Owners of whose size a share can be taken. A Deployment's pods name it themselves in offline commands only."""
+    from poseidon.topology.group_spec import GroupSpec
 
 _GroupKey: TypeAlias = tuple[ObjectKey, str, str]
 
@@ -38,22 +34,30 @@ class Progress(Enum):
 
 
 class GroupChange(NamedTuple):
-    """What a group asks of the solver now, and why its pods are held back ("": they are not)."""
+    """What a group asks of the solver now, and by uid why its pods are held back ("": they are not).
+
+    ``priority`` is that of all its pods, None: their own.
+    """
 
     job: pb.Job
-    waits_for: str
-    members: tuple[str, ...]
+    waits: dict[str, str]
+    priority: int | None = None
 
 
 @dataclass(slots=True)
 class Group:
-    """A group with pods of ours. ``job`` is without what the demand says; ``owners`` are for people."""
+    """A group with pods of ours. ``job`` is without what the demand says; ``owners`` are for people.
+
+    ``members`` are kept of groups that may be placed by a tree; ``admitted`` those of them that have a part in it.
+    """
 
     member: Membership
     job: pb.Job
     owners: str
     progress: dict[str, Progress] = field(default_factory=dict)
     counts: Counter[Progress] = field(default_factory=Counter)
+    members: dict[str, Member] = field(default_factory=dict)
+    admitted: frozenset[str] = frozenset()
 
     @property
     def key(self) -> _GroupKey:
@@ -68,14 +72,14 @@ class Groups:
     """
 
     def __init__(self) -> None:
-        self._sources: dict[ObjectKey, tuple[str, Source]] = {}
-        self._source_keys: dict[str, ObjectKey] = {}
+        self._sources = Sources()
         self._groups: dict[_GroupKey, Group] = {}
         self._of_source: dict[ObjectKey, dict[_GroupKey, None]] = {}
         self._of_pod: dict[str, Group] = {}
         self._of_job: dict[str, Group] = {}
         self._changed: dict[_GroupKey, None] = {}
         self._moved: dict[_GroupKey, None] = {}
+        self._unsettled: set[_GroupKey] = set()
 
     def __iter__(self) -> Iterator[Group]:
         return iter(self._groups.values())
@@ -84,26 +88,28 @@ class Groups:
 
     def put_source(self, kind: str, uid: str, found: Source) -> None:
         """Take an object as it is now."""
-        key = ObjectKey(kind, found.metadata.namespace or "default", found.metadata.name)
-        self._source_keys[uid] = key
-        self._sources[key] = (uid, found)
-        self._mark(key)
+        self._mark(self._sources.put(kind, uid, found))
+
+    def put_described(self, namespace: str, name: str, found: Described | None) -> None:
+        """Take the ConfigMap that counts for a topology group, None for none."""
+        self._mark(self._sources.put_described(namespace, name, found))
 
     def remove_source(self, uid: str) -> None:
         """Forget an object; one that is unknown, or that a namesake has replaced, is ignored."""
-        key = self._source_keys.pop(uid, None)
-        if key is not None and self._sources[key][0] == uid:
-            del self._sources[key]
+        key = self._sources.remove(uid)
+        if key is not None:
             self._mark(key)
 
-    def source(self, key: ObjectKey) -> tuple[str, Source] | None:
-        """Return uid and content of an object, None if there is none."""
-        return self._sources.get(key)
+    def source(self, group: Group) -> tuple[str, Known] | None:
+        """Return uid and content of what describes a group, None if nothing does."""
+        return self._sources.of(group.member)
 
     def _mark(self, key: ObjectKey) -> None:
-        for group in self._of_source.get(key, ()):
-            self._changed[group] = None
-            self._moved[group] = None
+        for place in places(key):
+            for group in self._of_source.get(place, ()):
+                self._changed[group] = None
+                self._moved[group] = None
+                self._unsettled.add(group)
 
     # --- pods ----------------------------------------------------------------------------------------------
 
@@ -122,6 +128,8 @@ class Groups:
             # What the newest pod says holds: its owner's template has changed.
             group.member = member
             self._changed[group.key] = None
+        if member.source.kind in (TOPOLOGY_GROUP, POD_GROUP):
+            self._enlist(group, uid, member_of(uid, pod))
         self._count(group, uid, _progress(pod))
 
     def remove_pod(self, uid: str) -> None:
@@ -130,12 +138,16 @@ class Groups:
         if group is None:
             return
         self._count(group, uid, None)
+        if group.members.pop(uid, None) is not None:
+            self._moved[group.key] = None
+            self._unsettled.add(group.key)
         if not group.progress:
             key = group.key
             del self._groups[key]
             del self._of_job[group.job.id]
             self._changed.pop(key, None)
             self._moved.pop(key, None)
+            self._unsettled.discard(key)
             self._of_source[key[0]].pop(key, None)
             if not self._of_source[key[0]]:
                 del self._of_source[key[0]]
@@ -157,6 +169,24 @@ class Groups:
             self._of_source.setdefault(member.source, {})[key] = None
             self._changed[key] = None
         return group
+
+    def _enlist(self, group: Group, uid: str, now: Member) -> None:
+        if group.members.get(uid) != now:
+            group.members[uid] = now
+            self._moved[group.key] = None
+            self._unsettled.add(group.key)
+
+    def _settle(self, key: _GroupKey) -> None:
+        """Decide which pods have a part in a group, where that matters."""
+        if key not in self._unsettled:
+            return
+        self._unsettled.discard(key)
+        group = self._groups[key]
+        spec = self.topology(group)
+        now = admitted(group.members, spec.size, group.admitted) if spec is not None else frozenset()
+        if now != group.admitted:
+            group.admitted = now
+            self._changed[key] = None
 
     def _count(self, group: Group, uid: str, now: Progress | None) -> None:
         before = group.progress.pop(uid, None)
@@ -187,39 +217,50 @@ class Groups:
 
     def waits_for(self, group: Group) -> str:
         """Return why none of a group's pods may be placed at present, "" if they may."""
-        member = group.member
-        problem = demands.share_problem(member)
-        if problem:
-            return problem
-        if member.share and member.source.kind not in OWNER_KINDS:
-            return (
-                f"annotation firmament-gang-scheduling: the size of a {member.source.kind} is not known here; "
-                "use a PodGroup"
-            )
-        demand = self.demand(group)
-        if demand is None:
-            return f"waits for {member.source}, which does not exist"
-        return f"{member.source}: {demand.problem}" if demand.problem else ""
+        return self._sources.waits_for(group.member)
 
     def demand(self, group: Group) -> Demand | None:
         """Return what a group asks for; None while its object is not known."""
-        known = self._sources.get(group.member.source)
-        if known is None:
-            return None
-        found = known[1]
-        if isinstance(found, PodGroup):
-            return demands.of_pod_group(found)
-        if isinstance(found, Workload):
-            return demands.of_workload(found, group.member.part)
-        if isinstance(found, NativePodGroup):
-            return demands.of_native_pod_group(found)
-        return demands.of_owner(found, group.member.share)
+        return self._sources.demand(group.member)
+
+    def topology(self, group: Group) -> GroupSpec | None:
+        """Return size and rules of a group that is to be placed by a tree, None for another one."""
+        return self._sources.topology(group.member)
+
+    def members(self, group: Group) -> dict[str, Member]:
+        """Return the pods that have a part in a topology group, by uid."""
+        self._settle(group.key)
+        return {uid: each for uid, each in group.members.items() if uid in group.admitted}
+
+    def beyond(self, uid: str) -> str:
+        """Return why a pod is more than its group needs, "" if it is not."""
+        group = self._of_pod.get(uid)
+        spec = self.topology(group) if group is not None else None
+        if group is None or spec is None or len(group.members) <= spec.size:
+            return ""
+        self._settle(group.key)
+        if uid in group.admitted:
+            return ""
+        leaving = sum(each.leaving for each in group.members.values())
+        going = f", {leaving} of which are being deleted" if leaving else ""
+        return f"beyond size: group {group.member.name} has its {spec.size} pods{going}"
 
     def take_changes(self) -> list[GroupChange]:
         """Return the groups whose demand may have changed, once."""
+        for key in [*self._unsettled]:
+            self._settle(key)
         changed, self._changed = self._changed, {}
-        groups = (self._groups[key] for key in changed)
-        return [GroupChange(self.job(each), self.waits_for(each), tuple(each.progress)) for each in groups]
+        return [self._change(self._groups[key]) for key in changed]
+
+    def _change(self, group: Group) -> GroupChange:
+        waits_for = self.waits_for(group)
+        waits = {uid: waits_for or self.beyond(uid) for uid in group.progress}
+        return GroupChange(self.job(group), waits, self.priority(group))
+
+    def priority(self, group: Group) -> int | None:
+        """Return the priority of all pods of a group, None where their own count."""
+        spec = self.topology(group)
+        return spec.priority if spec is not None else None
 
     def take_moved(self) -> list[Group]:
         """Return the groups whose pods have come further, or whose object has changed, once."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.topology.keys import GROUP_LABEL
+
 if TYPE_CHECKING:
     from poseidon.kube.objects import Pod
 
@@ -16,6 +18,8 @@ GANG_ANNOTATION = "firmament-gang-scheduling"
 POD_GROUP = "PodGroup"
 WORKLOAD = "Workload"
 NATIVE_POD_GROUP = "PodGroup (scheduling.k8s.io)"
+TOPOLOGY_GROUP = "TopologyGroup"
+"""Described by a ConfigMap with this group's name in it, or else by a PodGroup of this name."""
 
 
 class ObjectKey(NamedTuple):
@@ -61,7 +65,7 @@ class Membership(NamedTuple):
 def membership(pod: Pod) -> Membership | None:
     """Return the group that a pod says it is in, None for a pod by itself.
 
-    Kubernetes' own references come first, then the label, then the annotation. An annotation on a pod without a
+    Kubernetes' own references come first, then the labels, then the annotation. An annotation on a pod without a
     controller means nothing: there is nothing that it could be a share of.
     """
     metadata, spec = pod.metadata, pod.spec
@@ -72,6 +76,9 @@ def membership(pod: Pod) -> Membership | None:
     if reference is not None and reference.name:
         key = ObjectKey(WORKLOAD, namespace, reference.name)
         return Membership(key, reference.pod_group, reference.pod_group_replica_key)
+    name = metadata.labels.get(GROUP_LABEL, "")
+    if name:
+        return Membership(ObjectKey(TOPOLOGY_GROUP, namespace, name))
     name = metadata.labels.get(POD_GROUP_LABEL, "")
     if name:
         return Membership(ObjectKey(POD_GROUP, namespace, name))

@@ -37,7 +37,7 @@ class PodGroupStatuses:
         """Return what is to be written at once for groups that have changed."""
         writes = []
         for group in moved:
-            known = self._groups.source(group.member.source)
+            known = self._groups.source(group)
             if known is None:
                 continue
             uid, found = known

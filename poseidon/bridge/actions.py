@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from poseidon.kube.batch_writers import GroupStatusWrite
     from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.references import ObjectRef, PodRef
+    from poseidon.kube.topology_writers import LabelWrite, MapWrite
 
 
 class Bind(NamedTuple):
@@ -78,6 +79,18 @@ class AnnounceGroup(NamedTuple):
     message: str
 
 
+class WriteGroupMap(NamedTuple):
+    """Write what is new about a topology group, or about the tree, into its ConfigMap."""
+
+    write: MapWrite
+
+
+class WriteMemberLabels(NamedTuple):
+    """Write what is new about a member of a topology group as labels of the pod."""
+
+    write: LabelWrite
+
+
 class AnnounceRefused(NamedTuple):
     """Write the event that a kubelet refused a pod; ``reason`` is the kubelet's."""
 
@@ -101,5 +114,6 @@ class DeleteRefused(NamedTuple):
 
 
 Recovery: TypeAlias = AnnounceRefused | RecreateRefused | DeleteRefused
-Batch: TypeAlias = Evict | AnnouncePreempted | Nominate | WriteGroupStatus | AnnounceGroup
+Grouped: TypeAlias = WriteGroupStatus | AnnounceGroup | WriteGroupMap | WriteMemberLabels
+Batch: TypeAlias = Evict | AnnouncePreempted | Nominate | Grouped
 Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim | Recovery | Batch

@@ -7,10 +7,27 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
-from poseidon.bridge.actions import AnnounceGroup, AnnouncePreempted, Batch, Evict, Nominate, WriteGroupStatus
-from poseidon.bridge.feeds import NATIVE_POD_GROUPS, POD_GROUPS, SCALED_OWNERS, WORKLOADS
+from poseidon.bridge.actions import (
+    AnnounceGroup,
+    AnnouncePreempted,
+    Batch,
+    Evict,
+    Nominate,
+    WriteGroupMap,
+    WriteGroupStatus,
+    WriteMemberLabels,
+)
+from poseidon.bridge.feeds import (
+    GROUP_MAPS,
+    NATIVE_POD_GROUPS,
+    POD_GROUPS,
+    SCALED_OWNERS,
+    WORKLOADS,
+    tree_maps,
+)
 from poseidon.kube.batch_writers import GroupStatusWriter, NominationWriter
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest, Evictor
+from poseidon.kube.topology_writers import TopologyWriter
 from poseidon.kube.write_behind import WriteBehindOptions
 
 if TYPE_CHECKING:
@@ -20,6 +37,7 @@ if TYPE_CHECKING:
     from poseidon.kube.following import Change
     from poseidon.kube.listing import Resource
     from poseidon.kube.reflector import Reflector
+    from poseidon.topology.options import TopologyOptions
 
 
 class Follow(Protocol):
@@ -49,14 +67,18 @@ class BatchRuntime:
         *,
         wait_quiet: Callable[[], Awaitable[None]],
         writes: WriteBehindOptions,
+        topology: TopologyOptions,
     ) -> None:
         self._gangs = gangs
         self._events = events
-        self._groups = (
+        self._groups: list[Reflector[Any]] = [
             follow(POD_GROUPS, gangs.taker(POD_GROUP)),
             follow(WORKLOADS, gangs.taker(WORKLOAD)),
             follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP)),
-        )
+            follow(GROUP_MAPS, gangs.group_maps_changed),
+        ]
+        if topology.overlay:
+            self._groups.append(follow(tree_maps(topology.namespace), gangs.topology.tree_maps_changed))
         self._owners = {
             kind: (asyncio.Event(), follow(resource, gangs.taker(kind)))
             for kind, resource in SCALED_OWNERS.items()
@@ -71,6 +93,9 @@ class BatchRuntime:
             wall=environment.wall,
         )
         self._nominations = NominationWriter(
+            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
+        )
+        self._topology = TopologyWriter(
             transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
         )
         self._statuses = GroupStatusWriter(
@@ -101,10 +126,14 @@ class BatchRuntime:
                 self._statuses.submit(write)
             case AnnounceGroup(group, reason, message):
                 self._events.about_group(group, reason, message)
+            case WriteGroupMap(write):
+                self._topology.describe(write)
+            case WriteMemberLabels(labels):
+                self._topology.label(labels)
 
     async def wait_drained(self) -> None:
-        """Wait until no status waits to be written."""
-        await self._statuses.wait_drained()
+        """Wait until nothing that is said of groups waits to be written."""
+        await asyncio.gather(self._statuses.wait_drained(), self._topology.wait_drained())
 
     async def run(self) -> None:
         """Follow and write for ever."""
@@ -113,7 +142,7 @@ class BatchRuntime:
                 parts.create_task(each.run())
             for wanted, reflector in self._owners.values():
                 parts.create_task(_once(wanted, reflector))
-            for writer in (self._evictor, self._nominations, self._statuses):
+            for writer in (self._evictor, self._nominations, self._statuses, self._topology):
                 parts.create_task(writer.run())
 
 

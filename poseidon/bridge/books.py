@@ -22,6 +22,7 @@ from poseidon.network.book import NetworkBook
 from poseidon.network.options import NetworkOptions
 from poseidon.sources.book import SampleBook
 from poseidon.sources.utilisation import SOURCES
+from poseidon.topology.options import TopologyOptions
 from poseidon.translate.classes import ClassTable
 from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.node_images import NodeImages
@@ -45,6 +46,7 @@ class StateOptions:
     recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
     fair_share: bool = False
+    topology: TopologyOptions = field(default_factory=TopologyOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def open_books(options: StateOptions, clock: Callable[[], float], wall: Callable
         namespaces=Namespaces(),
         tasks=tasks,
         jobs=jobs,
-        gangs=Gangs(tasks, jobs, placements, machines, wall),
+        gangs=Gangs(tasks, jobs, placements, machines, wall, options.topology),
         occupancy=occupancy,
         fitness=fitness,
         placements=placements,

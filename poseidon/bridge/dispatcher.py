@@ -20,7 +20,9 @@ from poseidon.bridge.actions import (
     Recovery,
     RecreateRefused,
     WriteClaim,
+    WriteGroupMap,
     WriteGroupStatus,
+    WriteMemberLabels,
 )
 from poseidon.kube.binder import Binder, BindRequest
 
@@ -83,6 +85,8 @@ class LiveDispatcher:
                 case AnnounceRefused() | RecreateRefused() | DeleteRefused():
                     self._recover(action)
                 case Evict() | AnnouncePreempted() | Nominate() | WriteGroupStatus() | AnnounceGroup():
+                    self._batch.carry_out(action)
+                case WriteGroupMap() | WriteMemberLabels():
                     self._batch.carry_out(action)
 
     def _recover(self, action: Recovery) -> None:

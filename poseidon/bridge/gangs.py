@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from poseidon.batch.groups import Group, Groups, Source
+from poseidon.batch.groups import Group, Groups
 from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.batch.sources import Source
 from poseidon.batch.statuses import PodGroupStatuses
 from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupStatus
 from poseidon.bridge.announcements import reasons_of
+from poseidon.bridge.topology import TopologyGroups
 from poseidon.kube.batch_objects import PodGroup
 from poseidon.kube.references import ObjectRef
+from poseidon.topology.described_maps import DescribedMap
+from poseidon.topology.options import TopologyOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.placements import Placements
     from poseidon.bridge.tasks import Tasks
     from poseidon.kube.following import Change
+    from poseidon.kube.network_objects import ConfigMap
     from poseidon.kube.objects import Pod
     from poseidon.translate.pod import Task
 
@@ -41,7 +46,10 @@ BAD_SPEC = "InvalidGroup"
 
 
 class Gangs:
-    """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch."""
+    """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch.
+
+    ``options`` say what is done about groups that are placed by a tree, which ``topology`` follows.
+    """
 
     def __init__(
         self,
@@ -50,6 +58,7 @@ class Gangs:
         placements: Placements,
         machines: Machines,
         wall: Callable[[], float],
+        options: TopologyOptions | None = None,
     ) -> None:
         self._tasks = tasks
         self._jobs = jobs
@@ -57,6 +66,7 @@ class Gangs:
         self._machines = machines
         self._groups = Groups()
         self._statuses = PodGroupStatuses(self._groups, wall)
+        self.topology = TopologyGroups(self._groups, options or TopologyOptions(), wall, self._name_of)
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self._actions: list[Action] = []
         self._wanted_kinds: set[str] = set()
@@ -78,6 +88,11 @@ class Gangs:
 
         return take
 
+    def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps that describe groups as they are now."""
+        self.topology.group_maps_changed(changes)
+        self.apply()
+
     def wants(self, kind: str) -> bool:
         """Whether some pod's gang is a share of the pods of an owner of this kind."""
         return kind in self._wanted_kinds
@@ -89,6 +104,7 @@ class Gangs:
     def pod_gone(self, uid: str) -> None:
         """A pod exists no longer, or is not ours any more."""
         self._groups.remove_pod(uid)
+        self.topology.pod_gone(uid)
 
     def translated(self, task: Task) -> tuple[Task, str]:
         """Return a task with the job of its group, and why it has to wait ("": it need not)."""
@@ -97,9 +113,10 @@ class Gangs:
             return task, ""
         if group.member.share:
             self._wanted_kinds.add(group.member.source.kind)
-        if task.job != group.job.id:
-            task = replace(task, job=group.job.id)
-        return task, self._groups.waits_for(group)
+        priority = self._groups.priority(group)
+        if task.job != group.job.id or priority not in (None, task.priority):
+            task = replace(task, job=group.job.id, priority=task.priority if priority is None else priority)
+        return task, self._groups.waits_for(group) or self._groups.beyond(task.uid)
 
     def job(self, uid: str) -> pb.Job | None:
         """Return the job of the pod's group, None for a pod by itself."""
@@ -112,11 +129,13 @@ class Gangs:
         """Carry on after any change of pods or objects."""
         for change in self._groups.take_changes():
             self._jobs.replace(change.job)
-            for uid in change.members:
+            for uid, waits_for in change.waits.items():
                 record = self._tasks.get(uid)
                 if record is None:
                     continue
-                record.group_wait = change.waits_for
+                record.group_wait = waits_for
+                if change.priority not in (None, record.task.priority):
+                    record.task = replace(record.task, priority=change.priority)
                 self._tasks.mark(uid)
                 if record.waits_for and record.schedulable:
                     self._placements.announce(record, record.waits_for)
@@ -124,9 +143,11 @@ class Gangs:
         for group in moved:
             self._tell_problem(group)
         self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take(moved))
+        self.topology.follow(moved)
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Say on the objects of groups where they stand, if that is new and people should know."""
+        self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
             group = self._groups.of_job(state.job)
@@ -145,36 +166,55 @@ class Gangs:
     def expire(self) -> None:
         """Write the counts that were put off. To be called about every second."""
         self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take_late())
+        self.topology.expire()
 
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""
         actions, self._actions = self._actions, []
-        return actions
+        return [*actions, *self.topology.take_actions()]
 
     def _tell_problem(self, group: Group) -> None:
+        known = self._groups.source(group)
+        if known is None or isinstance(known[1], DescribedMap):
+            # What is wrong with a ConfigMap is told whether it has pods or not.
+            return
         demand = self._groups.demand(group)
         if demand is not None and demand.problem and not group.member.share:
             self._say(group, BAD_SPEC, demand.problem)
 
     def _say(self, group: Group, reason: str, message: str) -> None:
-        source = group.member.source
-        known = self._groups.source(source)
-        if known is None or source.kind not in _VERSIONS:
+        about = self._about(group)
+        if about is None:
             return
-        uid = known[0]
+        uid = about.uid
         text = f"{group.member.name}: {message}" if group.member.part else message
         said = self._said.setdefault(uid, {})
         gist = f"{reason}: {reasons_of(message)}"
         if said.get(group.member[1:3]) == gist:
             return
         said[group.member[1:3]] = gist
-        version, kind = _VERSIONS[source.kind]
-        self._actions.append(
-            AnnounceGroup(ObjectRef(version, kind, uid, source.namespace, source.name), reason, text)
-        )
+        self._actions.append(AnnounceGroup(about, reason, text))
+
+    def _about(self, group: Group) -> ObjectRef | None:
+        """Return the object that says what a group asks for, None if there is none to write about."""
+        known, source = self._groups.source(group), group.member.source
+        if known is None:
+            return None
+        uid, found = known
+        if isinstance(found, DescribedMap):
+            metadata = found.found.metadata
+            return ObjectRef("v1", "ConfigMap", uid, metadata.namespace or "default", metadata.name)
+        kind = POD_GROUP if isinstance(found, PodGroup) else source.kind
+        if kind not in _VERSIONS:
+            return None
+        return ObjectRef(*_VERSIONS[kind], uid, source.namespace, source.name)
+
+    def _name_of(self, uid: str) -> str:
+        record = self._tasks.get(uid)
+        return record.task.name if record is not None else uid
 
     def _forget_said(self, group: Group) -> None:
-        known = self._groups.source(group.member.source)
+        known = self._groups.source(group)
         if known is not None:
             self._said.get(known[0], {}).pop(group.member[1:3], None)
 
@@ -182,8 +222,9 @@ class Gangs:
         """Return why a group could not be placed even if all nodes were empty, or ""."""
         if needed <= slots:
             return ""
-        known = self._groups.source(group.member.source)
-        field = "spec.minMember" if known is not None and isinstance(known[1], PodGroup) else "minCount"
+        known, field = self._groups.source(group), "minCount"
+        if known is not None and isinstance(known[1], PodGroup | DescribedMap):
+            field = "spec.minMember" if isinstance(known[1], PodGroup) else "data.size"
         return (
             f"{field}: {needed} pods are more than the {slots} that all {len(self._machines)} nodes take together; "
             "add nodes or lower it"

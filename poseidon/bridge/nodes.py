@@ -36,6 +36,7 @@ class Nodes:
         books = self._books
         if books.applications is not None:
             books.applications.node_gone(name)
+        books.gangs.topology.trees.node_gone(name)
         books.images.forget(name)
         books.volumes.node_gone(name)
         books.fitness.forget(name)
@@ -55,6 +56,7 @@ class Nodes:
         books.volumes.node_changed(name, node.metadata.labels)
         if books.applications is not None:
             books.applications.node_changed(name, node.metadata.labels)
+        books.gangs.topology.trees.node_changed(name, node.metadata.labels)
         if books.machines.put(uid, machine):
             books.tasks.mark_node(name)
             books.samples.mark(name)

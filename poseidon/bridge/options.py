@@ -14,6 +14,7 @@ from poseidon.kube.pod_recovery import RecoveryOptions
 from poseidon.kube.write_behind import WriteBehindOptions
 from poseidon.network.options import NetworkOptions
 from poseidon.sources.options import UtilisationOptions
+from poseidon.topology.options import TopologyOptions
 from poseidon.volumes.state import BIND_SECONDS
 
 
@@ -52,6 +53,7 @@ class BridgeOptions:
     utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
     fair_share: bool = False
+    topology: TopologyOptions = field(default_factory=TopologyOptions)
 
     @property
     def component(self) -> str:

@@ -197,6 +197,7 @@ class Bridge:
                 self._environment.clock() - self._started,
             )
             self._session.start()
+            self.state.gangs.topology.begin()
         self._writers.dispatch(self.state.take_actions())
         if self._network is not None:
             self._network.wake()
@@ -217,6 +218,7 @@ def _new_state(options: BridgeOptions, clock: Callable[[], float], wall: Callabl
         recovery=options.recovery,
         network=options.network,
         fair_share=options.fair_share,
+        topology=options.topology,
     )
 
 

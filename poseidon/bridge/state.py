@@ -20,6 +20,7 @@ from poseidon.bridge.pods import Pods
 from poseidon.bridge.telling import Telling
 from poseidon.kube.pod_recovery import RecoveryOptions
 from poseidon.network.options import NetworkOptions
+from poseidon.topology.options import TopologyOptions
 from poseidon.volumes.state import BIND_SECONDS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -61,6 +62,7 @@ class BridgeState:
         recovery: RecoveryOptions | None = None,
         network: NetworkOptions | None = None,
         fair_share: bool = False,
+        topology: TopologyOptions | None = None,
     ) -> None:
         options = StateOptions(
             policy=policy,
@@ -70,6 +72,7 @@ class BridgeState:
             recovery=recovery or RecoveryOptions(),
             network=network or NetworkOptions(),
             fair_share=fair_share,
+            topology=topology or TopologyOptions(),
         )
         books = open_books(options, clock, wall)
         self.gangs = books.gangs

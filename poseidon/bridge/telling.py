@@ -31,6 +31,7 @@ class Telling:
             books.namespaces,
             books.samples,
             books.custom_records,
+            books.gangs.topology.records,
         ):
             book.forget_told()
         self._told_classes.clear()
@@ -46,6 +47,8 @@ class Telling:
         events = self._machine_events()
         events.extend(books.history.take())
         events.extend(books.namespaces.take())
+        # Before the tasks: no round may place a group without its rules.
+        events.extend(books.gangs.topology.records.take())
         events.extend(pb.Event(job=job) for job in books.jobs.take_changed())
         events.extend(self._task_events())
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.

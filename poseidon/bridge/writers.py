@@ -81,6 +81,7 @@ class Writers:
             self._on_evicted,
             wait_quiet=self.wait_quiet,
             writes=options.writes,
+            topology=options.topology,
         )
         self._dispatcher = self._new_dispatcher(dry_run=options.dry_run)
 
@@ -122,7 +123,10 @@ class Writers:
     async def wait_drained(self) -> None:
         """Wait until nothing that tells people waits to be written, and no pod is between two writes."""
         await asyncio.gather(
-            self._events.wait_drained(), self._conditions.wait_drained(), self._recovery.wait_settled()
+            self._events.wait_drained(),
+            self._conditions.wait_drained(),
+            self._recovery.wait_settled(),
+            self._batch.wait_drained(),
         )
 
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:

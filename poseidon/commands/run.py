@@ -93,6 +93,7 @@ def run(
         overlays,
         recovery_options,
         shares_fairly,
+        topology_options,
         utilisation_options,
         volume_seconds,
     )
@@ -127,6 +128,7 @@ def run(
         volume_seconds=volume_seconds(configuration),
         network=network_options(configuration),
         fair_share=shares_fairly(configuration),
+        topology=topology_options(configuration),
     )
     _start(_Arguments(settings, options, metrics))
 

@@ -22,17 +22,19 @@ class Resource(Generic[T]):
     """A collection of the API.
 
     ``path`` is that of the collection over all namespaces, ``name`` what logs and metrics call it, ``kind``
-    the struct that its objects decode to. ``field_selector`` picks some of them, "" all.
+    the struct that its objects decode to. ``field_selector`` and ``label_selector`` pick some of them, "" all.
     """
 
     name: str
     path: str
     kind: type[T]
     field_selector: str = ""
+    label_selector: str = ""
 
     def query(self, **more: str) -> dict[str, str]:
         """Return the query of a request for these objects."""
-        return {"fieldSelector": self.field_selector, **more} if self.field_selector else more
+        chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
+        return {**{key: value for key, value in chosen.items() if value}, **more}
 
 
 async def pages(transport: Transport, resource: Resource[T], limit: int) -> AsyncGenerator[Page[T], None]:

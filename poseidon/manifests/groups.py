@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.batch.groups import Groups, Source
+from poseidon.batch.groups import Groups
 from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.batch.sources import Source
 from poseidon.kube.batch_objects import (
     NativePodGroup,
     PodGroup,

@@ -29,8 +29,7 @@ def test_a_pod_group_unites_pods_whoever_owns_them():
     assert wait == "waits for PodGroup default/train, which does not exist"
     groups.put_source(POD_GROUP, "1", pod_group("train", 2, seconds=30))
     [change] = groups.take_changes()
-    assert change.members == ("pod-a", "pod-b")
-    assert change.waits_for == ""
+    assert change.waits == {"pod-a": "", "pod-b": ""}
     assert asked(groups, "a") == asked(groups, "b") == ("PodGroup/default/train", 2, 30.0, "")
 
 

@@ -1,0 +1,317 @@
+"""Topology groups in the bridge: ConfigMaps in, records for the solver and what is written back out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
+from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupMap, WriteMemberLabels
+from poseidon.bridge.topology_records import TopologyRecords
+from poseidon.kube.references import ObjectRef
+from poseidon.topology.described_maps import DescribedMap
+from poseidon.topology.group_maps import GroupMaps, GroupName, remarks_on
+from poseidon.topology.group_spec import MAX_SIZE, GroupSpec
+from poseidon.topology.life import GroupLife, Outlook, gist
+from poseidon.topology.lifecycle import Situation, State
+from poseidon.topology.told import Told
+from poseidon.topology.trees import Trees
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.batch.groups import Group, Groups
+    from poseidon.kube.following import Change
+    from poseidon.kube.network_objects import ConfigMap
+    from poseidon.topology.options import TopologyOptions
+
+BAD_GROUP, BAD_TREE = "InvalidGroup", "InvalidTopology"
+
+COUNTS_SECONDS = 60.0
+"""How long figures in a message may be out of date."""
+
+_OFF = "the overlay topology is off, and the constraints are ignored"
+
+
+class _Said(NamedTuple):
+    """What the solver said last of a group, and how long it took."""
+
+    phase: int
+    message: str
+    seconds: float
+
+
+class TopologyGroups:
+    """Follows all topology groups. ``wall`` tells seconds since the epoch, ``name_of`` a pod's name by uid.
+
+    Nothing is written before ``begin``: what is known of a group until then may be half of it. States that are
+    usually left at once are written by ``expire``, if they last until then.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        options: TopologyOptions,
+        wall: Callable[[], float],
+        name_of: Callable[[str], str],
+    ) -> None:
+        self._groups = groups
+        self._options = options
+        self._wall = wall
+        self._name_of = name_of
+        self.trees = Trees(options)
+        self.records = TopologyRecords(wanted=options.overlay)
+        self._maps = GroupMaps()
+        self._told = Told()
+        self._lives: dict[str, GroupLife] = {}
+        self._said: dict[str, _Said] = {}
+        self._written: dict[str, float] = {}
+        self._complained: dict[str, str] = {}
+        self._late: dict[str, None] = {}
+        self._begun = False
+        self._actions: list[Action] = []
+
+    # --- what is seen --------------------------------------------------------------------------------------
+
+    def tree_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps that describe trees as they are now."""
+        touched = False
+        for change in changes:
+            if change.object is not None:
+                touched |= self.trees.put(change.object)
+            else:
+                touched |= self.trees.remove(change.uid)
+                self._forget_map(change.uid)
+        if touched:
+            self.records.tree(self.trees.spec)
+            self._look_at_trees()
+            # What a group says in vain depends on the levels of the tree.
+            self._look_at(self._lives)
+
+    def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps that describe groups as they are now."""
+        touched: set[GroupName] = set()
+        for change in changes:
+            if change.object is not None:
+                touched |= self._maps.put(change.object)
+            else:
+                touched |= self._maps.remove(change.uid)
+                self._forget_map(change.uid)
+        for name in touched:
+            self._groups.put_described(*name, self._maps.get(name))
+        self._look_at([self._job_of(name) for name in sorted(touched)])
+        for name in sorted(touched):
+            for described, text in self._maps.ignored(name):
+                self._note(described, text, BAD_GROUP, warns=True)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod exists no longer."""
+        self._told.forget(uid)
+
+    def begin(self) -> None:
+        """All pods and ConfigMaps are known: groups are written about from now on."""
+        if not self._begun:
+            self._begun = True
+            self._look_at_trees()
+            self._look_at([*self._lives, *(each.job.id for each in self._groups)])
+
+    def follow(self, moved: Iterable[Group]) -> None:
+        """Take groups whose pods have come further, or whose description has changed."""
+        for group in moved:
+            spec = self._groups.topology(group)
+            self.records.group(group.job.id, group.member.source.namespace, spec)
+            self._look(group.job.id)
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Take what the solver says of groups, and who has to go for whom."""
+        stats = result.stats
+        spent = stats.snapshot_seconds + stats.network_seconds + stats.solve_seconds + stats.admit_seconds
+        self._note_preemptors(result)
+        for state in result.gangs:
+            self._said[state.job] = _Said(state.state, state.message, spent)
+            self._look(state.job)
+
+    def expire(self) -> None:
+        """Write what was put off, and forget groups that are gone. To be called about every second."""
+        for job in self.records.jobs():
+            if self._groups.of_job(job) is None:
+                self.records.group(job, "", None)
+        for job in [job for job in self._said if job not in self._lives and self._groups.of_job(job) is None]:
+            del self._said[job]
+        late, self._late = self._late, {}
+        emptied = [
+            job for job, life in self._lives.items() if not life.is_empty and self._groups.of_job(job) is None
+        ]
+        for job in dict.fromkeys((*late, *emptied)):
+            self._look(job, passing=True)
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        actions, self._actions = self._actions, []
+        return actions
+
+    # --- what follows --------------------------------------------------------------------------------------
+
+    def _look_at(self, jobs: Iterable[str]) -> None:
+        for job in [*jobs]:
+            self._look(job)
+
+    def _look(self, job: str, *, passing: bool = False) -> None:
+        """Write what is new of a group; ``passing``: also a state that may be left at once."""
+        group = self._groups.of_job(job)
+        described = self._described(job, group)
+        spec = self._groups.topology(group) if group is not None else None
+        if described is None and spec is None:
+            self._lives.pop(job, None)
+        if not self._begun or (described is None and spec is None):
+            return
+        life = self._life(job, group, described)
+        former = life.state
+        outlook = self._outlook(life, group, described, spec)
+        if outlook.passing and not passing:
+            self._late[job] = None
+            return
+        if described is not None:
+            self._write(job, described, outlook)
+        if group is not None:
+            for uid, labels in outlook.labels.items():
+                write = self._told.news_of_pod(group.members[uid], labels)
+                if write is not None:
+                    self._actions.append(WriteMemberLabels(write))
+            if life.state is State.BOUND is not former:
+                self._clear_preemptor(group.member.name)
+
+    def _life(self, job: str, group: Group | None, described: DescribedMap[GroupSpec] | None) -> GroupLife:
+        life = self._lives.get(job)
+        if life is None:
+            life = self._lives[job] = GroupLife()
+            data = self._told.of_map(described) if described is not None else {}
+            life.recover(data, group.members if group is not None else {})
+        return life
+
+    def _outlook(
+        self,
+        life: GroupLife,
+        group: Group | None,
+        described: DescribedMap[GroupSpec] | None,
+        spec: GroupSpec | None,
+    ) -> Outlook:
+        problem, remark = "", ""
+        if described is not None:
+            # What people wrote is wrong; what was in force before may still be.
+            problem = described.problem if described.spec is None else ""
+            remark = described.problem if described.spec is not None else ""
+            remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
+            self._complain(described, described.problem, BAD_GROUP)
+        members = {}
+        if group is not None:
+            members = self._groups.members(group) if spec is not None else group.members
+        said = self._said.get(group.job.id if group is not None else "", _Said(0, "", 0.0))
+        life.solver_seconds = said.seconds
+        size = spec.size if spec is not None else MAX_SIZE
+        if described is not None and described.spec is not None:
+            size = described.spec.size
+        situation = Situation(
+            size=size,
+            members=len(members),
+            placed=sum(each.placed for each in members.values()),
+            phase=said.phase,
+            message=said.message,
+            problem=problem,
+        )
+        return life.look(members, situation, self.trees.tree(), remark, self._wall())
+
+    def _remarks(self, spec: GroupSpec | None) -> list[str]:
+        if spec is None or not spec.constraints:
+            return []
+        return remarks_on(spec, self.trees.tree().levels) if self._options.overlay else [_OFF]
+
+    def _write(self, job: str, described: DescribedMap[GroupSpec], outlook: Outlook) -> None:
+        """Write what is new. Of a message of which only figures are new that is done about once a minute."""
+        known, data, now = self._told.of_map(described), outlook.data, self._wall()
+        message = data.get("message") or ""
+        if (
+            message != known.get("message", "")
+            and data.get("status", "") == known.get("status", "")
+            and gist(message) == gist(known.get("message", ""))
+            and now < self._written.get(described.uid, now) + COUNTS_SECONDS
+        ):
+            data["message"] = known.get("message")
+            self._late[job] = None
+        write = self._told.news_of_map(described, data)
+        if write is not None:
+            if "message" in write.data:
+                self._written[described.uid] = now
+            self._actions.append(WriteGroupMap(write))
+
+    def _look_at_trees(self) -> None:
+        if self._begun:
+            for described, text in self.trees.problems():
+                warns = bool(described.problem) or described is not self.trees.described
+                self._note(described, text, BAD_TREE, warns=warns)
+
+    def _note(self, described: DescribedMap[Any], text: str, reason: str, *, warns: bool) -> None:
+        """Say something on a ConfigMap that is about no group at present."""
+        if not self._begun:
+            return
+        self._complain(described, text if warns else "", reason)
+        write = self._told.news_of_map(described, {"message": text or None})
+        if write is not None:
+            self._actions.append(WriteGroupMap(write))
+
+    def _complain(self, described: DescribedMap[Any], text: str, reason: str) -> None:
+        """Tell people of a fault, each once as long as it lasts, also across restarts."""
+        said = self._complained.get(described.uid)
+        if said is None:
+            said = self._told.of_map(described).get("message", "")
+        self._complained[described.uid] = text
+        if text and text != said:
+            metadata = described.found.metadata
+            about = ObjectRef(
+                "v1", "ConfigMap", described.uid, metadata.namespace or "default", metadata.name
+            )
+            self._actions.append(AnnounceGroup(about, reason, text))
+
+    def _note_preemptors(self, result: pb.RoundResult) -> None:
+        """Remember for whom members of groups have to go."""
+        victims = {delta.task for delta in result.deltas if delta.kind == pb.Delta.PREEMPT}
+        if not victims:
+            return
+        for delta in result.deltas:
+            for uid in victims.intersection(delta.depends_on):
+                group, preemptor = self._groups.group_of(uid), self._groups.group_of(delta.task)
+                life = self._lives.get(group.job.id) if group is not None else None
+                if life is not None:
+                    life.preemptor = (
+                        preemptor.member.name if preemptor is not None else self._name_of(delta.task)
+                    )
+
+    def _clear_preemptor(self, name: str) -> None:
+        """A group is bound: nobody makes room for it any more."""
+        for job, life in [*self._lives.items()]:
+            if life.preemptor == name:
+                life.preemptor = ""
+                self._look(job)
+
+    # --- who is who ----------------------------------------------------------------------------------------
+
+    def _job_of(self, name: GroupName) -> str:
+        """Return the job of a group: that of its pods, which may bear the label of a PodGroup."""
+        jobs = [Membership(ObjectKey(kind, *name)).job for kind in (TOPOLOGY_GROUP, POD_GROUP)]
+        return next((job for job in jobs if self._groups.of_job(job) is not None), jobs[0])
+
+    def _described(self, job: str, group: Group | None) -> DescribedMap[GroupSpec] | None:
+        if group is not None:
+            source = group.member.source
+            known = source.kind in (TOPOLOGY_GROUP, POD_GROUP)
+            return self._maps.get(GroupName(source.namespace, source.name)) if known else None
+        kind, _, rest = job.partition("/")
+        namespace, _, name = rest.partition("/")
+        found = GroupName(namespace, name)
+        if kind != TOPOLOGY_GROUP or self._job_of(found) != job:
+            return None
+        return self._maps.get(found)
+
+    def _forget_map(self, uid: str) -> None:
+        self._told.forget(uid)
+        self._written.pop(uid, None)
+        self._complained.pop(uid, None)
