@@ -13,16 +13,18 @@ The scenario follows from principles, not from results:
   on the threshold; half of it to all; nothing to all.
 * *Everything has room.* Running and new pods together request 82 % of the cluster, and 92 % of the rest of it when a
   fifth of the nodes takes none. Pods request memory in the proportion in which nodes have it.
-* *Defaults.* With the overlay, it is added to the default configuration, with its default arguments and weight.
+* *Defaults.* With the overlay, it is added to the default configuration, with its default arguments. Where pods wander,
+  it is told by how much (``usageRisk``).
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 Mode: TypeAlias = Literal["upstream", "failOpen", "failClosed", "estimate"]
 Scheduling: TypeAlias = Literal["overlay", "default", "requests"]
+Policy: TypeAlias = Literal["cpu_mem", "void"]
 Profile: TypeAlias = tuple[float, float]
 
 EXACTLY: Profile = (1.0, 1.0)
@@ -59,14 +62,23 @@ SETTLING = 180.0
 """Seconds to look on after the burst: reports have shown all of it, and noise has been drawn three times."""
 
 
+class Noise(NamedTuple):
+    """How far a pod's use wanders, and with which others; "": by itself."""
+
+    share: float
+    together: str
+
+
 @dataclass(frozen=True, slots=True)
 class Burst:
     """What happens. Shares are of the nodes; times in seconds.
 
-    ``scheduling``: with the overlay ``load_threshold``, whose ``weight`` that is; by the default configuration without
-    it, whose policy goes by measured use too; or by requests alone. Pods come in ``waves``, ``wave_seconds`` apart.
-    Each new pod uses a part of its estimate drawn from ``profile``; ``noise`` lets all pods wander around what they
-    use. ``missing`` nodes have no metrics, ``stale`` ones only one report, from before the burst.
+    ``scheduling``: with the overlay ``load_threshold``, whose ``weight`` that is, beside the base ``policy``; by the
+    default configuration without it, whose policy goes by measured use too; or by requests alone. Pods come in
+    ``waves``, ``wave_seconds`` apart. Each new pod uses a part of its estimate drawn from ``profile``; ``noise`` lets
+    all pods wander around what they use, each by itself or, ``alike``, all of a size together. ``deviation``: the
+    percent of it that the overlay is told (``usageRisk``). ``missing`` nodes have no metrics, ``stale`` ones only one
+    report, from before the burst.
     """
 
     nodes: int = 1000
@@ -78,11 +90,14 @@ class Burst:
     wave_seconds: float = 10.0
     profile: Profile = HALF
     noise: float = 0.0
+    alike: bool = False
+    deviation: float = 0.0
     missing: float = 0.0
     stale: float = 0.0
     mode: Mode = "upstream"
     scheduling: Scheduling = "overlay"
     weight: int = 1
+    policy: Policy = "cpu_mem"
     seed: int = 1
 
 
@@ -195,12 +210,15 @@ def _spread(values: NDArray[np.float64]) -> float:
 
 def _configuration(burst: Burst) -> SchedulerConfiguration:
     thresholds = {"cpu": burst.threshold, "memory": 95}
+    risk = {"deviation": {"cpu": burst.deviation}} if burst.deviation else {}
     overlay = {
         "name": "load_threshold",
         "weight": burst.weight,
-        "args": {"usageThresholds": thresholds, "missingMetrics": burst.mode},
+        "args": {"usageThresholds": thresholds, "missingMetrics": burst.mode, "usageRisk": risk},
     }
     given: dict[str, Any] = {"costModels": [overlay] if burst.scheduling == "overlay" else []}
+    if burst.scheduling == "overlay" and burst.policy != "cpu_mem":
+        given["policy"] = {"name": burst.policy}
     if burst.scheduling == "requests":
         given["policy"] = {"name": "cpu_mem", "args": {"availability": "reservation"}}
     return SchedulerConfiguration.model_validate(given)
@@ -213,7 +231,8 @@ def _running(burst: Burst, names: list[str], rng: np.random.Generator) -> Iterat
     for name, truth in zip(names, rng.uniform(0.0, 1.0, burst.nodes).tolist(), strict=True):
         yield node(name, shape)
         for index in range(RUNNING_PER_NODE):
-            pod = _pod(f"running-{name}-{index}", request, truth, burst.noise, scheduler="default-scheduler")
+            noise = Noise(burst.noise, f"running-{index}" if burst.alike else "")
+            pod = _pod(f"running-{name}-{index}", request, truth, noise, scheduler="default-scheduler")
             pod["spec"]["nodeName"] = name
             conditions = [
                 {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2025-12-01T00:00:00Z"}
@@ -226,23 +245,30 @@ def _new(burst: Burst, numbers: range, rng: np.random.Generator) -> Iterator[dic
     """Yield the pods of one wave: four sizes, each using its own share of what is expected of it."""
     truths = rng.uniform(*burst.profile, len(numbers))
     for number, truth in zip(numbers, truths.tolist(), strict=True):
-        yield _pod(f"new-{number}", _request_of(number), truth, burst.noise, scheduler="poseidon")
+        request = _request_of(number)
+        noise = Noise(burst.noise, f"new-{request}" if burst.alike else "")
+        yield _pod(f"new-{number}", request, truth, noise, scheduler="poseidon")
 
 
 def _request_of(number: int) -> int:
     return NEW_REQUESTS[number % len(NEW_REQUESTS)]
 
 
-def _pod(name: str, request: int, truth: float, noise: float, *, scheduler: str) -> dict[str, Any]:
+def _pod(name: str, request: int, truth: float, noise: Noise, *, scheduler: str) -> dict[str, Any]:
     """Return a pod that really uses ``truth`` of what is estimated from its request (milli-cores)."""
     used = int(request * FACTORS["cpu"] * truth)
     memory = request * GIB_PER_CORE * 1024 // 1000
     resources = {"requests": {"cpu": f"{request}m", "memory": f"{memory}Mi"}}
-    usage = f'{{"cpu": "{used}m", "memory": "{int(memory * FACTORS["memory"] * truth)}Mi", "noise": {noise}}}'
+    usage = {
+        "cpu": f"{used}m",
+        "memory": f"{int(memory * FACTORS['memory'] * truth)}Mi",
+        "noise": noise.share,
+        "together": noise.together,
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "annotations": {USAGE: usage}},
+        "metadata": {"name": name, "namespace": "default", "annotations": {USAGE: json.dumps(usage)}},
         "spec": {
             "schedulerName": scheduler,
             "containers": [{"name": "main", "image": "none", "resources": resources}],

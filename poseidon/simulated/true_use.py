@@ -5,7 +5,8 @@ A pod says what it uses by the annotation ``simulated.poseidon.io/usage``, in JS
     {"cpu": "300m", "memory": "85%", "noise": 0.2}
 
 Amounts are quantities, or percentages of what the pod requests; a resource that is not named is used as requested.
-``noise`` 0.2 lets cpu wander within 20 % around that, redrawn every minute for each pod. A node's own use, beside its
+``noise`` 0.2 lets cpu wander within 20 % around that, redrawn every minute for each pod; pods that name the same
+``together`` wander alike. A node's own use, beside its
 pods, is given by the same annotation on the node. Pods use nothing before they run.
 """
 
@@ -64,7 +65,10 @@ class Use(NamedTuple):
 
 
 class RunningPod(NamedTuple):
-    """A pod on a node, and what it uses on average. ``priority`` is its class as koordlet sees it."""
+    """A pod on a node, and what it uses on average.
+
+    ``priority`` is its class as koordlet sees it. Pods that have ``draws`` in common wander alike.
+    """
 
     namespace: str
     name: str
@@ -73,14 +77,23 @@ class RunningPod(NamedTuple):
     priority: str
     mean: Use
     noise: float
+    draws: str
 
     def use_at(self, time: float) -> Use:
         """Return what it uses at a time; the same in every run."""
         if not self.noise:
             return self.mean
-        draw = hashlib.blake2b(f"{self.uid}/{int(time // NOISE_PERIOD)}".encode(), digest_size=8).digest()
+        draw = hashlib.blake2b(f"{self.draws}/{int(time // NOISE_PERIOD)}".encode(), digest_size=8).digest()
         share = int.from_bytes(draw) / 2**63 - 1.0
         return Use(max(0, round(self.mean.cpu * (1.0 + self.noise * share))), self.mean.memory)
+
+
+class _Profile(NamedTuple):
+    """What an annotation says."""
+
+    mean: Use
+    noise: float = 0.0
+    together: str = ""
 
 
 class TrueUse:
@@ -102,7 +115,7 @@ class TrueUse:
             if gone:
                 self._own.pop(record.name, None)
             else:
-                self._own[record.name] = _profile(decode(record), requests=Use())[0]
+                self._own[record.name] = _profile(decode(record), requests=Use()).mean
         anew, changes = self._pods.take()
         if anew:
             self._running.clear()
@@ -137,9 +150,16 @@ class TrueUse:
         node = pod["spec"].get("nodeName") or ""
         if not node or (pod.get("status") or {}).get("phase") != "Running":
             return
-        mean, noise = _profile(pod, requests=_requests(pod["spec"]))
+        profile = _profile(pod, requests=_requests(pod["spec"]))
         running = RunningPod(
-            record.namespace, record.name, record.uid, node, _priority_class(pod), mean, noise
+            namespace=record.namespace,
+            name=record.name,
+            uid=record.uid,
+            node=node,
+            priority=_priority_class(pod),
+            mean=profile.mean,
+            noise=profile.noise,
+            draws=profile.together or record.uid,
         )
         self._running[record.key] = running
         self._on_node.setdefault(node, {})[record.key] = running
@@ -171,21 +191,22 @@ def _requests(spec: Object) -> Use:
     return total
 
 
-def _profile(obj: Object, *, requests: Use) -> tuple[Use, float]:
-    """Return mean and noise as the annotation says; one that cannot be read counts as none."""
+def _profile(obj: Object, *, requests: Use) -> _Profile:
+    """Return what the annotation says; one that cannot be read counts as none."""
     metadata = obj["metadata"]
     text = (metadata.get("annotations") or {}).get(USAGE)
     if text is None:
-        return requests, 0.0
+        return _Profile(requests)
     try:
         given = msgspec.json.decode(text, type=dict[str, str | int | float])
         noise = float(given.pop("noise", 0.0))
+        together = str(given.pop("together", ""))
         parts = [
             _part(name, given.get(name), whole) for name, whole in zip(_RESOURCES, requests, strict=True)
         ]
     except (ValueError, InvalidOperation, msgspec.MsgspecError):
-        return requests, 0.0
-    return Use(*parts), min(max(noise, 0.0), 1.0)
+        return _Profile(requests)
+    return _Profile(Use(*parts), min(max(noise, 0.0), 1.0), together)
 
 
 def _part(resource: str, given: str | float | None, whole: int) -> int:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from benchmarks.__main__ import main
 from benchmarks.burst import EXACTLY, HALF, Burst, Outcome, run_burst
-from benchmarks.bursts import standard_bursts, summaries
+from benchmarks.bursts import DEVIATION, HEAVY, standard_bursts, summaries
 from benchmarks.commands.burst import print_bursts
 
 BURST = Burst(nodes=100, pods=1000, seed=2, profile=EXACTLY)
@@ -38,6 +38,7 @@ def test_the_threshold_holds_and_use_is_even(by_requests):
     assert outcome.placement == pytest.approx(outcome.spread, abs=0.05), "pods use what was expected of them"
     default = run_burst(replace(BURST, scheduling="default"))
     assert outcome.spread < default.spread < by_requests.spread
+    assert run_burst(replace(BURST, weight=HEAVY)).spread <= default.spread / 2
 
 
 def test_less_use_than_expected_is_unevenness_that_placement_cannot_help():
@@ -50,6 +51,15 @@ def test_noise_lifts_hardly_any_node_above_it():
     outcome = run_burst(replace(BURST, noise=0.2))
     assert outcome.placed == 1000
     assert outcome.above <= 0.01
+
+
+def test_noise_lifts_hardly_any_node_above_it_that_is_filled_up_to_it():
+    """On four fifths of the nodes there is hardly room: without a margin they end where noise lifts them above."""
+    closed = replace(DARK, mode="failClosed", noise=0.2, weight=HEAVY)
+    assert run_burst(closed).above > 0.05
+    outcome = run_burst(replace(closed, deviation=DEVIATION))
+    assert outcome.above <= 0.01
+    assert 0 < outcome.pending < 0.1 * closed.pods, "what has no room waits"
 
 
 @pytest.mark.parametrize("mode", ["failClosed", "estimate"])
@@ -81,8 +91,8 @@ def test_ratios_are_of_equal_seeds():
     overlay = found["exactly the estimate: overlay"]
     assert overlay["spread"] == {"median": 6.0, "worst": 7.0}
     assert overlay["against_requests"] == overlay["against_default"] == {"median": 0.4, "worst": 0.7}
-    dark = found["exactly the estimate: overlay, fail-closed"]
-    assert dark["against_requests"] == {"median": 1.0, "worst": 1.0}
+    dark = found["exactly the estimate: dark, fail-closed"]
+    assert dark["against_requests"] == dark["against_default"] == {"median": 1.0, "worst": 1.0}
     alone = "exactly the estimate: overlay"
     assert summaries({alone: bursts[alone]}, outcomes)[0]["against_default"] is None
 

@@ -107,6 +107,16 @@ class TestTrueUse:
         assert abs(sum(drawn) / len(drawn) - 1000) < 30
         assert max(drawn) - min(drawn) > 900
 
+    def test_pods_that_name_the_same_wander_alike(self):
+        operations = cluster_of("n1")
+        for name, together in {"a": "x", "b": "x", "c": "y", "d": "", "e": ""}.items():
+            add(operations, name, annotations=use_of(cpu="1", noise=0.5, together=together))
+        use = TrueUse(operations.store)
+        use.refresh()
+        found = {each.name: each.use_at(NOON).cpu for each in use.pods_on("n1")}
+        assert found["a"] == found["b"]
+        assert len(set(found.values())) == 4
+
     @pytest.mark.parametrize(
         ("labels", "requests", "priority"),
         [
