@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.flow.equilibrium import UNWANTED, Spread, narrowed, nth_smallest
+from firmament.flow.equilibrium import UNWANTED, Spread, narrowed
 from firmament.flow.problem import Residual
-from firmament.flow.refinement import FORBIDDEN
 from firmament.solvers.base import Int32
 
 CANDIDATES_ENOUGH = 200
 """A class looks beyond the machines that are likely to be used if fewer of them than this would do."""
+
+AT_ONCE = 1_000_000
+"""Pairs of classes and machines of which the cheapest are chosen together; bounds memory, suits the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,92 +66,129 @@ def starting_columns(
     """
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
+    active = residual.active()
+    is_pinned = np.zeros(problem.classes, dtype=np.bool_)
+    is_pinned[list(problem.pins)] = True
     parts_cls: list[Int64] = []
     parts_machine: list[Int64] = []
-    keys: dict[int, tuple[Int32, Int64]] = {}
-    level = narrowed(spread.price)
-    unpinned = []
-    begin = problem.rotation
-    for cls in residual.active().tolist():
-        shape = int(problem.shape[cls])
-        pinned = problem.pins.get(cls)
-        if pinned is not None:
-            chosen = pinned[fits[shape][pinned]]
-        else:
-            if shape not in keys:
-                keys[shape] = _keys(residual, shape, fits[shape], level, spread.candidates)
-            chosen = _cheapest(*keys[shape], int(waiting[cls]) // 2 + base, begin)
-            begin += int(waiting[cls])
-            unpinned.append(cls)
+    for cls in active[is_pinned[active]].tolist():
+        chosen = problem.pins[cls][fits[int(problem.shape[cls])][problem.pins[cls]]]
         parts_cls.append(np.full(len(chosen), cls, dtype=np.int64))
         parts_machine.append(chosen)
-    if len(unpinned) > 1 and len(spread.candidates) and samples > 0:
-        cls_part, machine_part = _likely(residual, np.array(unpinned), fits, spread, samples, every_pair)
-        parts_cls.append(cls_part)
-        parts_machine.append(machine_part)
+    classes = active[~is_pinned[active]]
+    if len(classes) == 0:
+        return Columns.of(parts_cls, parts_machine, problem.machines)
+    tasks = waiting[classes]
+    key = _keys(residual, classes, fits, spread.candidates, spread)
+    want, begin = tasks // 2 + base, problem.rotation + np.cumsum(tasks) - tasks
+    few = _lacks_candidates(residual, classes, fits, key)
+    everyone = np.arange(problem.machines)
+    for rows, machines in ((np.flatnonzero(~few), spread.candidates), (np.flatnonzero(few), everyone)):
+        for at in np.array_split(rows, -(-len(rows) * len(machines) // AT_ONCE)) if len(rows) else ():
+            keys = (
+                key[at] if machines is not everyone else _keys(residual, classes[at], fits, machines, spread)
+            )
+            row, machine = _cheapest(keys, machines, want[at], begin[at])
+            parts_cls.append(classes[at[row]])
+            parts_machine.append(machine)
+    if len(classes) > 1 and len(spread.candidates) and samples > 0:
+        if key.size <= every_pair:
+            row, place = np.nonzero(key < UNWANTED)
+        else:
+            row, place = _likely(key, tasks, spread.temperature, samples)
+        parts_cls.append(classes[row])
+        parts_machine.append(spread.candidates[place])
     return Columns.of(parts_cls, parts_machine, problem.machines)
 
 
-def _keys(residual: Residual, shape: int, fits: Bool, level: Int32, candidates: Int64) -> tuple[Int32, Int64]:
-    """Cost plus price per machine, and which machines those are: the candidates if the shape fits enough of them."""
-    machines = candidates
-    if fits[machines].sum() < min(CANDIDATES_ENOUGH, int(fits.sum())):
-        machines = np.arange(residual.problem.machines)
-    key = residual.problem.cost[shape, machines] + level[machines]
-    key[~fits[machines]] = UNWANTED
-    return key, machines
+def _keys(
+    residual: Residual, classes: Int64, fits: dict[int, Bool], machines: Int64, spread: Spread
+) -> Int32:
+    """Cost plus price of each class on each of ``machines``, ``UNWANTED`` where it does not fit: int32[C', M']."""
+    problem = residual.problem
+    shapes = problem.shape[classes]
+    level = narrowed(spread.price)[machines]
+    key = np.empty((len(classes), len(machines)), dtype=np.int32)
+    for row, shape in enumerate(shapes.tolist()):
+        np.add(problem.cost[shape].take(machines), level, out=key[row])
+        np.copyto(key[row], UNWANTED, where=~fits[shape].take(machines))
+    return key
 
 
-def _cheapest(key: Int32, machines: Int64, want: int, begin: int) -> Int64:
-    """About ``want`` machines with the least key; of those that tie at the end, the ones from row ``begin`` on."""
-    limit = nth_smallest(key, want)
-    if limit == UNWANTED:
-        return machines[key < UNWANTED]
-    chosen = np.flatnonzero(key <= limit)
-    if len(chosen) > want + want // 4 + 1:
-        below, tied = np.flatnonzero(key < limit), np.flatnonzero(key == limit)
-        first = int(np.searchsorted(machines[tied], begin % int(machines[-1] + 1)))
-        after = tied[first : first + want - len(below)]
-        chosen = np.concatenate([below, after, tied[: want - len(below) - len(after)]])
-    return machines[chosen]
+def _lacks_candidates(residual: Residual, classes: Int64, fits: dict[int, Bool], key: Int32) -> Bool:
+    """bool[C']: classes that fit too few of the candidates, and more machines than those."""
+    few: Bool = (key < UNWANTED).sum(axis=1) < CANDIDATES_ENOUGH
+    for row in np.flatnonzero(few).tolist():
+        usable = int(fits[int(residual.problem.shape[classes[row]])].sum())
+        few[row] = int((key[row] < UNWANTED).sum()) < min(CANDIDATES_ENOUGH, usable)
+    return few
 
 
-def _likely(
-    residual: Residual, classes: Int64, fits: dict[int, Bool], spread: Spread, samples: float, every_pair: int
-) -> tuple[Int64, Int64]:
-    """Pairs sampled in proportion to the flow that the softened equilibrium expects on them; all, if they are few.
+def _cheapest(key: Int32, machines: Int64, want: Int64, begin: Int64) -> tuple[Int64, Int64]:
+    """About ``want`` machines of each row with the least key: rows, and machines.
+
+    Of those that tie at the end, the ones from machine ``begin`` on. ``key``: int32[C', M'] over ``machines``;
+    ``want``, ``begin``: int64[C'].
+    """
+    nth = np.minimum(want, key.shape[1] - 1)
+    last = int(nth.max())
+    least = np.partition(key, last, axis=1)[:, : last + 1]
+    least.sort(axis=1)
+    limit = least[np.arange(len(key)), nth]
+    chosen = key <= np.minimum(limit, UNWANTED - 1)[:, None]
+    count = np.count_nonzero(chosen, axis=1)
+    for row in np.flatnonzero((limit < UNWANTED) & (count > want + want // 4 + 1)).tolist():
+        chosen[row] = False
+        chosen[row, _from_machine(key[row], machines, int(limit[row]), int(want[row]), int(begin[row]))] = (
+            True
+        )
+    row, place = np.divmod(np.flatnonzero(chosen.ravel()), key.shape[1])
+    return row, machines[place]
+
+
+def _from_machine(key: Int32, machines: Int64, limit: int, want: int, begin: int) -> Int64:
+    """Indices of ``want`` machines with a key up to ``limit``, those with that very key from ``begin`` on."""
+    below, tied = np.flatnonzero(key < limit), np.flatnonzero(key == limit)
+    first = int(np.searchsorted(machines[tied], begin % int(machines[-1] + 1)))
+    after = tied[first : first + want - len(below)]
+    return np.concatenate([below, after, tied[: want - len(below) - len(after)]])
+
+
+def _likely(key: Int32, tasks: Int64, temperature: float, rate: float) -> tuple[Int64, Int64]:
+    """Pairs sampled in proportion to the flow that the softened equilibrium expects on them: rows and columns of key.
 
     Systematic sampling, once with the machines of a class side by side and once with the classes of a machine: every
     class and every machine is met in proportion to its tasks, and no pair by chance alone.
     """
-    problem = residual.problem
-    machines = spread.candidates
-    waiting = residual.remaining.sum(axis=1)[classes]
-    shapes, of_class = np.unique(problem.shape[classes], return_inverse=True)
-    allowed = np.stack([fits[shape][machines] for shape in shapes.tolist()])
-    if len(classes) * len(machines) <= every_pair:
-        row, column = np.nonzero(allowed[of_class])
-        return classes[row], machines[column]
-    share = (problem.cost[np.ix_(shapes, machines)] + spread.price[machines]).astype(np.float32)
-    share[~allowed] = FORBIDDEN
-    least = share.min(axis=1)
-    share -= least[:, None]
-    share *= -1.0 / spread.temperature
-    np.exp(share, out=share)
-    share /= share.sum(axis=1, keepdims=True)
-    share[least >= FORBIDDEN] = 0.0
-    flow = share[of_class]
-    flow *= waiting[:, None].astype(np.float32)
-    by_class = _systematic(flow.ravel(), samples)
-    by_machine = _systematic(np.ascontiguousarray(flow.T).ravel(), samples)
-    row_a, column_a = np.divmod(by_class, len(machines))
-    column_b, row_b = np.divmod(by_machine, len(classes))
-    return classes[np.concatenate([row_a, row_b])], machines[np.concatenate([column_a, column_b])]
+    least = key.min(axis=1)
+    flow = (key - least[:, None]).astype(np.float32)
+    flow *= np.float32(-1.0 / temperature)
+    np.exp(flow, out=flow)
+    flow *= (np.where(least < UNWANTED, tasks, 0) / flow.sum(axis=1)).astype(np.float32)[:, None]
+    summed = np.empty_like(flow)
+    sums = np.zeros(flow.shape[1], dtype=np.float32)
+    for row, line in enumerate(flow):  # a cumulative sum down the columns, whole rows at a time
+        sums += line
+        summed[row] = sums
+    place_b, row_b = _systematic(summed.T, rate)
+    row_a, place_a = _systematic(np.cumsum(flow, axis=1, out=flow), rate)
+    return np.concatenate([row_a, row_b]), np.concatenate([place_a, place_b])
 
 
-def _systematic(weight: NDArray[np.float32], rate: float) -> Int64:
-    """Indices at every 1 / ``rate`` of the cumulative ``weight``, ascending, each once."""
-    total = np.cumsum(weight, dtype=np.float64)
-    points = np.arange(0.5 / rate, float(total[-1]) * (1.0 - 1e-9), 1.0 / rate)
-    hit = np.searchsorted(total, points).astype(np.int64)
-    return hit[np.r_[True, hit[1:] != hit[:-1]]] if len(hit) else hit
+def _systematic(summed: NDArray[np.float32], rate: float) -> tuple[Int64, Int64]:
+    """Lines, and places in them, at every 1 / ``rate`` of the total over all lines, each once.
+
+    ``summed``: float32[L, P], cumulative weights of the places of each line.
+    """
+    width = summed.shape[1]
+    ends = np.cumsum(summed[:, -1], dtype=np.float64)
+    points = np.arange(0.5 / rate, float(ends[-1]) * (1.0 - 1e-9), 1.0 / rate)
+    line = np.searchsorted(ends, points)
+    rest = (points - (ends - summed[:, -1])[line]).astype(np.float32)
+    place = np.zeros(len(points), dtype=np.int64)
+    for bit in reversed(range(width.bit_length())):  # count the places of the line that end before the rest
+        beyond = np.minimum(place + (1 << bit), width)
+        place = np.where((beyond < width) & (summed[line, beyond - 1] < rest), beyond, place)
+    hit = line * width + place
+    hit.sort()
+    return np.divmod(hit[np.r_[True, hit[1:] != hit[:-1]]] if len(hit) else hit, width)

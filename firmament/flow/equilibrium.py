@@ -30,6 +30,12 @@ from firmament.solvers.base import Int32
 Float32 = NDArray[np.float32]
 
 SAMPLED_SHAPES = 96
+LEVELLED_SHAPES = 32
+"""Shapes that stand for all in the equilibrium and, where a mean is all that counts, in the water-filling."""
+
+LOOKED_AT = 2_500
+"""Machines from which it is estimated how cheap the cheapest few are for a shape."""
+
 BISECTIONS = 32
 SWEEPS = 5
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.35
@@ -78,11 +84,13 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits``."""
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
-    per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests))
-    shapes, weight = _sample(per_shape.astype(np.float64))
+    per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)).astype(
+        np.float64
+    )
+    shapes, weight = _sample(per_shape, SAMPLED_SHAPES)
     room = machine_units(residual, np.flatnonzero(waiting))
     base = problem.crowd * residual.placed
-    load = _water_level_load(problem, shapes, weight, fits, room, base)
+    load = _water_level_load(problem, *_sample(per_shape, LEVELLED_SHAPES), fits, room, base)
     price = base + problem.crowd * load // problem.times()
     if len(shapes) == 1 or not problem.crowd.any():
         return Spread(price, load, np.flatnonzero(load), 1.0)
@@ -104,19 +112,19 @@ def typical_step(problem: PlacementProblem) -> float:
     return float(np.median(stepping)) if len(stepping) else 1.0
 
 
-def _sample(weight: Float64) -> tuple[Int64, Float64]:
-    """At most ``SAMPLED_SHAPES`` shapes that stand for all: systematic sampling by number of tasks.
+def _sample(weight: Float64, most: int) -> tuple[Int64, Float64]:
+    """At most ``most`` shapes that stand for all: systematic sampling by number of tasks.
 
     Returns shape numbers and the tasks each stands for, which sum to the number of waiting tasks.
     """
     present = np.flatnonzero(weight > 0)
-    if len(present) <= SAMPLED_SHAPES:
+    if len(present) <= most:
         return present, weight[present]
     total = float(weight.sum())
-    points = (np.arange(SAMPLED_SHAPES) + 0.5) * (total / SAMPLED_SHAPES)
+    points = (np.arange(most) + 0.5) * (total / most)
     hit = present[np.searchsorted(np.cumsum(weight[present]), points)]
     shapes, times = np.unique(hit, return_counts=True)
-    return shapes.astype(np.int64), times.astype(np.float64) * (total / SAMPLED_SHAPES)
+    return shapes.astype(np.int64), times.astype(np.float64) * (total / most)
 
 
 def _water_level_load(
@@ -164,10 +172,15 @@ def _candidates(
     """Machines that some shape would like at ``price``; ascending."""
     liked = price > 0
     level = narrowed(price)
+    some = np.arange(problem.machines)
+    if problem.machines > 2 * LOOKED_AT:
+        some = np.sort(np.random.default_rng(problem.machines).permutation(problem.machines)[:LOOKED_AT])
+    part = len(some) / max(1, problem.machines)
     for shape, tasks in zip(shapes.tolist(), weight.tolist(), strict=True):
         key = problem.cost[shape] + level
-        key[~fits[shape]] = UNWANTED
-        liked |= key <= min(nth_smallest(key, 2 * int(tasks) + 100), UNWANTED - 1)
+        np.copyto(key, UNWANTED, where=~fits[shape])
+        looked_at = key if part == 1 else key.take(some)
+        liked |= key <= min(nth_smallest(looked_at, int(part * (2 * int(tasks) + 100))), UNWANTED - 1)
     return np.flatnonzero(liked)
 
 
