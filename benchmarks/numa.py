@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.algorithm import run_events
 from benchmarks.environment import environment
 from benchmarks.scenario import Scenario, machine_events, task_events
+from cost_models.interface import Int64
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.model import (
@@ -31,16 +32,23 @@ from firmament.core.model import (
     MachineUpserted,
     RecordUpserted,
     TaskClass,
+    TasksBound,
     TasksSubmitted,
 )
 from firmament.solvers.process_solver import ProcessSolver
 
 GIB = 2**30
-ZONE_CPU = 16_000
-ZONE_MEMORY = 64 * GIB
-ZONE_DEVICES = 4
 DEVICE = "example.com/gpu"
 KIND = "NodeResourceTopology"
+
+ZONE = {"cpu": 16_000, "memory": 64 * GIB, DEVICE: 4}
+"""What a zone has."""
+
+RESIDENTS = ((1_000, 2 * GIB, 0), (2_000, 8 * GIB, 0), (4_000, 16 * GIB, 1), (6_000, 30 * GIB, 0))
+"""Pods that run already, by what they have of each resource of ``ZONE``."""
+
+MOST_RESIDENTS = 6
+FIRST_RESIDENT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,39 +84,64 @@ def measure_numa(options: NumaOptions, *, progress: Callable[[str], None]) -> di
 
 
 def zoned_cluster(scenario: Scenario) -> list[Event]:
-    """Machines of 2 to 8 zones, each zone filled to a level of its own, as their records say."""
+    """Machines of 2 to 8 zones, each zone filled to a level of its own by pods that run there, as their records say."""
     rng = np.random.default_rng(scenario.seed)
-    events: list[Event] = []
+    events: list[Event] = [
+        ClassDefined(FIRST_RESIDENT + number, _alone(_requests(*kind)))
+        for number, kind in enumerate(RESIDENTS)
+    ]
     for index in range(scenario.nodes):
         count = int(rng.integers(2, 9))
         scope = "pod" if index % 4 == 0 else "container"
-        allocatable = {
-            "pods": 110,
-            "cpu": ZONE_CPU * count,
-            "memory": ZONE_MEMORY * count,
-            DEVICE: ZONE_DEVICES * count,
-        }
+        allocatable = {"pods": 110, **{name: amount * count for name, amount in ZONE.items()}}
+        there = np.zeros(len(RESIDENTS), dtype=np.int64)
         zones = []
         for number in range(count):
-            free = 1000 * int(rng.integers(0, 17)), GIB * int(rng.integers(0, 65)), int(rng.integers(0, 5))
+            running = _residents(rng)
+            there += running
+            taken = running @ np.array(RESIDENTS)
             zones.append(
                 {
                     "id": number,
                     "costs": {str(other): 10 if other == number else 21 for other in range(count)},
                     "resources": {
-                        "cpu": {"capacity": ZONE_CPU, "available": free[0]},
-                        "memory": {"capacity": ZONE_MEMORY, "available": free[1]},
-                        DEVICE: {"capacity": ZONE_DEVICES, "available": free[2]},
+                        name: {"capacity": amount, "available": amount - int(used)}
+                        for (name, amount), used in zip(ZONE.items(), taken, strict=True)
                     },
                 }
             )
         name = f"node-{index:05d}"
-        payload = json.dumps({"policy": "single-numa-node", "scope": scope, "zones": zones})
+        events.append(MachineUpserted(Machine(name, allocatable)))
         events += [
-            MachineUpserted(Machine(name, allocatable)),
-            RecordUpserted(KIND, name, payload.encode()),
+            TasksBound(name, FIRST_RESIDENT + kind, tuple(f"{name}-{kind}-{copy}" for copy in range(number)))
+            for kind, number in enumerate(there.tolist())
+            if number
         ]
+        payload = json.dumps({"policy": "single-numa-node", "scope": scope, "zones": zones})
+        events.append(RecordUpserted(KIND, name, payload.encode()))
     return events
+
+
+def _residents(rng: np.random.Generator) -> Int64:
+    """How many pods of each of ``RESIDENTS`` run in a zone: as many as stay below a level drawn for it."""
+    limit = np.array(list(ZONE.values())) * rng.random()
+    there, used = np.zeros(len(RESIDENTS), dtype=np.int64), np.zeros(len(ZONE))
+    for kind in rng.integers(0, len(RESIDENTS), size=MOST_RESIDENTS).tolist():
+        if (used + RESIDENTS[kind] <= limit).all():
+            there[kind] += 1
+            used += RESIDENTS[kind]
+    return there
+
+
+def _requests(cpu: int, memory: int, devices: int) -> dict[str, int]:
+    amounts = dict(zip(ZONE, (cpu, memory, devices), strict=True))
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def _alone(asked: dict[str, int]) -> TaskClass:
+    """A guaranteed pod of one container."""
+    requests = tuple(sorted(asked.items()))
+    return TaskClass(requests=requests, containers=(Container("c0", "app", requests),), qos="Guaranteed")
 
 
 def guaranteed_pods(scenario: Scenario, containers: int) -> list[Event]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, ContainerRow, Int64, ShapeBatch, ShapeRow
 from cost_models.numa_arguments import NumaOptions
+from cost_models.numa_containers import Alignment
 from cost_models.numa_records import POLICIES
 
 HINT = "firmament.io/numa-policy"
@@ -72,6 +73,20 @@ class Requests:
     def count(self) -> int:
         """S, the number of shapes."""
         return len(self.apps)
+
+    def alignment(self, shapes: Int64) -> Alignment:
+        """What the containers of ``shapes`` (int64[A]) ask for, one by one."""
+        containers = slice(1, int(self.apps[shapes].max(initial=1)) + 1)
+        return Alignment(
+            threshold=_last(self.threshold[shapes, containers]),
+            taken=_last(self.taken[shapes, containers]),
+            init=_last(self.init_threshold[shapes]),
+        )
+
+
+def _last(amounts: Int64) -> Int64:
+    """int64[U, R, A] of int64[A, U, R], contiguous."""
+    return np.ascontiguousarray(amounts.transpose(1, 2, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
+from cost_models.numa_containers import ADMITTED, admit
 from cost_models.numa_masks import choose_sets, spread_over
 from cost_models.numa_records import POLICIES
 from cost_models.numa_requests import Requests
@@ -69,9 +70,8 @@ class ZoneRoom:
             room[where] = self._slots(shapes[where], machines[where]).sum(axis=1)
         where = np.flatnonzero(~simple & (policy >= RESTRICTED))
         if len(where):
-            local = self.left[:, machines[where]]
             limit = np.full(len(where), SIMULATED)
-            room[where] = self._admit(local, shapes[where], machines[where], limit)
+            room[where] = self._admit(shapes[where], machines[where], limit, book=False)
         return np.minimum(room, UNLIMITED)
 
     def room_of(self, shape: int) -> Int64:
@@ -80,19 +80,10 @@ class ZoneRoom:
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
         simple = self._one_unit(shapes, machines) & (policy == SINGLE)
-        room = np.full(len(machines), UNLIMITED)
-        for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
-            where = simple & members
-            if where.any():
-                np.copyto(
-                    room,
-                    self._slots_everywhere(shape, min(unit, int(self.requests.apps[shape]))),
-                    where=where,
-                )
+        room = self._simple_room(shape, simple)
         where = np.flatnonzero(~simple & (policy >= RESTRICTED))
         if len(where):
-            local = self.left[:, where]
-            room[where] = self._admit(local, shapes[where], where, np.ones(len(where), dtype=np.int64))
+            room[where] = self._admit(shapes[where], where, np.ones(len(where), dtype=np.int64), book=False)
         return room
 
     def first(self, shape: int) -> tuple[Int64, Bool]:
@@ -105,15 +96,24 @@ class ZoneRoom:
         return self._try(self.left.copy(), np.full(len(machines), shape), machines)
 
     def failing(self, shape: int) -> Int64:
-        """As ``first``, without the zones, and faster for tasks that are aligned as one."""
+        """As ``first``, without the zones, and faster."""
         machines = np.arange(len(self.policy))
         shapes = np.full(len(machines), shape)
         policy = self.policies(shapes, machines)
-        simple = self._one_unit(shapes, machines)
-        if not simple[policy > 0].all() or ((policy > 0) & (policy < SINGLE)).any():
-            return self.first(shape)[0]
-        unit = self._unit(shapes, machines)
-        return np.where(self.room_of(shape) > 0, -1, unit)
+        single, one = policy == SINGLE, self._one_unit(shapes, machines)
+        lacks = self._simple_room(shape, single & one) <= 0
+        failing = np.where(lacks, self._unit(shapes, machines), np.int64(-1))
+        apart = np.flatnonzero(single & ~one)
+        if len(apart):
+            alignment = self.requests.alignment(shapes[apart])
+            _, failed = admit(self.left.take(apart, axis=1), alignment, np.ones(len(apart), dtype=np.int64))
+            containers, units = len(alignment.threshold), self.requests.threshold.shape[1]
+            within = np.where(failed < containers, failed + 1, failed - containers + units)
+            failing[apart] = np.where(failed == ADMITTED, -1, within)
+        other = np.flatnonzero((policy > 0) & ~single)
+        if len(other):
+            failing[other], _ = self._try(self.left[:, other], shapes[other], other)
+        return failing
 
     # --- booking -------------------------------------------------------------------------------------------------
 
@@ -142,9 +142,7 @@ class ZoneRoom:
             taken[where] = per_zone.sum(axis=1)
         where = np.flatnonzero(~simple)
         if len(where):
-            local = self.left[:, machines[where]]
-            taken[where] = self._admit(local, shapes[where], machines[where], counts[where])
-            self.left[:, machines[where]] = local
+            taken[where] = self._admit(shapes[where], machines[where], counts[where], book=True)
         return taken
 
     # --- one unit under single-numa-node: by division --------------------------------------------------------------
@@ -183,10 +181,38 @@ class ZoneRoom:
                 slots[left < threshold[row]] = 0
         return np.maximum(slots, 0, out=slots).sum(axis=1)
 
+    def _simple_room(self, shape: int, simple: Bool) -> Int64:
+        """How many tasks of one shape each machine takes where they are aligned as one: int64[M], elsewhere any."""
+        room = np.full(len(self.policy), UNLIMITED)
+        for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
+            where = simple & members
+            if where.any():
+                slots = self._slots_everywhere(shape, min(unit, int(self.requests.apps[shape])))
+                np.copyto(room, slots, where=where)
+        return room
+
     # --- anything else: task by task -----------------------------------------------------------------------------
 
-    def _admit(self, local: Int64, shapes: Int64, machines: Int64, limit: Int64) -> Int64:
-        """Admit up to ``limit[i]`` tasks to the zones in ``local`` (int64[R, A, Z]), and book them there: int64[A]."""
+    def _admit(self, shapes: Int64, machines: Int64, limit: Int64, *, book: bool) -> Int64:
+        """Admit up to ``limit[i]`` tasks of ``shapes[i]`` to ``machines[i]``, all different if booked: int64[A]."""
+        admitted = np.zeros(len(shapes), dtype=np.int64)
+        apart = (self.policies(shapes, machines) == SINGLE) & ~self.pod_scope[machines]
+        where = np.flatnonzero(apart)
+        if len(where):
+            local = self.left.take(machines[where], axis=1)
+            admitted[where], _ = admit(local, self.requests.alignment(shapes[where]), limit[where])
+            if book:
+                self.left[:, machines[where]] = local
+        where = np.flatnonzero(~apart)
+        if len(where):
+            local = self.left[:, machines[where]]
+            admitted[where] = self._admit_variously(local, shapes[where], machines[where], limit[where])
+            if book:
+                self.left[:, machines[where]] = local
+        return admitted
+
+    def _admit_variously(self, local: Int64, shapes: Int64, machines: Int64, limit: Int64) -> Int64:
+        """As ``_admit``, under any policy and in any scope, to the zones in ``local`` (int64[R, A, Z])."""
         admitted = np.zeros(len(shapes), dtype=np.int64)
         live = np.flatnonzero(limit > 0)
         while len(live):

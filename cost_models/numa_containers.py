@@ -1,0 +1,95 @@
+"""Containers of a pod aligned one by one under single-numa-node, on many machines side by side.
+
+Each container in its order gets the lowest zone that has room for all of it, after those before it; a pod of which one
+gets none is not admitted and takes nothing. Init containers are looked at first, each by itself, and take nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+
+ADMITTED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """What the containers of A tasks ask for, each of a shape of its own, over R resources.
+
+    ``threshold``, ``taken``: int64[U, R, A], by container, a negative threshold where nothing is asked for, as of
+    containers that are not there; ``init``: int64[I, R, A], thresholds of init containers.
+    """
+
+    threshold: Int64
+    taken: Int64
+    init: Int64
+
+    def of(self, tasks: Bool) -> Alignment:
+        """The alignment of those ``tasks`` (bool[A])."""
+        return Alignment(*(each.compress(tasks, axis=2) for each in (self.threshold, self.taken, self.init)))
+
+
+def admit(left: Int64, alignment: Alignment, limit: Int64) -> tuple[Int64, Int64]:
+    """Admit such tasks to each of A machines, one after another, up to ``limit`` (int64[A]), and book them.
+
+    ``left``: int64[R, A, Z], what the machines' zones have, C-contiguous; it is changed. Returns int64[A], how many
+    were admitted; and int64[A], which container of the next one found no zone (init containers count on after the
+    others), ``ADMITTED`` where the limit was reached.
+    """
+    admitted = np.zeros(left.shape[1], dtype=np.int64)
+    failing = np.full(left.shape[1], ADMITTED, dtype=np.int64)
+    going: Bool = limit > 0
+    live, zones = np.arange(left.shape[1]), left
+    while True:
+        if not going.all():
+            if zones is not left:
+                left[:, live[~going]] = zones[:, ~going]
+            zones, live, alignment = zones.compress(going, axis=1), live[going], alignment.of(going)
+        if not len(live):
+            return admitted, failing
+        failed = _admit_one(zones, alignment)
+        failing[live] = failed
+        going = failed == ADMITTED
+        admitted[live] += going
+        going &= admitted[live] < limit[live]
+
+
+def _admit_one(zones: Int64, alignment: Alignment) -> Int64:
+    """Admit one task to each machine's zones (int64[R, A, Z]), and book it: int64[A], who found no zone."""
+    count, width = zones.shape[1:]
+    flat = zones.reshape(len(zones), count * width)
+    first = np.arange(count) * width
+    failed = np.full(count, ADMITTED, dtype=np.int64)
+    units = len(alignment.threshold)
+    for index, threshold in enumerate(alignment.init):
+        _, found = _lowest(zones, threshold, first)
+        failed[(failed == ADMITTED) & ~found] = units + index
+    booked = []
+    for unit, (threshold, taken) in enumerate(zip(alignment.threshold, alignment.taken, strict=True)):
+        place, found = _lowest(zones, threshold, first)
+        failed[(failed == ADMITTED) & ~found] = unit
+        through = failed == ADMITTED
+        amounts = taken * through
+        booked.append((place, amounts))
+        for row in np.flatnonzero(amounts.any(axis=1)).tolist():
+            flat[row, place] -= amounts[row]
+    refused = np.flatnonzero(failed != ADMITTED)
+    for place, amounts in booked:
+        for row in np.flatnonzero(amounts[:, refused].any(axis=1)).tolist():
+            flat[row, place[refused]] += amounts[row, refused]
+    return failed
+
+
+def _lowest(zones: Int64, threshold: Int64, first: Int64) -> tuple[Int64, Bool]:
+    """The lowest zone of each machine with at least ``threshold`` (int64[R, A]), and whether there is one: bool[A].
+
+    Zones are numbered through over all machines; ``first``: int64[A], each machine's first.
+    """
+    fits = np.ones(zones.shape[1:], dtype=np.bool_)
+    for row in np.flatnonzero((threshold >= 0).any(axis=1)).tolist():
+        fits &= zones[row] >= threshold[row][:, None]
+    place = first + fits.argmax(axis=1)
+    return place, fits.ravel()[place]
