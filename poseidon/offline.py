@@ -15,12 +15,15 @@ from poseidon.embedding import (
     network_options,
     overlays,
     shares_fairly,
+    topology_options,
 )
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.manifests.applications import read_applications
 from poseidon.manifests.groups import described_groups
 from poseidon.manifests.storage import volume_state
+from poseidon.manifests.topology import described_topology
 from poseidon.sources.listed import ListedUse
+from poseidon.topology.keys import GROUP_RECORD, TREE_NAME, TREE_RECORD
 from poseidon.translate import events, namespaces
 from poseidon.translate import pod as pods
 from poseidon.translate.claims import claims_of
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from poseidon.kube.objects import Pod
     from poseidon.manifests.applications import OrderedAppGroup
     from poseidon.manifests.loader import Manifests
+    from poseidon.manifests.topology import DescribedTopology
+    from poseidon.topology.cluster_tree import ClusterTree
     from poseidon.translate.visibility import Visibility
 
 
@@ -51,12 +56,13 @@ if TYPE_CHECKING:
 class OfflineCluster:
     """A scheduler that knows the cluster. ``held`` says by uid why pods are not to be scheduled yet.
 
-    ``groups`` are those of the pods that take part.
+    ``groups`` are those of the pods that take part, ``tree`` is that of the cluster's nodes.
     ``app_groups``: the order of each application's workloads, whether or not a model looks at it.
     """
 
     scheduler: EmbeddedScheduler
     groups: Groups
+    tree: ClusterTree
     held: Mapping[str, str]
     warnings: tuple[str, ...]
     app_groups: tuple[OrderedAppGroup, ...] = ()
@@ -84,12 +90,15 @@ def build(
         namespaces=shares_fairly(configuration),
     )
     applications = read_applications(manifests.for_models, manifests.nodes, network.percentile)
-    feed = _Feed(manifests, now, scheduler_names, forced, visible)
+    topology = described_topology(manifests.for_models, manifests.nodes, topology_options(configuration))
+    feed = _Feed(manifests, now, scheduler_names, forced, visible, topology)
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     records = applications.records if visible.applications else ()
     scheduler.apply((*(pb.Event(record=each) for each in records), *feed.events()))
-    warnings = (*applications.warnings, *feed.warnings)
-    return OfflineCluster(scheduler, feed.groups, feed.held, warnings, applications.app_groups)
+    warnings = (*applications.warnings, *topology.warnings, *feed.warnings)
+    return OfflineCluster(
+        scheduler, feed.groups, topology.trees.tree(), feed.held, warnings, applications.app_groups
+    )
 
 
 class _Feed:
@@ -100,6 +109,7 @@ class _Feed:
         scheduler_names: frozenset[str],
         forced: str,
         visible: Visibility,
+        topology: DescribedTopology,
     ) -> None:
         self._manifests = manifests
         self._now = now
@@ -115,7 +125,8 @@ class _Feed:
         self._jobs: dict[str, pb.Job] = {}
         self._sizes: Counter[str] = Counter()
         self._volumes = volume_state(manifests.storage, manifests.nodes)
-        self.groups = described_groups(manifests.for_models, manifests.owners)
+        self._topology = topology
+        self.groups = described_groups(manifests.for_models, manifests.owners, topology)
         self.held: dict[str, str] = {}
         self.warnings: list[str] = []
 
@@ -135,6 +146,7 @@ class _Feed:
             described.allocatable.extend(pb.Quantity(resource=name, amount=amount) for name, amount in offers)
             self._images.put(described.name, described.images)
             yield pb.Event(machine=described)
+        yield from self._group_records()
         for job_id, job in self._jobs.items():
             job.size = job.size or self._sizes[job_id]
             yield pb.Event(job=job)
@@ -154,6 +166,19 @@ class _Feed:
         use = ListedUse(self._manifests.for_models, _PlacedPods(self._nodes, self._placed), self._now)
         self.warnings.extend(use.warnings)
         yield from use.events()
+
+    def _group_records(self) -> Iterator[pb.Event]:
+        """Yield the tree and the rules of groups, if some overlay reads them."""
+        if not self._topology.options.overlay:
+            return
+        spec = self._topology.trees.spec
+        payloads = [] if spec is None else [(TREE_RECORD, TREE_NAME, spec.payload())]
+        for group in self.groups:
+            rules = self.groups.topology(group)
+            if rules is not None:
+                payloads.append((GROUP_RECORD, group.job.id, rules.payload(group.member.source.namespace)))
+        for kind, name, payload in payloads:
+            yield pb.Event(record=pb.Record(key=pb.RecordKey(kind=kind, name=name), payload=payload))
 
     def _namespace_records(self) -> Iterator[pb.Event]:
         """Yield the namespaces of the input, and those of its pods that are not described: they have a name."""
@@ -232,7 +257,9 @@ class _Feed:
     def _group_wait(self, pod: Pod) -> str:
         """Return what the group of a pod waits for, "" if it has none or nothing keeps it."""
         group = self.groups.group_of(pod.metadata.uid)
-        return self.groups.waits_for(group) if group is not None else ""
+        if group is None:
+            return ""
+        return self.groups.waits_for(group) or self.groups.beyond(pod.metadata.uid)
 
     def _task(self, pod: Pod) -> pods.Task:
         group = self.groups.group_of(pod.metadata.uid)
@@ -248,6 +275,9 @@ class _Feed:
         resolution = self._volumes.resolution(task.uid)
         needs = VolumeNeeds(invalid=resolution.reason) if resolution.reason else resolution.needs
         own = task.job if job is None else job.id
+        priority = self.groups.priority(group) if group is not None else None
+        if priority is not None:
+            task = replace(task, priority=priority)
         return replace(task, job=own, traits=self._classes.with_needs(task.traits, needs))
 
 

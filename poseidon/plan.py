@@ -137,7 +137,7 @@ class Plan:
                 {
                     "group": each.group,
                     "status": each.status,
-                    "placement": {node: list(names) for node, names in each.placement.items()},
+                    "placement": each.placement_json(),
                     "ranks": dict(each.ranks),
                     "message": each.message,
                 }
@@ -192,7 +192,7 @@ def make_plan(
         )
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
     pending.extend(_left_waiting(scheduler, outcome, has_nodes=bool(manifests.nodes)))
-    groups = planned_groups(cluster.groups, scheduler.tasks(), outcome, cluster.held)
+    groups = planned_groups(cluster.groups, cluster.tree, scheduler.tasks(), outcome, cluster.held)
     # What is shown of nodes is how they are once everybody has gone who has to.
     scheduler.apply(pb.Event(task_removed=uid) for uid in outcome.victims)
     return Plan(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from poseidon.topology.placement import Placement, pods_of
+from poseidon.topology.placement import placement as placement_of
+from poseidon.topology.ranks import ranks
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from poseidon.batch.groups import Group, Groups
+    from poseidon.topology.cluster_tree import ClusterTree
 
 BOUND, WAITING, FAILED = "Bound", "Waiting", "Failed"
 PREEMPTING, PREEMPTED = "Preempting", "Preempted"
@@ -29,15 +33,23 @@ _STATUSES = {
 class PlannedGroup:
     """A group (``namespace/name``): its pods by node, the uids of all, and what it waits for, if it does.
 
-    ``ranks`` are of pods by name, where the group gives its pods ranks.
+    A group that is placed by a tree has its nodes within their units, and ``ranks`` of pods by name.
     """
 
     group: str
     status: str
-    placement: Mapping[str, tuple[str, ...]]
+    placement: Placement
     members: frozenset[str]
     message: str = ""
     ranks: Mapping[str, int] = field(default_factory=dict)
+
+    def pods_by_node(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of its pods by node."""
+        return pods_of(self.placement)
+
+    def placement_json(self) -> dict[str, Any]:
+        """Return the placement in plain JSON values."""
+        return _plain(self.placement)
 
 
 class Decided(Protocol):
@@ -60,29 +72,36 @@ class Decided(Protocol):
 
 
 def planned_groups(
-    groups: Groups, tasks: Iterable[pb.TaskState], decided: Decided, held: Mapping[str, str]
+    groups: Groups,
+    tree: ClusterTree,
+    tasks: Iterable[pb.TaskState],
+    decided: Decided,
+    held: Mapping[str, str],
 ) -> tuple[PlannedGroup, ...]:
     """Return all groups that have pods, sorted. ``held`` says why pods were not offered at all."""
     node_of = {task.uid: task.machine for task in tasks if task.machine}
-    found = (_planned(groups, each, node_of, decided, held) for each in groups)
+    found = (_planned(groups, tree, each, node_of, decided, held) for each in groups)
     return tuple(sorted(found, key=lambda each: each.group))
 
 
 def _planned(
     groups: Groups,
+    tree: ClusterTree,
     group: Group,
     node_of: Mapping[str, str],
     decided: Decided,
     held: Mapping[str, str],
 ) -> PlannedGroup:
-    placement: dict[str, list[str]] = {}
-    for uid in sorted(group.progress):
-        if uid in node_of:
-            placement.setdefault(node_of[uid], []).append(uid.partition("/")[2])
-    placed = sum(map(len, placement.values()))
+    by_tree = groups.topology(group) is not None
+    placed = {
+        uid.partition("/")[2]: tree.path(node_of[uid]) if by_tree else (node_of[uid],)
+        for uid in group.progress
+        if uid in node_of
+    }
+    kept = {each.name: each.rank for each in group.members.values() if each.rank is not None}
     job = groups.job(group)
     state = decided.gangs.get(job.id)
-    status = BOUND if placed >= max(job.min_members, 1) else WAITING
+    status = BOUND if len(placed) >= max(job.min_members, 1) else WAITING
     if state is not None:
         status = _STATUSES.get(state.state, status)
     if status == BOUND and not decided.preemptors.isdisjoint(group.progress):
@@ -94,7 +113,14 @@ def _planned(
     return PlannedGroup(
         group=group.member.name,
         status=status,
-        placement={node: tuple(names) for node, names in sorted(placement.items())},
+        placement=placement_of(placed),
         members=frozenset(group.progress),
         message=message,
+        ranks=ranks(placed, kept) if by_tree and len(placed) >= job.min_members else {},
     )
+
+
+def _plain(placement: Placement) -> dict[str, Any]:
+    return {
+        unit: list(below) if isinstance(below, tuple) else _plain(below) for unit, below in placement.items()
+    }

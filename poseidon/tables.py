@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.tree import Tree
 
 from poseidon.explain import plain
+from poseidon.group_trees import group_tree
 
 if TYPE_CHECKING:
     from poseidon.explain import PodExplanation
@@ -45,18 +47,7 @@ def print_plan(plan: Plan) -> None:
         console.print(table)
         console.print()
     if plan.groups:
-        table = _table("GROUP", "STATUS", "PODS", "NODES", "MESSAGE")
-        for group in plan.groups:
-            placed = sum(map(len, group.placement.values()))
-            table.add_row(
-                group.group,
-                group.status,
-                f"{placed} of {len(group.members)}",
-                str(len(group.placement)),
-                group.message,
-            )
-        console.print(table)
-        console.print()
+        _print_groups(console, plan)
     if plan.pending:
         table = _table("PENDING POD", "REASON")
         for pending in plan.pending:
@@ -80,6 +71,27 @@ def print_explanation(explanation: PodExplanation) -> None:
     if explanation.outlook:
         console.print()
         console.print("\n".join(explanation.outlook))
+
+
+def _print_groups(console: _Printer, plan: Plan) -> None:
+    """Print how groups stand, and where those are that a tree has placed."""
+    table = _table("GROUP", "STATUS", "PODS", "NODES", "MESSAGE")
+    for group in plan.groups:
+        nodes = group.pods_by_node()
+        placed = sum(map(len, nodes.values()))
+        table.add_row(
+            group.group,
+            group.status,
+            f"{placed} of {len(group.members)}",
+            str(len(nodes)),
+            group.message,
+        )
+    console.print(table)
+    console.print()
+    for group in plan.groups:
+        if group.ranks:
+            console.print(group_tree(group))
+            console.print()
 
 
 def _print_verdicts(console: _Printer, explanation: PodExplanation) -> None:
@@ -160,8 +172,8 @@ class _Printer:
         self._width = None if sys.stdout.isatty() else _UNWRAPPED
         self._console = Console(width=self._width, highlight=False, markup=False, emoji=False)
 
-    def print(self, what: str | Table = "") -> None:
-        """Print text or a table, without the blanks that pad the last column."""
+    def print(self, what: str | Table | Tree = "") -> None:
+        """Print text, a table or a tree, without the blanks that pad the last column."""
         with self._console.capture() as captured:
             self._console.print(what)
         for line in captured.get().splitlines():

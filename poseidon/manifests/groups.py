@@ -21,11 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from poseidon.kube.objects import KubeStruct
+    from poseidon.manifests.topology import DescribedTopology
 
 
-def described_groups(objects: Iterable[KubeStruct], owners: Iterable[tuple[str, ScaledOwner]]) -> Groups:
+def described_groups(
+    objects: Iterable[KubeStruct],
+    owners: Iterable[tuple[str, ScaledOwner]],
+    topology: DescribedTopology,
+) -> Groups:
     """Return groups that know the objects, and no pods yet."""
     groups = Groups()
+    for name in topology.names:
+        groups.put_described(*name, topology.maps.get(name))
     found: list[tuple[str, Source]] = [*owners]
     for each in objects:
         if isinstance(each, PodGroup):

@@ -67,10 +67,7 @@ class GroupLife:
         self._timed = "schedEndTime" in data
         self._empty = not any(each.placed or each.labels for each in members.values())
         self._results = {key: data[key] for key in _RESULTS if key in data}
-        for each in members.values():
-            rank = each.labels.get(RANK_LABEL, "")
-            if rank.isdecimal():
-                self._ranks[each.name] = int(rank)
+        self._ranks = {each.name: each.rank for each in members.values() if each.rank is not None}
 
     def look(
         self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float

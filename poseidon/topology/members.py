@@ -36,6 +36,12 @@ class Member:
         return self.ref.name
 
     @property
+    def rank(self) -> int | None:
+        """The rank that the pod has been given, None for none."""
+        text = self.labels.get(RANK_LABEL, "")
+        return int(text) if text.isdecimal() else None
+
+    @property
     def failed(self) -> bool:
         """Whether it ended without success, so that another pod may take its part."""
         return self.phase == "Failed"

@@ -25,6 +25,14 @@ def placement(placed: Mapping[str, Path]) -> Placement:
     return found
 
 
+def pods_of(found: Placement) -> dict[str, tuple[str, ...]]:
+    """Return the names of pods by node."""
+    by_node: dict[str, tuple[str, ...]] = {}
+    for unit, below in found.items():
+        by_node.update({unit: below} if isinstance(below, tuple) else pods_of(below))
+    return by_node
+
+
 def placement_text(placed: Mapping[str, Path]) -> str:
     """Return the value of the key ``placement``: units within units down to pods, from the root on."""
     found: dict[str, Any] = {}
