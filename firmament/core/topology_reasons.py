@@ -20,5 +20,5 @@ def outside_tree(picture: Picture, index: int) -> Bool | None:
     terms = picture.problem.topology
     if terms is None or int(picture.problem.gang[index]) not in terms.groups:
         return None
-    outside: Bool = terms.position >= len(terms.tree.machine)
+    outside: Bool = terms.position >= terms.tree.leaves
     return outside

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cost_models.interface import Int64
-
-if TYPE_CHECKING:
-    from firmament.topology.interface import GroupSolver, Rule, Tree
+from firmament.topology.rules import GroupSolver, Rule
+from firmament.topology.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""How a round places its tasks: like classes as one, gangs as a whole, and last those for whom others have to move."""
+"""How a round places its tasks: groups by their rules, like classes as one, gangs as a whole, and last those for whom
+others have to move.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,14 @@ from firmament.rounds.gangs import place_whole_gangs
 from firmament.rounds.improvement import improved
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.stopwatch import Stopwatch
+from firmament.rounds.topology_groups import place_with_groups
 from firmament.solvers.base import Solver
 
 
 def place(problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
     """Place what can be placed, in order of admission. Raises what the solver raises, time-outs excepted."""
+    if problem.topology is not None:
+        return place_with_groups(problem, problem.topology, solver, options, log, place)
     if len(problem.gang_need):
         return place_whole_gangs(problem, solver, options, log)
     watch = Stopwatch(log.timer)

@@ -1,0 +1,194 @@
+"""Places groups one after another: counts by the rules of the tree, then tasks to the places that were counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.flow.group_terms import Group, GroupTerms
+from firmament.flow.network import crowding_cost
+from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.rounds.admission import admit
+from firmament.rounds.bands import Standing
+from firmament.rounds.pair_waves import book_pairs, fix_pairs
+from firmament.rounds.replaying import replay
+from firmament.rounds.topology_dealing import Choosy, deal
+from firmament.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR
+from firmament.solvers.base import Solver
+from firmament.topology.rules import Shortage
+
+TRIES = 24
+"""Ways to share a group out that are tried at most where tasks turn out to be in each other's way."""
+
+UNLIKE_PLACES = "its pods may use different nodes, and no way was found to share them out by the rules"
+IN_THE_WAY = "its pods are in each other's way, by limits or rules that they share"
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as `deal` takes them."""
+
+    classes: Int64
+    slots: Int64
+    cost: Int64
+
+
+class GroupPlacer:
+    """Places groups on ``standing``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
+
+    def __init__(
+        self, problem: PlacementProblem, terms: GroupTerms, standing: Standing, prices: Int64, solver: Solver
+    ) -> None:
+        """``prices``: int64[M], units that others would pay for a place on each machine."""
+        self.standing = standing
+        self.shortages: dict[int, str] = {}
+        self._problem = problem
+        self._terms = terms
+        self._prices = prices
+        self._solver = solver
+        self._refused: dict[tuple[object, ...], str] = {}
+
+    def place(self, gang: int) -> Assignments:
+        """Place a group as a whole, or nothing of it; returns the places in order of admission."""
+        group = self._terms.groups[gang]
+        kind = self._kind(group)
+        known = group.refused or self._refused.get(kind, "")
+        if known:
+            self.shortages[gang] = known
+            return Assignments.empty()
+        found = self._placed(group)
+        if isinstance(found, str):
+            self.shortages[gang] = found
+            if self.standing.state is None:  # room only shrinks, unless rules between tasks are about
+                self._refused[kind] = found
+            return Assignments.empty()
+        self.shortages.pop(gang, None)
+        return found
+
+    def _kind(self, group: Group) -> tuple[object, ...]:
+        """What tells groups apart that cannot be served alike."""
+        classes, counts = np.unique(group.order, return_counts=True)
+        pins = [
+            self._problem.pins[cls].tobytes() if cls in self._problem.pins else b""
+            for cls in classes.tolist()
+        ]
+        shapes = self._problem.shape[classes].tolist()
+        alike = sorted(zip(shapes, counts.tolist(), pins, strict=True))
+        return (group.size, group.rules, group.held.tobytes(), *alike)
+
+    def _placed(self, group: Group) -> Assignments | str:
+        """Places for all tasks of a group, booked; or why there are none."""
+        room = self._room(group)
+        if len(room.classes) == 1:
+            return self._within(group, room, room.slots[0])
+        # What every task may use comes first: tasks can then be dealt as one likes.
+        shared = room.slots.min(axis=0)
+        found = self._within(group, room, shared)
+        if isinstance(found, str) and (room.slots != shared).any():
+            found = self._within(group, room, room.slots.max(axis=0))
+            if found == UNLIKE_PLACES:
+                return self._around_choosy(group, room)
+        return found
+
+    def _around_choosy(self, group: Group, room: _Room) -> Assignments | str:
+        """Places for a group some of whose classes may use few leaves, by trying where those could go."""
+        slots = room.slots.max(axis=0)
+        for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), TRIES):
+            found = self._within(group, room, slots - taken, taken)
+            if not isinstance(found, str):
+                return found
+        return UNLIKE_PLACES
+
+    def _within(
+        self, group: Group, room: _Room, slots: Int64, taken: Int64 | None = None
+    ) -> Assignments | str:
+        """Places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L] each)."""
+        tree = self._terms.tree
+        given = np.zeros_like(slots) if taken is None else taken
+        cost = room.cost[0] if len(room.classes) == 1 else room.cost.mean(axis=0).astype(np.int64)
+        for _ in range(TRIES):
+            counts = self._terms.solver.place(tree, slots, group.size, group.rules, cost, group.held + given)
+            if isinstance(counts, Shortage):
+                return counts.message
+            places = counts - group.held
+            proposed = deal(group.order, places, tree.rows, room.slots, room.cost, self._solver)
+            if proposed is None:
+                return UNLIKE_PLACES
+            admitted = self._admitted(proposed, len(group.order))
+            if isinstance(admitted, Assignments):
+                return admitted
+            slots = np.maximum(self._narrowed(slots + given, room, places, admitted) - given, 0)
+        return IN_THE_WAY
+
+    # --- room ----------------------------------------------------------------------------------------------------
+
+    def _room(self, group: Group) -> _Room:
+        classes = np.unique(group.order)
+        rows = [
+            leaf_slots(self._problem, self.standing, cls, self._terms.tree.rows) for cls in classes.tolist()
+        ]
+        leaves = self._terms.tree.rows
+        residual = self.standing.residual
+        price = self._prices[leaves] + crowding_cost(residual, leaves, np.zeros_like(leaves))
+        cost = self._problem.cost[np.ix_(self._problem.shape[classes], leaves)] + price
+        return _Room(classes, np.stack(rows), cost)
+
+    def _admitted(self, proposed: Assignments, tasks: int) -> Assignments | Standing:
+        """What was proposed, booked, if all of it may be there together; else how far it got."""
+        before = self.standing
+        simple = before.state is None and not (self._problem.joint or self._problem.ledgers)
+        trial = before if simple and len(np.unique(proposed.cls)) == 1 else before.copy()
+        if trial.state is None:
+            admitted = admit(trial.residual, proposed)
+        else:
+            admitted = replay(trial.residual, trial.state, proposed)
+        if trial.pairs is not None:
+            book_pairs(trial.pairs, admitted)
+            fix_pairs(trial.pairs, admitted)
+        if int(admitted.count.sum()) < tasks:
+            return trial
+        self.standing = trial
+        return _in_order(admitted, self._terms.position) if trial.state is None else admitted
+
+    def _narrowed(self, slots: Int64, room: _Room, wanted: Int64, trial: Standing) -> Int64:
+        """Slots that leave out what turned out not to go together with the places that do."""
+        leaves = self._terms.tree.rows
+        got = trial.residual.placed[leaves] - self.standing.residual.placed[leaves]
+        most = np.where(got < wanted, got, slots)
+        after = [
+            leaf_slots(self._problem, trial, cls, leaves, keeping_apart=True) for cls in room.classes.tolist()
+        ]
+        return np.minimum(most, got + np.max(after, axis=0))
+
+
+def leaf_slots(
+    problem: PlacementProblem, standing: Standing, cls: int, leaves: Int64, *, keeping_apart: bool = False
+) -> Int64:
+    """int64[L]: tasks of a class that each leaf takes by itself, by room, filters, pins and rules between tasks.
+
+    ``keeping_apart``: of the rules only those by which tasks keep others out, as the others may let more in later.
+    """
+    shape = int(problem.shape[cls])
+    slots = standing.residual.units(np.full(len(leaves), shape), leaves)
+    open_to: Bool = problem.feasible[shape, leaves].copy()
+    if cls in problem.pins:
+        open_to &= np.isin(leaves, problem.pins[cls])
+    if standing.state is not None:
+        for reason, refused in standing.state.refusals(cls, leaves):
+            if not keeping_apart or reason in (KEPT_OFF, PORTS_TAKEN, TOO_NEAR):
+                open_to &= ~refused
+        if standing.state.rules.rules(cls).excludes_itself():
+            slots = np.minimum(slots, 1)
+    if standing.pairs is not None and standing.pairs.rules.kind[cls] >= 0:
+        kind = standing.pairs.rules.kind[[cls]]
+        open_to &= standing.pairs.view(kind).allowed[0][standing.pairs.terms.domain[leaves]]
+    return np.where(open_to, slots, 0)
+
+
+def _in_order(placed: Assignments, position: Int64) -> Assignments:
+    """Assignments in order of the tree."""
+    order = np.lexsort((placed.cls, position[placed.machine]))
+    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])
