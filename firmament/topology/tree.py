@@ -1,0 +1,106 @@
+"""The tree of machines: named units on named levels, as arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Units of every level in depth-first order, siblings by name (numbers in names count as numbers).
+
+    ``levels``: names top to bottom, without the root; the last one is that of the leaves. ``names``: per level, of
+    its units; ``parents``: per level, int64[units], the number of each unit's parent on the level above (0, the root,
+    on the first level). ``rows``: int64[L], the machine of each leaf. Children of one unit follow each other, and
+    every unit has some leaf below it.
+    """
+
+    levels: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...]
+    parents: tuple[Int64, ...]
+    rows: Int64
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves there are."""
+        return len(self.rows)
+
+    def units(self, level: int) -> int:
+        """How many units a level has."""
+        return len(self.names[level])
+
+    def first_children(self, level: int) -> Int64:
+        """int64[parents + 1]: where the children of each unit of the level above begin on this ``level``."""
+        above = 1 if level == 0 else self.units(level - 1)
+        return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
+
+    def ancestors(self, level: int) -> Int64:
+        """int64[L]: the unit of ``level`` that each leaf belongs to."""
+        unit = np.arange(self.leaves)
+        for parents in reversed(self.parents[level + 1 :]):
+            unit = parents[unit]
+        return unit
+
+    def sums(self, leaf_values: Int64) -> list[Int64]:
+        """Per level, int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each unit."""
+        sums = [np.asarray(leaf_values, dtype=np.int64)]
+        for level in range(len(self.levels) - 1, 0, -1):
+            above = np.zeros(self.units(level - 1), dtype=np.int64)
+            np.add.at(above, self.parents[level], sums[-1])
+            sums.append(above)
+        return sums[::-1]
+
+    def path(self, level: int, unit: int) -> tuple[str, ...]:
+        """The names from the first level down to a unit, which identify it."""
+        names = []
+        for above in range(level, -1, -1):
+            names.append(self.names[above][unit])
+            unit = int(self.parents[above][unit])
+        return tuple(reversed(names))
+
+
+def build_tree(levels: Sequence[str], paths: Mapping[tuple[str, ...], int]) -> Tree:
+    """The tree whose leaves are ``paths`` (a name per level, top to bottom) with their machines.
+
+    Raises ValueError if there is no level or a path has not one name per level.
+    """
+    if not levels:
+        raise ValueError("a tree needs at least one level")
+    keys: dict[str, tuple[tuple[int, int | str], ...]] = {}
+    for path in paths:
+        if len(path) != len(levels):
+            raise ValueError(f"unit {'/'.join(path)}: {len(path)} names for {len(levels)} levels")
+        for name in path:
+            if name not in keys:
+                keys[name] = _natural(name)
+    ordered = sorted(paths, key=lambda path: [(keys[name], name) for name in path])
+    names: list[list[str]] = [[] for _ in levels]
+    parents: list[list[int]] = [[] for _ in levels]
+    last: tuple[str, ...] = ()
+    for path in ordered:
+        alike = 0
+        while alike < len(last) and last[alike] == path[alike]:
+            alike += 1
+        for level in range(alike, len(levels)):
+            parents[level].append(len(names[level - 1]) - 1 if level else 0)
+            names[level].append(path[level])
+        last = path
+    return Tree(
+        tuple(levels),
+        tuple(map(tuple, names)),
+        tuple(np.array(each, dtype=np.int64) for each in parents),
+        np.array([paths[path] for path in ordered], dtype=np.int64),
+    )
+
+
+def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
+    """A key by which n2 comes before n10."""
+    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in _DIGITS.split(name) if part)
