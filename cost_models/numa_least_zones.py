@@ -34,7 +34,7 @@ def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, s
     """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M]; ``available``: int64[R, M, Z]."""
     step = PERFECT // table.max_zones
     scores = np.zeros((shapes, table.machines))
-    distances = _MeanDistances(table, {})
+    distances = _MeanDistances.between(table)
     known = np.flatnonzero(table.known & (table.zones > 0))
     zoneless = table.known & (table.zones == 0)
     for shape in range(shapes):
@@ -61,7 +61,13 @@ class _MeanDistances:
     """Mean distances of sets of zones on all machines, each worked out once."""
 
     table: ZoneTable
+    single: Float64
     known: dict[tuple[int, ...], Float64]
+
+    @classmethod
+    def between(cls, table: ZoneTable) -> _MeanDistances:
+        """None worked out yet but those of single zones: float64[M, Z]."""
+        return cls(table, np.diagonal(table.distance, axis1=1, axis2=2).astype(np.float64), {})
 
     def of(self, zones: tuple[int, ...]) -> Float64:
         """float64[M]: over all ordered pairs."""
@@ -76,23 +82,22 @@ def _sizes(
 ) -> tuple[Int64, Bool]:
     """The most zones that a unit needs on each machine, -1 if one fits nowhere, 0 if none touches a zone; int64[A].
 
-    And whether all choices are optimal: bool[A]. ``left``: int64[R, A, Z].
+    And whether all choices are optimal: bool[A]. ``left``: int64[R, A, Z], is booked on.
     """
-    left = left.copy()
     most = np.zeros(len(machines), dtype=np.int64)
     optimal = np.ones(len(machines), dtype=np.bool_)
-    for unit in units:
+    for number, unit in enumerate(units, 1):
         rows = np.flatnonzero(unit > 0)
         touched = table.listed[np.ix_(rows, machines)].any(axis=(0, 2))
         where = np.flatnonzero(touched & (most >= 0))
-        size, best, chosen = _choose(
-            table, distances, left[np.ix_(rows, where)], machines[where], unit[rows], rows
-        )
+        at = np.ix_(rows, where)
+        local = left[at]
+        size, best, chosen = _choose(table, distances, local, machines[where], unit[rows], rows)
         most[where] = np.where(size < 0, -1, np.maximum(most[where], size))
         optimal[where] &= best
-        wanted = np.repeat(unit[rows][:, None], len(where), axis=1)
-        at = np.ix_(rows, where)
-        left[at] -= spread_over(left[at], wanted, chosen)
+        if number < len(units):
+            wanted = np.repeat(unit[rows][:, None], len(where), axis=1)
+            left[at] = local - spread_over(local, wanted, chosen)
     return most, optimal
 
 
@@ -105,24 +110,26 @@ def _choose(
     """
     width = left.shape[2]
     lists_all: Bool = np.all(table.listed[np.ix_(rows, machines)], axis=0)
-    size = np.full(len(machines), -1, dtype=np.int64)
-    optimal = np.zeros(len(machines), dtype=np.bool_)
-    chosen = np.zeros((len(machines), width), dtype=np.bool_)
-    for count in range(1, min(width, MOST_ZONES) + 1):
-        where = np.flatnonzero((size < 0) & (table.zones[machines] >= count))
+    there = np.arange(width) < table.zones[machines][:, None]
+    size, optimal, chosen = _single(distances, left, machines, wanted, there, lists_all)
+    largest = np.sort(np.where(there & lists_all, left, 0)[:, size < 0], axis=2)[:, :, ::-1].cumsum(axis=2)
+    open_ = np.flatnonzero(size < 0)
+    for count in range(2, min(width, MOST_ZONES) + 1):
+        enough = (largest[:, :, count - 1] >= wanted[:, None]).all(axis=0)
+        where = open_[enough & (size[open_] < 0) & (table.zones[machines[open_]] >= count)]
         if len(where) == 0:
-            break
+            continue
         nearest = np.full(len(where), np.inf)
         least = np.full(len(where), np.inf)
         found = np.full((len(where), count), -1)
         here, listing = left[:, where], lists_all[where]
         for zones in islice(combinations(range(width), count), MOST_SETS):
             members = list(zones)
-            there = table.zones[machines[where]] > zones[-1]
+            exists = there[where, zones[-1]]
             distance = distances.of(zones)[machines[where]]
-            least = np.where(there, np.minimum(least, distance), least)
+            least = np.where(exists, np.minimum(least, distance), least)
             enough = (here[:, :, members].sum(axis=2) >= wanted[:, None]).all(axis=0)
-            fits = there & enough & listing[:, members].all(axis=1)
+            fits = exists & enough & listing[:, members].all(axis=1)
             better = fits & (distance < nearest)
             nearest[better] = distance[better]
             found[better] = members
@@ -131,3 +138,21 @@ def _choose(
         optimal[where[fitting]] = nearest[fitting] == least[fitting]
         chosen[where[fitting][:, None], found[fitting]] = True
     return size, optimal, chosen
+
+
+def _single(
+    distances: _MeanDistances, left: Int64, machines: Int64, wanted: Int64, there: Bool, lists_all: Bool
+) -> tuple[Int64, Bool, Bool]:
+    """As ``_choose``, of sets of one zone; ``there``, ``lists_all``: bool[A, Z]."""
+    local = distances.single[machines]
+    fits = there & lists_all
+    for row, amount in enumerate(wanted.tolist()):
+        fits &= left[row] >= amount
+    distance = np.where(fits, local, np.inf)
+    zone = distance.argmin(axis=1)
+    at = np.arange(len(machines))
+    found = fits[at, zone]
+    chosen = np.zeros(fits.shape, dtype=np.bool_)
+    chosen[at, zone] = found
+    least = np.where(there, local, np.inf).min(axis=1)
+    return np.where(found, 1, -1), found & (distance[at, zone] == least), chosen
