@@ -126,7 +126,7 @@ def take_picture(
         came=cluster.last_came,
         gangs=muster.jobs,
         pair_models=configuration.pair_models,
-        preemption=preemption_problem(cluster, evictions, problem, cls, priorities)
+        preemption=preemption_problem(cluster, evictions, problem, cls, priorities, muster.jobs)
         if configuration.options.preemption
         else None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,13 +19,19 @@ from firmament.rules.ruleset import RuleSet
 
 
 def preemption_problem(
-    cluster: Cluster, evictions: Evictions, problem: PlacementProblem, cls: Int64, priority: Int64
+    cluster: Cluster,
+    evictions: Evictions,
+    problem: PlacementProblem,
+    cls: Int64,
+    priority: Int64,
+    jobs: Sequence[str] = (),
 ) -> PreemptionProblem | None:
     """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
 
-    ``cls``, ``priority``: int64[C], class row and priority of each class of the problem. Only tasks that are bound, and
-    of lower priority than some class that may evict, take part; never those assumed. Those that are leaving take part
-    whatever their priority, for the room that they will give back, but only if some less important task is bound.
+    ``cls``, ``priority``: int64[C], class row and priority of each class of the problem; ``jobs``: its gangs. Only
+    tasks that are bound, and of lower priority than some class that may evict, take part; never those assumed. Those
+    that are leaving take part whatever their priority, for the room that they will give back, but only if some less
+    important task is bound.
     """
     may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
     if problem.pairs is not None and problem.pairs.limited:
@@ -52,7 +59,7 @@ def preemption_problem(
     rows = taking_part[order]
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
     covered_by, allowed = _budgets(cluster, evictions, kinds)
-    gang, spare = _gangs(cluster, rows)
+    gangs = _gangs(cluster, rows, _jobs(problem, jobs))
     return PreemptionProblem(
         priority=priority,
         may=may,
@@ -67,9 +74,18 @@ def preemption_problem(
         row=rows,
         sequence=tasks.sequence[rows],
         rules=_rules(cluster, problem, may, cls, kinds),
-        gang=gang,
-        spare=spare,
+        gang=gangs.gang,
+        spare=gangs.spare,
+        together=gangs.together,
+        own=gangs.own,
     )
+
+
+def _jobs(problem: PlacementProblem, jobs: Sequence[str]) -> list[str]:
+    """The gang that each class of the problem belongs to, "" for none."""
+    if not len(problem.gang_need):
+        return [""] * problem.classes
+    return [jobs[gang] if gang >= 0 else "" for gang in problem.gang.tolist()]
 
 
 def _may_preempt(cluster: Cluster, row: int) -> bool:
@@ -98,19 +114,30 @@ def _budgets(
     return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
 
 
-def _gangs(cluster: Cluster, rows: Int64) -> tuple[Int64, Int64]:
-    """The gang of each task in ``rows``, -1 for none, and what each gang can lose and still be whole."""
+@dataclass(frozen=True, slots=True)
+class _Gangs:
+    """See ``PreemptionProblem``."""
+
+    gang: Int64
+    spare: Int64
+    together: Bool
+    own: Int64
+
+
+def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
+    """The gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none."""
     gang = np.full(len(rows), -1, dtype=np.int64)
-    if not cluster.jobs.any_gang:
-        return gang, np.empty(0, dtype=np.int64)
     tasks = cluster.tasks
     spare: list[int] = []
-    place_of = {row: place for place, row in enumerate(rows.tolist())}
+    together: list[bool] = []
+    number: dict[str, int] = {}
+    place_of = {row: place for place, row in enumerate(rows.tolist())} if cluster.jobs.any_gang else {}
     for name in sorted(cluster.jobs.gangs):
         job = cluster.jobs.gang(name)
         members = [row for row in cluster.jobs.members(name) if row in place_of]
         if job is None or not members:
             continue
+        number[name] = len(spare)
         gang[[place_of[row] for row in members]] = len(spare)
         there = [
             row
@@ -118,7 +145,13 @@ def _gangs(cluster: Cluster, rows: Int64) -> tuple[Int64, Int64]:
             if tasks.state[row] in (State.BOUND, State.ASSUMED) and not tasks.leaving[row]
         ]
         spare.append(max(0, len(there) - job.min_members))
-    return gang, np.array(spare, dtype=np.int64)
+        together.append(all(row in place_of and tasks.state[row] == State.BOUND for row in there))
+    return _Gangs(
+        gang,
+        np.array(spare, dtype=np.int64),
+        np.array(together, dtype=np.bool_),
+        np.array([number.get(job, -1) for job in jobs], dtype=np.int64),
+    )
 
 
 def _rules(

@@ -19,7 +19,8 @@ class Bundles:
 
     ``over``: int64[R], tasks that no budget allows to go; ``count``: int64[R], tasks that go; ``top``, ``total``:
     int64[R], highest and summed priority of those; ``age``: float64[R], minus when the first of the most important of
-    them started. ``victims``: bool[R, J] over ``slots`` (int64[R, J]) on ``rows`` (int64[R]).
+    them started. ``victims``: bool[R, J] over ``slots`` (int64[R, J]) on ``rows`` (int64[R]). Tasks on other machines
+    that go with their gangs count in all figures, and are not listed.
     """
 
     rows: Int64
@@ -58,6 +59,16 @@ class Bundles:
             columns.append(np.concatenate(arrays)[order])
         return cls(*columns)
 
+    @classmethod
+    def best(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
+        """The best bundle of each machine; the earlier part's of equals. ``nobody`` as for ``joined``."""
+        found = cls.joined(parts, nobody)
+        if len(parts) == 1:
+            return found
+        order = np.lexsort((*reversed(found.keys()), found.rows))
+        first = np.append(True, found.rows[order][1:] != found.rows[order][:-1])[: len(order)]
+        return Bundles(*(getattr(found, each.name)[order[first]] for each in fields(cls)))
+
     def or_better(self, other: Bundles) -> Bundles:
         """Of two bundles for each machine the better one, this one's of equals."""
         second = np.zeros(len(self.rows), dtype=np.bool_)
@@ -72,6 +83,6 @@ class Bundles:
         return Bundles(*columns)
 
     def of(self, place: int) -> list[int]:
-        """The tasks of one bundle."""
+        """The tasks of one bundle that are on its machine."""
         victims: list[int] = self.slots[place][self.victims[place]].tolist()
         return victims

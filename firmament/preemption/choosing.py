@@ -12,69 +12,97 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.preemption.bundles import NOBODY, Bundles
 from firmament.preemption.covering import Covering
+from firmament.preemption.gang_choices import Dragged, choices, dragged
+from firmament.preemption.gang_victims import nth_of_its_kind
 from firmament.preemption.prospect import Prospect
 
 
 def bundles(prospect: Prospect, problem: Covering) -> Bundles:
-    """A bundle for each machine of a covering problem."""
+    """The best bundle found for each machine of a covering problem; machines without any are left out."""
+    return Bundles.best(
+        [_bundles(prospect, choice) for choice in choices(prospect, problem)], prospect.preemption.victims
+    )
+
+
+def _bundles(prospect: Prospect, problem: Covering) -> Bundles:
+    """A bundle for each machine, whatever becomes of gangs."""
     protected = _protected(prospect, problem)
-    important = _reprieved(prospect, problem, protected, _important_first(problem, protected))
+    important = _reprieved(prospect, problem, _important_first(problem, protected))
     if not (important.count > 1).any():
         return important
-    least = _reprieved(prospect, problem, protected, _least_helpful_first(problem, protected))
+    least = _reprieved(prospect, problem, _least_helpful_first(problem, protected))
     return important.or_better(least)
 
 
-def describe(prospect: Prospect, problem: Covering, victims: Bool, protected: Bool) -> Bundles:
-    """The bundles that ``victims`` (bool[R, J]) stand for."""
+def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
+    """The bundles that ``victims`` (bool[R, J]) stand for, with those who have to go elsewhere because of them."""
     preemption = prospect.preemption
     priority = np.append(preemption.victim_priority, 0)[problem.slots]
     started = np.append(preemption.started, 0.0)[problem.slots]
     top = np.where(victims, priority, NOBODY).max(axis=1, initial=NOBODY)
+    total = np.where(victims, priority, 0).sum(axis=1)
+    count = victims.sum(axis=1)
+    others = dragged(prospect, problem, victims)
+    np.maximum.at(top, others.row, preemption.victim_priority[others.task])
+    np.add.at(total, others.row, preemption.victim_priority[others.task])
+    np.add.at(count, others.row, 1)
     foremost = victims & (priority == top[:, None])
-    age = -np.where(foremost, started, np.inf).min(axis=1, initial=np.inf)
+    first = np.where(foremost, started, np.inf).min(axis=1, initial=np.inf)
+    also = preemption.victim_priority[others.task] == top[others.row]
+    np.minimum.at(first, others.row[also], preemption.started[others.task[also]])
     return Bundles(
         rows=problem.rows,
         slots=problem.slots,
         victims=victims,
-        over=(victims & protected).sum(axis=1),
-        count=victims.sum(axis=1),
+        over=_over(prospect, problem, victims, others),
+        count=count,
         top=top,
-        total=np.where(victims, priority, 0).sum(axis=1),
-        age=age,
+        total=total,
+        age=-first,
     )
 
 
+def _over(prospect: Prospect, problem: Covering, victims: Bool, others: Dragged) -> Int64:
+    """int64[R]: by how much all that go exceed the budgets, see ``Prospect.overdrawn``."""
+    rows, budgets = len(problem.rows), len(prospect.allowed)
+    if not budgets:
+        return np.zeros(rows, dtype=np.int64)
+    row = np.nonzero(victims)[0]
+    row = np.concatenate([row, others.row])
+    kind = prospect.preemption.kind[np.concatenate([problem.slots[victims], others.task])]
+    keys = []
+    for nth in _budgets_by_place(prospect):
+        covered = nth[kind] >= 0
+        keys.append(row[covered] * budgets + nth[kind[covered]])
+    key, count = np.unique(np.concatenate(keys or [row[:0]]), return_counts=True)
+    beyond = np.maximum(count - np.maximum(prospect.allowed[key % budgets], 0), 0)
+    return np.bincount(key // budgets, weights=beyond, minlength=rows).astype(np.int64)
+
+
+def _budgets_by_place(prospect: Prospect) -> list[Int64]:
+    """Per place in the kinds' lists of budgets, int64[H + 1]: the budget there, -1 for none, and for no kind."""
+    budgets = (*prospect.preemption.budgets, ())
+    return [
+        np.array([each[place] if place < len(each) else -1 for each in budgets], dtype=np.int64)
+        for place in range(max(map(len, budgets)))
+    ]
+
+
 def _protected(prospect: Prospect, problem: Covering) -> Bool:
-    """bool[R, J]: tasks that their budgets do not allow to go, if those before them on the machine go.
+    """bool[R, J]: tasks that their budgets do not allow to go, if those before them on the machine go. Who is better
+    reprieved early, that is; what a bundle exceeds is counted in the end.
 
     Exact where a task has one budget; with several, a task is allowed if each of them allows it by itself.
     """
-    budgets = prospect.preemption.budgets
     protected: Bool = np.zeros(problem.slots.shape, dtype=np.bool_)
     if not len(prospect.allowed):
         return protected
     kind = np.append(prospect.preemption.kind, -1)[problem.slots]
-    for kinds_of in range(max((len(each) for each in budgets), default=0)):
-        # The budgets that come first, second, ... in their kinds' lists are looked at side by side.
-        nth = np.array([each[kinds_of] if kinds_of < len(each) else -1 for each in (*budgets, ())])
+    for nth in _budgets_by_place(prospect):
         budget = np.where(problem.open, nth[kind], -1)
         left = np.append(np.maximum(prospect.allowed, 0), 2**31)[budget]
-        protected |= _nth_of_its_kind(budget) >= left
+        protected |= nth_of_its_kind(budget) >= left
     return protected
-
-
-def _nth_of_its_kind(group: Int64) -> Int64:
-    """int64[R, J]: how many entries of the same row before each one are equal to it."""
-    order = np.argsort(group, axis=1, kind="stable")
-    ordered = np.take_along_axis(group, order, axis=1)
-    place = np.broadcast_to(np.arange(group.shape[1]), group.shape)
-    new = np.ones(group.shape, dtype=np.bool_)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.maximum.accumulate(np.where(new, place, 0), axis=1)
-    nth = np.empty_like(group)
-    np.put_along_axis(nth, order, place - first, axis=1)
-    return nth
 
 
 def _important_first(problem: Covering, protected: Bool) -> Int64:
@@ -96,7 +124,7 @@ def _least_helpful_first(problem: Covering, protected: Bool) -> Int64:
     return np.arange(problem.slots.shape[1])[::-1][order]
 
 
-def _reprieved(prospect: Prospect, problem: Covering, protected: Bool, order: Int64) -> Bundles:
+def _reprieved(prospect: Prospect, problem: Covering, order: Int64) -> Bundles:
     """What is left after reprieving in ``order`` as long as the others suffice."""
     surplus = problem.size.sum(axis=1) - np.maximum(problem.deficit, 0)
     size = np.take_along_axis(problem.size, order[:, :, None], axis=1)
@@ -106,6 +134,6 @@ def _reprieved(prospect: Prospect, problem: Covering, protected: Bool, order: In
         stays = (size[:, place] <= surplus).all(axis=1)
         surplus -= size[:, place] * stays[:, None]
         goes[:, place] = open_to[:, place] & ~stays
-    victims = np.zeros_like(goes)
-    np.put_along_axis(victims, order, goes, axis=1)
-    return describe(prospect, problem, victims, protected)
+    victims = problem.forced.copy()
+    np.put_along_axis(victims, order, goes | np.take_along_axis(problem.forced, order, axis=1), axis=1)
+    return describe(prospect, problem, victims)

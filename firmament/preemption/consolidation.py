@@ -27,6 +27,8 @@ def consolidate(prospect: Prospect, begin: int) -> None:
     touched.update(machine for machine, guests in prospect.guests.items() if len(guests) > 1)
     for machine in sorted(touched):
         _reprieve(prospect, machine)
+    for gang in np.flatnonzero(prospect.spare < 0).tolist():
+        _reprieve_gang(prospect, gang)
 
 
 def _moved(prospect: Prospect, cls: int, machine: int) -> bool:
@@ -68,7 +70,19 @@ def _reprieve(prospect: Prospect, machine: int) -> None:
     )
     for victim in order:
         if _can_stay(prospect, machine, victim):
-            prospect.spare_victim(machine, victim)
+            prospect.spare_victim(victim)
+
+
+def _reprieve_gang(prospect: Prospect, gang: int) -> None:
+    """Let a gang that goes as a whole stay, if no more of it than it can spare is needed."""
+    members = prospect.gangs.members(gang).tolist()
+    stay: list[int] = []
+    for victim in sorted(members, key=lambda each: -int(prospect.preemption.victim_priority[each])):
+        if _not_needed(prospect, int(prospect.preemption.machine[victim]), victim):
+            prospect.spare_victim(victim)
+            stay.append(victim)
+    if prospect.spare[gang] < 0:
+        prospect.evict(stay)
 
 
 def _beyond(prospect: Prospect, victim: int) -> bool:
@@ -77,6 +91,12 @@ def _beyond(prospect: Prospect, victim: int) -> bool:
 
 
 def _can_stay(prospect: Prospect, machine: int, victim: int) -> bool:
+    """Whether one of the victims on a machine may stay by itself: not if its gang goes as a whole."""
+    gang = int(prospect.preemption.gang[victim]) if len(prospect.spare) else -1
+    return (gang < 0 or prospect.spare[gang] >= 0) and _not_needed(prospect, machine, victim)
+
+
+def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
     """Whether those who got a place on a machine can all have it with one of the victims staying."""
     guests = prospect.guests.get(machine, [])
     if not _leaves_room(prospect, machine, guests, prospect.sizes[victim]):
@@ -116,7 +136,7 @@ def evictions(prospect: Prospect) -> tuple[Eviction, ...]:
     waits: dict[int, tuple[int, ...]] = {}
     found = []
     for cls, machine in prospect.taken:
-        chosen = tuple(sorted(prospect.chosen.get(machine, ())))
+        chosen = _with_their_gangs(prospect, sorted(prospect.chosen.get(machine, ())))
         if machine not in waits:
             waits[machine] = (*chosen, *_awaited(prospect, machine))
         evicts = tuple(victim for victim in chosen if victim not in told)
@@ -130,6 +150,16 @@ def evictions(prospect: Prospect) -> tuple[Eviction, ...]:
                 budget_left[budget] -= 1
         found.append(Eviction(cls, machine, evicts, waits[machine], frozenset(beyond)))
     return tuple(found)
+
+
+def _with_their_gangs(prospect: Prospect, victims: list[int]) -> tuple[int, ...]:
+    """Victims, and those elsewhere who go because their gang goes as a whole."""
+    if not len(prospect.spare):
+        return tuple(victims)
+    gangs = dict.fromkeys(gang for gang in prospect.preemption.gang[victims].tolist() if gang >= 0)
+    whole = [gang for gang in gangs if prospect.spare[gang] < 0]
+    members = (member for gang in whole for member in prospect.gangs.members(gang).tolist())
+    return tuple(dict.fromkeys((*victims, *members)))
 
 
 def _awaited(prospect: Prospect, machine: int) -> list[int]:

@@ -23,7 +23,9 @@ class Covering:
 
     ``rows``: int64[R], the machines; ``slots``: int64[R, J], tasks, V for none; ``open``: bool[R, J], who may go;
     ``size``: int64[R, J, D], what each would give back (0 where not open); ``deficit``: int64[R, D], what is lacking,
-    0 or less for nothing. Only machines where all that may go is enough are listed.
+    0 or less for nothing; ``whole``: bool[G], gangs that may go as a whole; others lose no more than they can spare.
+    ``forced``: bool[R, J], who goes in any case; it is counted in ``deficit`` and neither open nor of any size.
+    Only machines where all that may go is enough are listed.
     """
 
     rows: Int64
@@ -31,6 +33,25 @@ class Covering:
     open: Bool
     size: Int64
     deficit: Int64
+    whole: Bool
+    forced: Bool
+
+    def narrowed(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
+        """The problems of some ``rows`` (places, int64[N]) where these may go and those do, if that is enough."""
+        size = self.size[rows]
+        deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
+        size = size * open_to[:, :, None]
+        fits = (deficit <= size.sum(axis=1)).all(axis=1)
+        where = rows[fits]
+        return Covering(
+            self.rows[where],
+            self.slots[where],
+            open_to[fits],
+            size[fits],
+            deficit[fits],
+            self.whole,
+            forced[fits],
+        )
 
 
 def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Covering:
@@ -38,12 +59,7 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
 
     ``blocked``: bool[V], tasks that must not be chosen, beside those that are gone or not less important.
     """
-    preemption = prospect.preemption
-    may_go = np.append(
-        ~prospect.gone & ~blocked & (preemption.victim_priority < preemption.priority[cls]), False
-    )
-    if len(prospect.spare):  # a gang that would not be whole any more keeps its tasks
-        may_go[:-1] &= np.append(prospect.spare, 1)[preemption.gang] > 0
+    may_go = np.append(prospect.may_go(cls) & ~blocked, False)
     slots = _slots(prospect, rows)
     request = prospect.request(cls)
     wanted = np.flatnonzero(request)
@@ -62,7 +78,9 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     if not possible.all():
         rows, slots, open_to = rows[possible], slots[possible], open_to[possible]
         lacking, given = lacking[possible], given[possible]
-    return Covering(rows, slots, open_to, given, lacking)
+    return Covering(
+        rows, slots, open_to, given, lacking, prospect.whole(cls), np.zeros(slots.shape, dtype=np.bool_)
+    )
 
 
 def _slots(prospect: Prospect, rows: Int64) -> Int64:

@@ -11,21 +11,25 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Value: TypeAlias = tuple[int, int, int, int, float]
+_Kind: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A task that may go: what it gives back, its priority, when it started, and its budgets."""
+    """A task that may go: what it gives back, its priority, when it started, its budgets, and its gang, -1 for none."""
 
     task: int
     size: tuple[int, ...]
     priority: int
     started: float
     budgets: tuple[int, ...] = ()
+    gang: int = -1
 
 
 class BundleSearch:
-    """One search. ``allowed``: what each budget still lets go; ``spent``: nodes visited so far."""
+    """One search. ``allowed``: what each budget still lets go; ``spare``: what each gang can lose; ``forced``: who goes
+    in any case, on this machine or elsewhere; ``spent``: nodes visited so far.
+    """
 
     def __init__(
         self,
@@ -33,29 +37,43 @@ class BundleSearch:
         candidates: Sequence[Candidate],
         allowed: Sequence[int],
         nodes: int,
+        *,
+        spare: Sequence[int] = (),
+        forced: Sequence[Candidate] = (),
     ) -> None:
-        self._columns = [column for column, lacking in enumerate(deficit) if lacking > 0]
-        self._deficit = [deficit[column] for column in self._columns]
-        kinds: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[Candidate]] = {}
-        for each in sorted(candidates, key=lambda each: (each.priority, -each.started, each.task)):
-            size = tuple(each.size[column] for column in self._columns)
-            kinds.setdefault((each.priority, size, each.budgets), []).append(each)
-        self._kinds = list(kinds.items())
+        given = [sum(each.size[column] for each in forced) for column in range(len(deficit))]
+        self._columns = [column for column, lacking in enumerate(deficit) if lacking > given[column]]
+        self._deficit = [deficit[column] - given[column] for column in self._columns]
+        self._kinds = self._sorted(candidates)
         self._allowed = allowed
+        self._spare = spare
+        self._forced = forced
+        self._used: dict[int, int] = {}
+        for each in forced:
+            for budget in each.budgets:
+                self._used[budget] = self._used.get(budget, 0) + 1
         self._nodes = nodes
         self.spent = 0
         self._largest, self._left = self._suffixes()
         self._best: tuple[Value, tuple[int, ...]] | None = None
         self._chosen: list[int] = []
 
+    def _sorted(self, candidates: Sequence[Candidate]) -> list[tuple[_Kind, list[Candidate]]]:
+        """Candidates by kind, the least important first."""
+        kinds: dict[_Kind, list[Candidate]] = {}
+        for each in sorted(candidates, key=lambda each: (each.priority, -each.started, each.task)):
+            size = tuple(each.size[column] for column in self._columns)
+            kinds.setdefault((each.priority, size, each.budgets, each.gang), []).append(each)
+        return list(kinds.items())
+
     def best(self) -> tuple[int, ...] | None:
         """The tasks of the best bundle found, None if the search ended without any."""
         if not self._deficit:
-            return ()
+            return tuple(each.task for each in self._forced)
         for strict in (True, False):
+            if strict and any(count > max(0, self._allowed[budget]) for budget, count in self._used.items()):
+                continue
             for count in range(1, (self._left[0] if self._left else 0) + 1):
-                if self._best is not None and count > self._best[0][1] and strict:
-                    break
                 self._descend(0, count, [0] * len(self._deficit), strict=strict)
                 if self._best is not None and strict:
                     return self._best[1]
@@ -71,7 +89,7 @@ class BundleSearch:
         largest = [[0] * width for _ in range(len(self._kinds) + 1)]
         left = [0] * (len(self._kinds) + 1)
         for index in range(len(self._kinds) - 1, -1, -1):
-            (_, size, _), tasks = self._kinds[index]
+            (_, size, _, _), tasks = self._kinds[index]
             largest[index] = [max(a, b) for a, b in zip(largest[index + 1], size, strict=True)]
             left[index] = left[index + 1] + len(tasks)
         return largest, left
@@ -90,10 +108,10 @@ class BundleSearch:
             for have, most, lacking in zip(covered, self._largest[index], self._deficit, strict=True)
         ):
             return
-        (priority, size, budgets), tasks = self._kinds[index]
+        (priority, size, budgets, gang), tasks = self._kinds[index]
         if strict and self._best is not None and priority > self._best[0][2]:
             return
-        for number in range(min(count, len(tasks)), -1, -1):
+        for number in range(min(count, len(tasks), self._spared(gang)), -1, -1):
             if strict and number and not self._allows(budgets, number):
                 continue
             self._chosen.append(number)
@@ -101,12 +119,19 @@ class BundleSearch:
             self._descend(index + 1, count - number, more, strict=strict)
             self._chosen.pop()
 
+    def _spared(self, gang: int) -> int:
+        """How many more tasks a gang can lose, after those chosen."""
+        if gang < 0:
+            return sum(self._left[:1])
+        chosen = zip(self._chosen, self._kinds, strict=False)
+        return self._spare[gang] - sum(count for count, ((_, _, _, theirs), _) in chosen if theirs == gang)
+
     def _allows(self, budgets: tuple[int, ...], number: int) -> bool:
         """Whether ``number`` more tasks may go, after those chosen."""
         for budget in budgets:
-            used = sum(
+            used = self._used.get(budget, 0) + sum(
                 count
-                for count, ((_, _, theirs), _) in zip(self._chosen, self._kinds, strict=False)
+                for count, ((_, _, theirs, _), _) in zip(self._chosen, self._kinds, strict=False)
                 if budget in theirs
             )
             if used + number > max(0, self._allowed[budget]):
@@ -115,7 +140,8 @@ class BundleSearch:
 
     def _offer(self) -> None:
         """Keep what is chosen if it is the best so far."""
-        tasks = [
+        tasks = [*self._forced]
+        tasks += [
             each
             for number, (_, kind) in zip(self._chosen, self._kinds, strict=False)
             for each in kind[:number]

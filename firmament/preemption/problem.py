@@ -24,7 +24,8 @@ class PreemptionProblem:
     * ``kind``: int64[V], row into ``requests``: int64[H, K];
     * ``budgets``: per kind the disruption budgets that cover it; ``allowed``: int64[B], how many tasks each lets go;
     * ``gang``: int64[V], the gang of each task, -1 for none; ``spare``: int64[G], how many tasks each gang can lose and
-      still be whole;
+      still be whole; ``together``: bool[G], gangs all of whose tasks that hold a place are among these, so that they
+      could go as a whole; ``own``: int64[C], the gang that the tasks of a class belong to, -1 for none;
     * ``rules``: the rules of the round with kinds as further classes, kind h as class C + h; None: rules between tasks
       bind nobody who may evict;
     * ``row``, ``sequence``: int64[V], what the core knows the tasks by.
@@ -45,6 +46,8 @@ class PreemptionProblem:
     rules: RuleSet | None = None
     gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    together: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def victims(self) -> int:
@@ -56,9 +59,10 @@ class PreemptionProblem:
 class Eviction:
     """One task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once others are gone.
 
-    ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it; ``awaits``: all tasks that must
-    be gone before it may come: those, others that are told to go on that machine, and some that leave anyway.
-    ``beyond``: those of ``evicts`` that no budget allows.
+    ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it, on other machines as well where
+    a gang goes as a whole; ``awaits``: all tasks that must be gone before it may come: those, others that are told to
+    go on that machine or with somebody there, and some that leave anyway. ``beyond``: those of ``evicts`` that no
+    budget allows.
     """
 
     cls: int

@@ -8,6 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.preemption.gang_victims import VictimGangs
 from firmament.preemption.problem import PreemptionProblem
 from firmament.rules.ruleset import ClassRules
 from firmament.rules.state import RuleState
@@ -21,7 +22,7 @@ class Prospect:
     * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
     * ``chosen``: the tasks chosen to go, by machine;
     * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
-      still lose;
+      still lose, negative where they go as a whole; ``gangs``: who is in them;
     * ``joint_left``, ``ledgers``: the models' room as in ``Residual``;
     * ``state``: where rules between tasks stand, None without any.
     """
@@ -42,6 +43,7 @@ class Prospect:
         np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
         self.allowed = preemption.allowed.copy()
         self.spare = preemption.spare.copy()
+        self.gangs = VictimGangs(preemption)
         self.taken: list[tuple[int, int]] = []
         self.guests: dict[int, list[int]] = {}
         self.chosen: dict[int, list[int]] = {}
@@ -60,7 +62,7 @@ class Prospect:
     def copy(self) -> Prospect:
         """An independent copy."""
         twin = Prospect.__new__(Prospect)
-        for name in ("problem", "preemption", "sizes", "first", "waiting"):
+        for name in ("problem", "preemption", "sizes", "first", "waiting", "gangs"):
             setattr(twin, name, getattr(self, name))
         for name in ("remaining", "room", "gone", "allowed", "spare"):
             setattr(twin, name, getattr(self, name).copy())
@@ -134,6 +136,47 @@ class Prospect:
                 wanted[budget] = wanted.get(budget, 0) + 1
         return sum(max(0, count - max(0, int(self.allowed[budget]))) for budget, count in wanted.items())
 
+    def whole(self, cls: int) -> Bool:
+        """bool[G]: gangs that may go as a whole for a class: of lower priority, and not its own."""
+        preemption = self.preemption
+        whole: Bool = preemption.together & (self.spare >= 0) & (self.gangs.top < preemption.priority[cls])
+        if len(preemption.own) and preemption.own[cls] >= 0:
+            whole[preemption.own[cls]] = False
+        return whole
+
+    def may_go(self, cls: int) -> Bool:
+        """bool[V]: tasks that may go for a class, by themselves or with their gang."""
+        preemption = self.preemption
+        may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
+        if len(self.spare):
+            open_to = np.append((self.spare > 0) | self.whole(cls), True)
+            if len(preemption.own) and preemption.own[cls] >= 0:
+                open_to[preemption.own[cls]] = False
+            may_go &= open_to[preemption.gang]
+        return may_go
+
+    def with_gangs(self, victims: Iterable[int]) -> list[int]:
+        """Those of ``victims`` that are not gone yet, and the rest of gangs that would not be whole without them."""
+        going = [victim for victim in victims if not self.gone[victim]]
+        if not len(self.spare):
+            return going
+        lost: dict[int, int] = {}
+        for gang in self.preemption.gang[going].tolist():
+            lost[gang] = lost.get(gang, 0) + 1
+        for gang, count in lost.items():
+            if gang >= 0 and count > self.spare[gang]:
+                members = self.gangs.members(gang)
+                going += [member for member in members[~self.gone[members]].tolist() if member not in going]
+        return going
+
+    def splits(self, cls: int, victims: Iterable[int]) -> bool:
+        """Whether evicting ``victims`` for a class would leave less of a gang than it needs, but not nothing."""
+        if not len(self.spare):
+            return False
+        gang = self.preemption.gang[list(victims)]
+        lost = np.bincount(gang[gang >= 0], minlength=len(self.spare))
+        return bool(((lost > self.spare) & (lost > 0) & ~self.whole(cls)).any())
+
     @property
     def reversible(self) -> bool:
         """Whether places can be given back: ledgers do not support that."""
@@ -141,16 +184,18 @@ class Prospect:
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
-    def evict(self, machine: int, victims: Iterable[int]) -> None:
-        """Choose tasks on a machine to go."""
+    def evict(self, victims: Iterable[int]) -> None:
+        """Choose tasks to go."""
         for victim in victims:
+            machine = int(self.preemption.machine[victim])
             self.gone[victim] = True
             self.chosen.setdefault(machine, []).append(victim)
             self.room[machine] += self.sizes[victim]
             self._book(victim, -1)
 
-    def spare_victim(self, machine: int, victim: int) -> None:
+    def spare_victim(self, victim: int) -> None:
         """Let a task that was chosen to go stay after all."""
+        machine = int(self.preemption.machine[victim])
         self.gone[victim] = False
         self.chosen[machine].remove(victim)
         self.room[machine] -= self.sizes[victim]

@@ -166,22 +166,23 @@ class _Stages:
         moved = False
         for cls, place in chosen_bundles(offered, tasks, machines, self._solver, self._time_limit):
             machine = int(offered[cls].rows[place])
+            promised = int(offered[cls].over[place]), int(offered[cls].count[place])
             victims = self._refiner.refined(cls, machine, offered[cls].of(place), self._blocked)
-            moved = self._try(offers, cls, machine, victims, lenient=lenient) or moved
+            going = self._prospect.with_gangs(victims)
+            worth = self._prospect.overdrawn(going), len(going)
+            if worth > promised or self._prospect.splits(cls, going):
+                offers[cls].stale = None  # somebody before has used up what a budget or a gang could spare
+            else:
+                moved = self._try(offers, cls, machine, going) or moved
         return moved
 
-    def _try(
-        self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int], *, lenient: bool
-    ) -> bool:
-        """Evict a bundle for a task, if all of it still holds after the bundles before it."""
+    def _try(self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int]) -> bool:
+        """Evict a bundle for a task, if it still helps after the bundles before it."""
         prospect = self._prospect
-        if not lenient and prospect.overdrawn(victims):
-            offers[cls].stale = None
-            return False
-        prospect.evict(machine, victims)
-        if (prospect.spare < 0).any() or not self._fits(cls, machine):
+        prospect.evict(victims)
+        if not self._fits(cls, machine):
             for victim in victims:
-                prospect.spare_victim(machine, victim)
+                prospect.spare_victim(victim)
             offers[cls].refused.add(machine)
             return False
         self._give(offers, cls, machine, victims)
@@ -190,9 +191,11 @@ class _Stages:
     def _give(self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int]) -> None:
         """Give a place, and note whose bundles that may change."""
         self._prospect.put(cls, machine)
-        budgets = self._prospect.preemption.budgets
-        kinds = self._prospect.preemption.kind
-        far = self._prospect.state is not None or any(budgets[kinds[victim]] for victim in victims)
+        preemption = self._prospect.preemption
+        far = self._prospect.state is not None or any(
+            preemption.budgets[preemption.kind[victim]] for victim in victims
+        )
+        far |= len(self._prospect.spare) > 0 and bool((preemption.gang[victims] >= 0).any())
         for offer in offers.values():
             if far:
                 offer.stale = None

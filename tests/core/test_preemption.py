@@ -181,19 +181,63 @@ def test_ports_and_anti_affinity_are_won_by_eviction():
     assert evicted(alone.run_round()) == ["a", "b"]
 
 
-def test_a_gang_that_would_break_keeps_its_members():
-    gang: list[Event] = [JobDefined(Job("g", min_members=2)), ClassDefined(7, task_class(2000))]
+def gang(*on: str, name: str = "g", need: int, cpu: int = 2000, priority: int = 0) -> list[Event]:
+    """A gang with one member per entry of ``on``, on that machine; the first started first."""
+    number = 50 + len(name) + cpu
+    bound = [
+        TasksBound(at, number, (f"{name}{index}",), job=name, priority=priority, assigned=(float(index + 1),))
+        for index, at in enumerate(on)
+    ]
+    return [JobDefined(Job(name, min_members=need)), ClassDefined(number, task_class(cpu)), *bound]
+
+
+def test_a_gang_that_can_spare_nobody_goes_as_a_whole():
+    made = scheduler(machine("m"), machine("n"), gang("m", "m", "n", "n", need=4), wanted("p"))
+    result = made.run_round()
+    assert {(delta.uid, delta.machine) for delta in result.deltas if delta.kind is DeltaKind.PREEMPT} == {
+        ("g0", "m"),
+        ("g1", "m"),
+        ("g2", "n"),
+        ("g3", "n"),
+    }
+    assert sorted(placed(result)["p"].depends_on) == ["g0", "g1", "g2", "g3"]
+
+
+def test_a_gang_loses_what_it_can_spare_and_no_more():
+    made = scheduler(machine("m"), gang("m", "m", need=2, cpu=1500), running("m", "a"), wanted("p"))
+    assert evicted(made.run_round()) == ["a"]
+    made = scheduler(machine("m"), gang("m", "m", "m", "m", need=3, cpu=1000), wanted("p"), wanted("q"))
+    assert evicted(made.run_round()) == ["g0", "g1", "g2", "g3"]
+    made = scheduler(machine("m"), gang("m", "m", "m", "m", need=3, cpu=1000), wanted("p"))
+    assert evicted(made.run_round()) == ["g3"]
+
+
+@pytest.mark.parametrize(("priority", "victims"), [(99, []), (0, ["g0", "g1", "more0"])])
+def test_a_gang_with_a_member_that_may_not_go_stays(priority: int, victims: list[str]):
     made = scheduler(
-        machine("m"), *gang, [TasksBound("m", 7, ("g1", "g2"), job="g", assigned=(1.0, 2.0))], wanted("p")
-    )
-    assert made.run_round().deltas == ()
-    spare = scheduler(
         machine("m"),
-        [JobDefined(Job("g", min_members=1)), ClassDefined(7, task_class(2000))],
-        [TasksBound("m", 7, ("g1", "g2"), job="g", assigned=(1.0, 2.0))],
+        machine("n"),
+        gang("n", name="more", need=3, cpu=4000, priority=priority),
+        gang("m", "m", need=3),
         wanted("p"),
     )
-    assert evicted(spare.run_round()) == ["g2"]
+    made.apply([TasksBound("n", 4054, ("more0",), job="g", priority=priority)])
+    assert evicted(made.run_round()) == victims
+
+
+def test_fewer_victims_than_a_gang_go_first():
+    made = scheduler(
+        machine("m"),
+        machine("n"),
+        gang("m", "m", need=2),
+        running("n", "a", "b", "c", cpu=1300, priority=3),
+        wanted("p", cpu=1400),
+    )
+    assert evicted(made.run_round()) == ["c"]
+    made = scheduler(
+        machine("m"), machine("n"), gang("m", "m", need=2), running("n", *uids("r", 4)), wanted("p", cpu=3000)
+    )
+    assert evicted(made.run_round()) == ["g0", "g1"]
 
 
 def test_who_never_preempts_says_so():
