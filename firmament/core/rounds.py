@@ -14,8 +14,8 @@ from firmament.flow.alike import AlikeMachines
 from firmament.flow.generation import FlowOutcome
 from firmament.flow.network import Network
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.preemption.preempting import preempt
 from firmament.preemption.problem import Eviction, PreemptionProblem
-from firmament.preemption.stages import preempt
 from firmament.rounds.cost import pair_cost, pair_figures, placed_cost, placement_cost
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.placing import place

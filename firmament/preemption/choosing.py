@@ -106,11 +106,14 @@ def _protected(prospect: Prospect, problem: Covering) -> Bool:
 
 
 def _important_first(problem: Covering, protected: Bool) -> Int64:
-    """int64[R, J]: places in order of reprieve: what budgets protect, then the most important and oldest."""
+    """Places in order of reprieve: what budgets protect, then the most important and oldest.
+
+    int64[R, J], or int64[J] where the order is the same everywhere.
+    """
     width = problem.slots.shape[1]
     backwards = np.arange(width)[::-1]
     if not protected.any():
-        return np.broadcast_to(backwards, problem.slots.shape)
+        return backwards
     order = np.argsort(~protected[:, ::-1], axis=1, kind="stable")
     return backwards[order]
 
@@ -125,15 +128,21 @@ def _least_helpful_first(problem: Covering, protected: Bool) -> Int64:
 
 
 def _reprieved(prospect: Prospect, problem: Covering, order: Int64) -> Bundles:
-    """What is left after reprieving in ``order`` as long as the others suffice."""
-    surplus = problem.size.sum(axis=1) - np.maximum(problem.deficit, 0)
-    size = np.take_along_axis(problem.size, order[:, :, None], axis=1)
-    open_to = np.take_along_axis(problem.open, order, axis=1)
-    goes = np.zeros(order.shape, dtype=np.bool_)
-    for place in range(order.shape[1]):
-        stays = (size[:, place] <= surplus).all(axis=1)
-        surplus -= size[:, place] * stays[:, None]
-        goes[:, place] = open_to[:, place] & ~stays
-    victims = problem.forced.copy()
-    np.put_along_axis(victims, order, goes | np.take_along_axis(problem.forced, order, axis=1), axis=1)
-    return describe(prospect, problem, victims)
+    """What is left after reprieving in ``order`` (int64[J] or int64[R, J]) as long as the others suffice.
+
+    Column by column, as there are few of them and many machines.
+    """
+    columns = range(problem.deficit.shape[1])
+    surplus = [problem.size[:, :, d].sum(axis=1) - np.maximum(problem.deficit[:, d], 0) for d in columns]
+    victims = problem.open.copy()
+    every = np.arange(len(problem.rows))
+    for place in range(order.shape[-1]):
+        at = (slice(None), order[place]) if order.ndim == 1 else (every, order[:, place])
+        stays = np.ones(len(every), dtype=np.bool_)
+        sizes = [problem.size[(*at, d)] for d in columns]
+        for size, left in zip(sizes, surplus, strict=True):
+            stays &= size <= left
+        for d in columns:
+            surplus[d] -= np.where(stays, sizes[d], 0)
+        victims[at] &= ~stays
+    return describe(prospect, problem, victims | problem.forced)

@@ -1,29 +1,26 @@
-"""Preemption: tasks that found no place get one where less important tasks are told to go.
-
-Priority by priority from the top, in turns until nothing moves:
+"""Tasks of one priority get places where others are told to go: in turns, until nothing moves.
 
 1. *Filling*: tasks that fit once those who leave anyway, or were told to go before, are gone need no further victims.
 2. *A network*: one bundle of victims per (class, machine), at most one bundle per machine and pass. First only bundles
    that every disruption budget allows; when nothing moves any more, the others as well.
 
-At the end, of each priority, tasks are moved to places that have become free meanwhile, and every victim that is not
-needed (any more) is reprieved.
+At the end tasks are moved to places that have become free meanwhile, and every victim that is not needed (any more) is
+reprieved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from cost_models.interface import Int64
-from firmament.flow.problem import Assignments, PlacementProblem
+from cost_models.interface import Bool, Int64
 from firmament.preemption.bundles import Bundles
 from firmament.preemption.choosing import bundles
-from firmament.preemption.consolidation import consolidate, evictions
+from firmament.preemption.consolidation import consolidate
 from firmament.preemption.covering import covering
 from firmament.preemption.network import chosen_bundles
-from firmament.preemption.problem import Eviction, PreemptionProblem
 from firmament.preemption.prospect import Prospect
 from firmament.preemption.refining import Refiner
 from firmament.solvers.base import Solver, SolverTimeoutError
@@ -33,57 +30,6 @@ CHUNK = 4096
 
 MOST_PASSES = 1000
 """Passes of a round, of all priorities together; a bound on work that only contrived rounds reach."""
-
-MOST_GANGS = 64
-"""Gangs of one priority that are tried in a round; each is tried by itself."""
-
-
-def preempt(
-    problem: PlacementProblem,
-    preemption: PreemptionProblem,
-    placed: Assignments,
-    solver: Solver,
-    time_limit: float | None,
-) -> tuple[Eviction, ...]:
-    """Places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting of a class first.
-
-    Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
-    """
-    prospect = Prospect(problem, preemption, placed)
-    able = (prospect.remaining > 0) & preemption.may
-    if problem.pairs is not None:
-        able &= problem.pairs.kind < 0
-    gang, need = _whole_gangs(problem, placed)
-    stages = _Stages(prospect, solver, time_limit)
-    for priority in np.unique(preemption.priority[able])[::-1].tolist():
-        band = able & (preemption.priority == priority)
-        in_vain: set[bytes] = set()
-        for number in np.unique(gang[band & (gang >= 0)])[:MOST_GANGS].tolist():
-            members = np.flatnonzero(band & (gang == number))
-            alike = np.append(problem.shape[members], [*prospect.remaining[members], need[number]]).tobytes()
-            if alike in in_vain and prospect.state is None:  # with rules, equal shapes do not say all
-                continue
-            trial = prospect.copy()
-            stages.run(trial, members)
-            if len(trial.taken) - len(prospect.taken) >= need[number]:
-                prospect = trial
-            else:
-                in_vain.add(alike)
-        stages.run(prospect, np.flatnonzero(band & (gang < 0)))
-    return evictions(prospect)
-
-
-def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
-    """int64[C]: the gang of each class whose tasks must find places together, -1 for none; int64[G]: how many.
-
-    Further members of gangs that have got what they need are tasks like others.
-    """
-    if not len(problem.gang_need):
-        return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
-    gang = problem.gang[placed.cls]
-    got = np.bincount(gang[gang >= 0], weights=placed.count[gang >= 0], minlength=len(problem.gang_need))
-    whole = np.append(got >= problem.gang_need, False)
-    return np.where(whole[problem.gang], -1, problem.gang), problem.gang_need
 
 
 @dataclass(slots=True)
@@ -95,7 +41,15 @@ class _Offer:
     refused: set[int] = field(default_factory=set)
 
 
-class _Stages:
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """``blocked``: bool[V], tasks that must not go; ``lenient``: bundles that budgets do not allow take part."""
+
+    blocked: Bool
+    lenient: bool
+
+
+class Stages:
     """Deals with some classes after others; what work may be done is counted over all of them."""
 
     def __init__(self, prospect: Prospect, solver: Solver, time_limit: float | None) -> None:
@@ -104,22 +58,27 @@ class _Stages:
         self._time_limit = time_limit
         self._refiner = Refiner(prospect)
         self._passes = 0
-        self._blocked = np.zeros(prospect.preemption.victims, dtype=np.bool_)
+        self._blocked: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
 
-    def run(self, prospect: Prospect, classes: Int64) -> None:
-        """Find places on a prospect for some classes of one priority."""
+    def run(self, prospect: Prospect, classes: Int64, phases: Sequence[Phase] = ()) -> None:
+        """Find places on a prospect for some classes of one priority, by default with all that may go.
+
+        First only bundles that every disruption budget allows, then the others as well; or so in ``phases``.
+        """
         self._prospect = prospect
         self._refiner.turn_to(prospect)
         oldest = np.argmax(self._prospect.waiting[classes] > 0, axis=1)
         order = classes[np.lexsort((classes, oldest))].tolist()
         begin = len(self._prospect.taken)
-        for lenient in (False, True):
+        nobody: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
+        for phase in phases or (Phase(nobody, False), Phase(nobody, True)):
+            self._blocked = phase.blocked
             offers = {cls: _Offer() for cls in order}
             while self._passes < MOST_PASSES and self._waiting(order):
                 self._passes += 1
                 moved = self._fill(offers)
                 try:
-                    moved = self._match(offers, lenient=lenient) or moved
+                    moved = self._match(offers, lenient=phase.lenient) or moved
                 except SolverTimeoutError:
                     return
                 if not moved:

@@ -119,6 +119,9 @@ class Book:
             assert task.asleep_until <= now
             task.state, task.machine = "ASSUMED", delta.machine
             fresh.add(delta.uid)
+        for job in {self.tasks[delta.uid].job for delta in result.deltas if delta.kind is DeltaKind.PREEMPT}:
+            if self.is_gang(job):
+                assert self.running(job) in (0, *range(self.needs[job], 99)), f"half of {job} was evicted"
         for uid in fresh:
             at = self.tasks[uid].machine
             assert at in crowded or self.free(at) >= 0, "overcommitted"

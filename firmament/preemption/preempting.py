@@ -1,0 +1,68 @@
+"""Preemption: tasks that found no place get one where less important tasks are told to go.
+
+Priority by priority from the top; of each, gangs come first, each as a whole or not at all. How places are found is in
+``stages``, and what is tried beside it in ``attempts``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.preemption.attempts import Attempts
+from firmament.preemption.consolidation import evictions
+from firmament.preemption.problem import Eviction, PreemptionProblem
+from firmament.preemption.prospect import Prospect
+from firmament.preemption.stages import Stages
+from firmament.solvers.base import Solver
+
+MOST_GANGS = 64
+"""Gangs of one priority that are tried in a round; each is tried by itself."""
+
+
+def preempt(
+    problem: PlacementProblem,
+    preemption: PreemptionProblem,
+    placed: Assignments,
+    solver: Solver,
+    time_limit: float | None,
+) -> tuple[Eviction, ...]:
+    """Places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting of a class first.
+
+    Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
+    """
+    prospect = Prospect(problem, preemption, placed)
+    able = (prospect.remaining > 0) & preemption.may
+    if problem.pairs is not None:
+        able &= problem.pairs.kind < 0
+    gang, need = _whole_gangs(problem, placed)
+    attempts = Attempts(Stages(prospect, solver, time_limit))
+    for priority in np.unique(preemption.priority[able])[::-1].tolist():
+        band = able & (preemption.priority == priority)
+        in_vain: set[bytes] = set()
+        for number in np.unique(gang[band & (gang >= 0)])[:MOST_GANGS].tolist():
+            members = np.flatnonzero(band & (gang == number))
+            alike = np.append(problem.shape[members], [*prospect.remaining[members], need[number]]).tobytes()
+            if alike in in_vain and prospect.state is None:  # with rules, equal shapes do not say all
+                continue
+            trial = attempts.best(prospect, members)
+            if len(trial.taken) - len(prospect.taken) >= need[number]:
+                prospect = trial
+            else:
+                in_vain.add(alike)
+        prospect = attempts.best(prospect, np.flatnonzero(band & (gang < 0)))
+    return evictions(prospect)
+
+
+def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
+    """int64[C]: the gang of each class whose tasks must find places together, -1 for none; int64[G]: how many.
+
+    Further members of gangs that have got what they need are tasks like others.
+    """
+    if not len(problem.gang_need):
+        return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
+    gang = problem.gang[placed.cls]
+    got = np.bincount(gang[gang >= 0], weights=placed.count[gang >= 0], minlength=len(problem.gang_need))
+    whole = np.append(got >= problem.gang_need, False)
+    return np.where(whole[problem.gang], -1, problem.gang), problem.gang_need
