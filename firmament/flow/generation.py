@@ -147,6 +147,8 @@ class _Search:
                 return outcome
             machine_price = full_machine_prices(self._residual, network, prices)
             self._merged[unfilled] = 0
+            if len(unfilled) and self._solves > 1:
+                self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
             self._widen(violations, machine_price)
             wider = self._network()
             carried = carried_over(network, flows, wider, self._residual.problem.machines)
