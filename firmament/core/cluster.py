@@ -49,7 +49,8 @@ class Cluster:
     ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts.
     ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
     ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
-    ``uses_load``: some model looks at the use of tasks, and at use over periods; else those figures are not kept.
+    ``uses_load``: some model looks at the use of tasks, and at use over periods; ``uses_task_use``: at the first only;
+    else those figures are not kept.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Cluster:
         *,
         machine_kinds: frozenset[str] = frozenset(),
         uses_load: bool = False,
+        uses_task_use: bool = False,
         model_labels: frozenset[str] = frozenset(),
         model_namespaces: bool = False,
         pair_labels: frozenset[str] = frozenset(),
@@ -71,7 +73,7 @@ class Cluster:
         self.classes = ClassTable(model_labels, model_namespaces=model_namespaces)
         self.tasks = TaskTable()
         self.task_samples = TaskSamples(self.resources)
-        self._use = ReportsOfUse(self.task_samples, detailed=uses_load)
+        self._use = ReportsOfUse(self.task_samples, of_tasks=uses_task_use or uses_load, history=uses_load)
         self.jobs = JobTable()
         self.records: dict[str, dict[str, bytes]] = {}
         self.record_came: dict[str, dict[str, int]] = {}

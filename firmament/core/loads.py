@@ -45,8 +45,9 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     """What the tasks that came to each machine after the report before its last may yet use: int64[M, K].
 
     A report is about the time since the one before, so it cannot show all of what they use. That is taken to be what
-    they request, less what the report says of the single task where it does and such figures are kept. The task in row
-    ``without`` is left out; machines without a report have none.
+    they request, less what the report says of the single task where it does. Of tasks of which nobody says when they
+    came, nothing is added: they may have been there for long. The task in row ``without`` is left out; machines without
+    a report have none.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)
@@ -55,8 +56,10 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
         return found
     interval = samples.interval(rows)
     seen_until = samples.time(rows) - np.where(interval > 0, interval, DEFAULT_INTERVAL)
-    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    on = np.flatnonzero((tasks.machine[: len(tasks.uid)] >= 0) & tasks.dated[: len(tasks.uid)])
     late = on[(tasks.assigned[on] > seen_until[tasks.machine[on]]) & (on != without)]
+    if not len(late):
+        return found
     classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
     shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
     shown = np.ceil(_shown(cluster, late)).astype(np.int64)

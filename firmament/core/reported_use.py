@@ -16,11 +16,14 @@ MARK_EVERY = 1.0
 
 
 class ReportsOfUse:
-    """Reports on their way to the tables of samples. ``detailed``: some model looks at more than machines' last use."""
+    """Reports on their way to the tables of samples. ``of_tasks``: figures of tasks are kept; ``history``: so are past
+    reports, where their source aggregates nothing.
+    """
 
-    def __init__(self, task_samples: TaskSamples, *, detailed: bool) -> None:
+    def __init__(self, task_samples: TaskSamples, *, of_tasks: bool, history: bool) -> None:
         self._task_samples = task_samples
-        self._detailed = detailed
+        self._of_tasks = of_tasks
+        self._history = history
         self._reported: set[str] = set()
         self._marked = -math.inf
 
@@ -57,12 +60,12 @@ class ReportsOfUse:
         at = machines.row_of.get(event.machine)
         if at is None:
             return
-        stamp = machines.samples.record(at, event, history=self._detailed)
+        stamp = machines.samples.record(at, event, history=self._history)
         if not stamp:
             return
         self._reported.add(event.machine)
         uses = event.tasks
-        if uses is None or not self._detailed:
+        if uses is None or not self._of_tasks:
             return
         rows = np.array([tasks.row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
@@ -70,7 +73,7 @@ class ReportsOfUse:
 
     def _task(self, event: TaskSampled, machines: MachineTable, tasks: TaskTable) -> None:
         task = tasks.row_of.get(event.uid)
-        if task is None or not self._detailed:
+        if task is None or not self._of_tasks:
             return
         machine = int(tasks.machine[task])
         if machine >= 0:

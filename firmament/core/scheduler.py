@@ -75,6 +75,7 @@ class Scheduler:
             configuration.record_kinds,
             machine_kinds=configuration.arrival_kinds,
             uses_load=configuration.uses_load,
+            uses_task_use=configuration.uses_unseen,
             model_labels=configuration.label_keys,
             model_namespaces=configuration.uses_namespaces,
             pair_labels=frozenset(key for _, model in configuration.pair_models for key in model.pair_keys),

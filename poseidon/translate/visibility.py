@@ -26,6 +26,9 @@ PROGRAM_POLICIES = frozenset({"sjf", "whare_map"})
 LOAD_MODELS = frozenset({"load_threshold"})
 """Models that estimate what a task will use: by limits, priority class and owner, and container by container."""
 
+USE_POLICIES = frozenset({"cpu_mem"})
+"""Base policies that go by measured use, and must know which pods came too late to be in it."""
+
 NUMA_MODELS = frozenset({"numa_fit"})
 """Models that align containers with NUMA zones, and must know which came after a node was measured."""
 
@@ -100,7 +103,7 @@ def visible_to(
         programs=policy in PROGRAM_POLICIES,
         estimates=estimates,
         containers=estimates or aligned,
-        timed=estimates or aligned,
+        timed=estimates or aligned or policy in USE_POLICIES,
         topologies=aligned,
         qualities=applications,
         bandwidth=bandwidth,

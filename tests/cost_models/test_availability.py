@@ -88,13 +88,15 @@ def test_tasks_that_a_report_cannot_show_yet_count_by_their_requests():
     assert raw(made) == {"seen": EMPTY, "unseen": HALF}
 
 
-def test_what_a_report_shows_of_such_a_task_does_not_count_twice():
-    """Where some model has figures of tasks kept, the overlay here."""
+@pytest.mark.parametrize("overlay", [False, True])
+def test_what_a_report_shows_of_such_a_task_does_not_count_twice(overlay: bool):
     running = ClassDefined(9, task_class(cpu=2_000, memory=8 * GIB))
     use = {"cpu": 500.0, "memory": 2.0 * GIB}
     configuration = CoreConfiguration(
         policy=WeightedModel(load_model("cpu_mem", {})),
-        overlays=(WeightedModel(load_model("load_threshold", {"usageThresholds": {"cpu": 99}})),),
+        overlays=(WeightedModel(load_model("load_threshold", {"usageThresholds": {"cpu": 99}})),)
+        if overlay
+        else (),
     )
 
     def half_full_by(used: dict[str, float], shown: TaskUses | None) -> float | None:
@@ -110,6 +112,13 @@ def test_what_a_report_shows_of_such_a_task_does_not_count_twice():
     more = {"cpu": 2_000.0, "memory": 9.0 * GIB}
     over = TaskUses(("new",), ("cpu", "memory"), tuple(more.values()))
     assert half_full_by({"cpu": 2_000.0, "memory": 8.0 * GIB}, over) == HALF, "nothing is taken off"
+
+
+def test_tasks_that_may_have_been_there_for_long_are_taken_to_be_in_the_report():
+    """A snapshot that does not say when its tasks came: nothing is added to what was measured."""
+    running = ClassDefined(9, task_class(cpu=2_000, memory=8 * GIB))
+    report = MachineSampled("m", START - 10, {"cpu": 0.0, "memory": 0.0}, interval=10.0)
+    assert raw(core(machine("m"), running, TasksBound("m", 9, ("r",)), report, small())) == {"m": EMPTY}
 
 
 def test_a_burst_is_spread_although_reports_lag():
