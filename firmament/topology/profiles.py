@@ -1,0 +1,74 @@
+"""The best counts for the children of one unit, whichever children hold them: any sets of counts, exact.
+
+A *profile* is the counts of the used children, largest first. A packed profile is better the fewer counts it has, and
+then the larger its first, second, ... count is; a spread one the smaller its first, second, ... count is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firmament.topology.counts import lowest, members
+
+Table = NDArray[np.object_]
+
+
+def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
+    """The best profile that sums to ``total``, which `counts.reachable` contains; other arguments as there.
+
+    A profile is a number with a digit per count: how often that occurs. Comparing profiles is comparing such numbers,
+    and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x
+    counts x pods operations on such numbers.
+    """
+    within = (2 << total) - 1
+    used = [(counts & within, must) for counts, must in options if must or counts & within]
+    union = 0
+    for counts, _ in used:
+        union |= counts
+    values = members(union)
+    digit = max(len(used).bit_length(), 1)
+    weight = _weights(values, digit, pack)
+    spare = total - sum(lowest(counts) for counts, must in used if must)
+    nothing = -1 << digit * (len(values) + 3)
+    table: Table = np.full((units + 1, spare + 1), nothing, dtype=object)
+    table[0, 0] = 0
+    for counts, must in used:
+        table = _with_child(table, counts, must, weight, nothing)
+    return _decoded(int(table[units, spare]), values, digit, pack)
+
+
+def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]:
+    """What one child with a count is worth; ``digit``: bits per digit."""
+    if not pack:
+        return {value: -(1 << digit * place) for place, value in enumerate(values)}
+    another = 1 << digit * len(values)
+    return {value: (1 << digit * place) - another for place, value in enumerate(values)}
+
+
+def _with_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
+    """The table with one more child, whose least count has been set aside if it has to be used."""
+    base = lowest(counts) if must else 0
+    wide = len(table) > 1
+    spare = table.shape[1]
+    added = np.full_like(table, nothing) if must else table.copy()
+    for count in members(counts):
+        taken = count - base
+        if taken >= spare:
+            break
+        before = table[:-1] if wide else table
+        after = added[1:] if wide else added
+        np.maximum(after[:, taken:], before[:, : spare - taken] + weight[count], out=after[:, taken:])
+    return added
+
+
+def _decoded(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[int, ...]:
+    """The profile that a number stands for."""
+    digits = key % (1 << digit * len(values)) if pack else -key
+    mask = (1 << digit) - 1
+    profile: list[int] = []
+    for place in range(len(values) - 1, -1, -1):
+        profile += [values[place]] * (digits >> digit * place & mask)
+    return tuple(profile)

@@ -1,0 +1,45 @@
+"""A complete solver: if any placement keeps the rules it finds the best one.
+
+*Best* is a comparison in this order, each point deciding where those before are equal:
+
+1. Level by level from the top, how well the counts of its units obey the level's rule, all units of the level together.
+   Pack: fewer used units, then the larger the largest, the second largest, ... count. Spread: the smaller the largest,
+   the second largest, ... count. Hard rules leave nothing to compare.
+2. Level by level from the top, without the leaves: the room of the used units, all together. "best-fit" wants little
+   room, so that small groups do not break up empty domains; "roomiest" wants much; "cheapest" does not compare it.
+3. The sum of ``cost`` over the pods.
+4. The room of the used leaves, as in 2.
+
+What is still equal is decided by the order of the tree, the same way each time; of siblings that are alike the earlier
+one holds no less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cost_models.interface import Int64
+from firmament.topology.diagnosis import shortage
+from firmament.topology.division import Choice, Division
+from firmament.topology.reach import reach
+from firmament.topology.rules import Rule, Shortage
+from firmament.topology.tree import Tree
+
+CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSolver:
+    """See the module. ``choice``: which of otherwise equal domains are taken."""
+
+    choice: Choice = "best-fit"
+
+    def place(
+        self, tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], cost: Int64, held: Int64
+    ) -> Int64 | Shortage:
+        """As `GroupSolver.place`."""
+        found = reach(tree, slots, size, rules, held)
+        if not found.whole >> size & 1:
+            return shortage(tree, slots, size, rules, held)
+        return Division(tree, found, rules, cost, self.choice).solve(size)
