@@ -7,8 +7,13 @@ equal classes have one row however often and under whatever number a driver defi
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import numpy as np
+
+from cost_models.interface import Bool, Int64
 from firmament.core.matching import named_hosts, named_machines
 from firmament.core.model import PODS, InvalidEventError, TaskClass
 
@@ -27,8 +32,19 @@ class ClassRow:
     hosts: tuple[str, ...] | None = None
 
 
+LEAST_SURPLUS = 64
+"""Classes that have to lose their last number before it is worth looking which rows can go."""
+
+
+class Renumbered(NamedTuple):
+    """New rows by old ones, -1 for those that are gone: of classes (int64[C]) and shapes (int64[S])."""
+
+    classes: Int64
+    shapes: Int64
+
+
 class ClassTable:
-    """Interned classes and shapes; rows are never taken back."""
+    """Interned classes and shapes. Rows stay as they are until ``forget`` is called."""
 
     def __init__(self, model_labels: frozenset[str] = frozenset(), *, model_namespaces: bool = False) -> None:
         """``model_labels``, ``model_namespaces``: what models look at, and therefore shapes differ by."""
@@ -41,6 +57,8 @@ class ClassTable:
         self._row_of: dict[TaskClass, int] = {}
         self._shape_of: dict[TaskClass, int] = {}
         self._row_of_number: dict[int, int] = {}
+        self._numbers_of: list[int] = []
+        self._surplus = 0
 
     def define(self, number: int, content: TaskClass) -> int:
         """Let ``number`` stand for ``content``; returns its row. The caller has checked for conflicts."""
@@ -58,10 +76,47 @@ class ClassTable:
                     hosts=hosts,
                 )
             )
+            self._numbers_of.append(0)
             if len(self._shape_of) > len(self.shapes):
                 self.shapes.append(shape)
-        self._row_of_number[number] = row
+        if self._row_of_number.get(number) != row:
+            self._row_of_number[number] = row
+            self._numbers_of[row] += 1
         return row
+
+    def remove(self, number: int) -> None:
+        """Let ``number`` stand for nothing. The row stays until ``forget``."""
+        row = self._row_of_number.pop(number)
+        self._numbers_of[row] -= 1
+        self._surplus += not self._numbers_of[row]
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether many rows have lost their last number since rows were last looked at: at least a fourth of them."""
+        return self._surplus >= max(LEAST_SURPLUS, len(self.rows) // 4)
+
+    def forget(self, used: Collection[int]) -> Renumbered:
+        """Drop the rows that no number stands for and that are not ``used``; the others keep their order.
+
+        The lists change in place.
+        """
+        self._surplus = 0
+        keeps = np.array(self._numbers_of, dtype=np.int64) > 0
+        keeps[list(used)] = True
+        kept = np.flatnonzero(keeps).tolist()
+        shape_kept = np.zeros(len(self.shapes), dtype=np.bool_)
+        shape_kept[[self.rows[row].shape for row in kept]] = True
+        moved = Renumbered(_positions(keeps), _positions(shape_kept))
+        self.shapes[:] = [self.shapes[shape] for shape in np.flatnonzero(shape_kept).tolist()]
+        self.rows[:] = [
+            replace(self.rows[row], shape=int(moved.shapes[self.rows[row].shape])) for row in kept
+        ]
+        self.ruled[:] = [int(moved.classes[row]) for row in self.ruled if keeps[row]]
+        self._numbers_of = [self._numbers_of[row] for row in kept]
+        self._row_of = {row.content: index for index, row in enumerate(self.rows)}
+        self._shape_of = {shape: index for index, shape in enumerate(self.shapes)}
+        self._row_of_number = {number: int(moved.classes[row]) for number, row in self._row_of_number.items()}
+        return moved
 
     def row(self, number: int) -> int:
         """Row of a number; raises ``InvalidEventError`` if it was never defined."""
@@ -109,6 +164,11 @@ class ClassTable:
             never_preempts=False,
         )
         return shape, pins, None if hosts is None else tuple(sorted(hosts))
+
+
+def _positions(kept: Bool) -> Int64:
+    """Where each entry stands once those not ``kept`` are gone, -1 for these: int64[N]."""
+    return np.where(kept, np.cumsum(kept) - 1, -1)
 
 
 def has_rules(content: TaskClass) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from cost_models.interface import Int64
 from cost_models.topology_terms import GROUP_RECORD
-from firmament.core.classes import ClassTable
+from firmament.core.classes import ClassTable, Renumbered
 from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
 from firmament.core.model import (
     NAMESPACE_RECORD,
     ClassDefined,
+    ClassRemoved,
     Event,
     Job,
     JobDefined,
@@ -123,6 +124,8 @@ class Cluster:
             case ClassDefined(number, content):
                 self.classes.define(number, content)
                 self.resources.vector(content.requests)  # its resources have columns before any round looks
+            case ClassRemoved(number):
+                self.classes.remove(number)
             case TasksSubmitted():
                 self._submit(event, now)
             case TasksBound():
@@ -196,6 +199,23 @@ class Cluster:
         self.dirty.clear()
         self.touched.clear()
         self.everything_dirty = self.domains_changed = False
+
+    # --- classes -------------------------------------------------------------------------------------------------
+
+    def forget_classes(self, used: Collection[int]) -> Renumbered:
+        """Drop the classes that no number stands for and that no task has; ``used`` rows stay as well.
+
+        Returns where the others are now.
+        """
+        tasks = self.tasks
+        known = tasks.state[: len(tasks.uid)] != State.UNUSED
+        of_tasks = np.unique(tasks.cls[: len(known)][known]).tolist()
+        moved = self.classes.forget({*used, *self.touched, *of_tasks})
+        tasks.cls[: len(known)] = np.where(known, moved.classes[tasks.cls[: len(known)]], 0)
+        self.touched = {int(moved.classes[row]) for row in self.touched}
+        self._shape_request.clear()
+        self._selector.reset()
+        return moved
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 

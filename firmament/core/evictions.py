@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.model import BUDGET_RECORD
 from firmament.core.tasks import State
@@ -54,6 +55,15 @@ class Evictions:
             for row, came in sorted(notice.waiting)
             if tasks.state[row] == State.ASSUMED and tasks.came[row] == came
         ]
+
+    def classes(self) -> frozenset[int]:
+        """Rows of the classes of those that were told to go."""
+        return frozenset(notice.cls for notice in self._notices.values())
+
+    def renumber(self, new_row: Int64) -> None:
+        """Classes have other rows now: ``new_row[old]``, int64[C]; those of ``classes`` are still there."""
+        for notice in self._notices.values():
+            notice.cls = int(new_row[notice.cls])
 
     def forget_gone(self, cluster: Cluster) -> None:
         """Drop what concerns tasks that are gone, or that are somewhere else by now."""

@@ -96,6 +96,11 @@ class StaticRows:
             self._rows[shape] = row
         return row
 
+    def renumber(self, new_row: Int64) -> None:
+        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        renumbered = [(int(new_row[shape]), row) for shape, row in self._rows.items()]
+        self._rows = {shape: row for shape, row in renumbered if shape >= 0}
+
     def keep_only(self, shapes: set[int]) -> None:
         """Drop rows of shapes that no task waits for, so that memory follows the pending work."""
         for shape in self._rows.keys() - shapes:

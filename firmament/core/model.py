@@ -262,6 +262,13 @@ class ClassDefined:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassRemoved:
+    """A number stands for no class any more, until it is defined again. Tasks of the class keep it as it was."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class TasksSubmitted:
     """Unbound tasks of one class and job. A known uid is updated; one that is bound or assumed keeps its machine.
 
@@ -382,6 +389,7 @@ Event: TypeAlias = (
     | JobDefined
     | JobRemoved
     | ClassDefined
+    | ClassRemoved
     | TasksSubmitted
     | TaskRemoved
     | TasksBound

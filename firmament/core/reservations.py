@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import RoundOptions
 from firmament.core.feasibility import StaticRows
@@ -51,6 +52,11 @@ class Reservations:
             for held in self._held
             if held.machine in cluster.machines.row_of and (held.cls != cls) and priority <= held.priority
         }
+
+    def renumber(self, new_row: Int64) -> None:
+        """Classes have other rows now: ``new_row[old]``, int64[C], -1 for those that are gone."""
+        for held in self._held:
+            held.cls = int(new_row[held.cls]) if held.cls >= 0 else -1
 
     def refresh(self, cluster: Cluster, static_rows: StaticRows) -> None:
         """Drop what has served its purpose, then reserve for tasks that have been passed over too often."""

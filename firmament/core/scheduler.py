@@ -95,6 +95,8 @@ class Scheduler:
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
         self._cluster.apply(events, self._clock())
+        if not self._in_round:
+            self._forget_classes()
 
     def report(self, reports: Sequence[BindingReport]) -> None:
         """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
@@ -166,6 +168,7 @@ class Scheduler:
         """Take a picture of the cluster for the tasks that could be placed now."""
         watch = Stopwatch(self._timer)
         now = self._clock()
+        self._forget_classes()
         self._given_up += self._gangs.expire(
             self._cluster, now
         )  # if the round fails, the next one tells of them
@@ -302,6 +305,14 @@ class Scheduler:
                 [rows[:count] for rows, count in zip(opened.picture.members, taken.tolist(), strict=True)]
             )
         park(self._cluster, np.setdiff1d(pending, lost))
+
+    def _forget_classes(self) -> None:
+        """Drop classes that have served their purpose. Not during a round, whose picture refers to their rows."""
+        if self._cluster.classes.has_surplus:
+            moved = self._cluster.forget_classes(self._evictions.classes())
+            self._static_rows.renumber(moved.shapes)
+            self._reservations.renumber(moved.classes)
+            self._evictions.renumber(moved.classes)
 
     def _forget_idle_shapes(self) -> None:
         """Drop rows over machines of shapes that no pending task has, so that memory follows the pending work."""

@@ -15,9 +15,9 @@ from firmament.core.model import Requirement, TaskSelector
 class ClassSelector:
     """Matches selectors against the classes of a table.
 
-    Classes are immutable and namespaces rarely change, so answers are kept, and brought up to date with the classes
-    that were defined since. Classes that carry a label are found by it: a selector that asks for one value of a label
-    looks at few classes, however many there are.
+    Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and brought up to date with
+    the classes that were defined since. Classes that carry a label are found by it: a selector that asks for one value
+    of a label looks at few classes, however many there are.
     """
 
     def __init__(self, rows: Sequence[ClassRow]) -> None:
@@ -34,6 +34,13 @@ class ClassSelector:
         if namespaces != self._namespaces:
             self._namespaces = namespaces
             self._known.clear()
+
+    def reset(self) -> None:
+        """Forget all answers: rows stand for other classes now."""
+        self._indexed = 0
+        self._by_pair.clear()
+        self._labels.clear()
+        self._known.clear()
 
     def matching(self, selector: TaskSelector) -> Int64:
         """Rows of the classes that ``selector`` matches, ascending."""

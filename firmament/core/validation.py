@@ -14,6 +14,7 @@ from firmament.core.model import (
     OPERATORS,
     QOS_CLASSES,
     ClassDefined,
+    ClassRemoved,
     Event,
     InvalidEventError,
     JobDefined,
@@ -42,7 +43,11 @@ class KnownClasses(Protocol):
 
 def validate(events: Sequence[Event], known: KnownClasses) -> None:
     """Raise ``InvalidEventError`` for the first event that could not be applied after those before it."""
-    defined: dict[int, TaskClass] = {}
+    changed: dict[int, TaskClass | None] = {}
+
+    def content_of(number: int) -> TaskClass | None:
+        return changed[number] if number in changed else known.content(number)
+
     for event in events:
         match event:
             case MachineUpserted(machine):
@@ -52,17 +57,23 @@ def validate(events: Sequence[Event], known: KnownClasses) -> None:
                 _require(job.size >= 0, f"job {job.id}: size is negative")
                 _require(job.min_members >= 0, f"job {job.id}: min_members is negative")
             case ClassDefined(number, content):
-                former = defined.get(number) or known.content(number)
+                former = content_of(number)
                 _require(number > 0, f"task class {number}: the number must be positive")
                 _require(
                     former is None or former == content,
                     f"task class {number}: already defined with other content; use a new number",
                 )
                 _task_class(number, content)
-                defined[number] = content
+                changed[number] = content
+            case ClassRemoved(number):
+                _require(
+                    content_of(number) is not None,
+                    f"task class {number}: removed, but it is not defined; remove a class once",
+                )
+                changed[number] = None
             case TasksSubmitted() | TasksBound():
                 _require(
-                    event.task_class in defined or known.content(event.task_class) is not None,
+                    content_of(event.task_class) is not None,
                     f"tasks: task class {event.task_class} is not defined; define a class before its tasks",
                 )
                 _tasks(event)

@@ -10,6 +10,7 @@ from firmament.core.model import (
     MAX_QUANTITY,
     BindingReport,
     ClassDefined,
+    ClassRemoved,
     Event,
     Image,
     InvalidEventError,
@@ -124,6 +125,12 @@ def _job_removed(job_id: str) -> Event:
 
 def _task_class(message: pb.TaskClass) -> Event:
     return ClassDefined(*class_from_proto(message))
+
+
+def _class_removed(number: int) -> Event:
+    if not number:
+        raise refuse("ClassRemoved", "id", "is 0; send the number of a class")
+    return ClassRemoved(number)
 
 
 def _tasks(message: pb.TaskBatch) -> Event:
@@ -250,6 +257,7 @@ _DECODERS: Mapping[str, Callable[[Any], Event | tuple[Event, ...]]] = MappingPro
         "job": _job,
         "job_removed": _job_removed,
         "task_class": _task_class,
+        "class_removed": _class_removed,
         "tasks": _tasks,
         "task_removed": _task_removed,
         "bound": _bound,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from firmament.core.model import (
     BindingReport,
     ClassDefined,
+    ClassRemoved,
     InvalidEventError,
     JobDefined,
     JobRemoved,
@@ -118,6 +119,7 @@ def test_the_rules_of_an_invalid_class_are_not_read():
     [
         (pb.Event(machine_removed="m"), MachineRemoved("m")),
         (pb.Event(job_removed="j"), JobRemoved("j")),
+        (pb.Event(class_removed=7), ClassRemoved(7)),
         (pb.Event(task_removed="u"), TaskRemoved("u")),
         (
             pb.Event(tasks=pb.TaskBatch(task_class=1, job="j", priority=-5, uids=["a", "b"], created=[1, 2])),
@@ -289,6 +291,7 @@ def report(**fields) -> pb.Event:
         (pb.Event(machine_removed=""), "MachineRemoved: name: is empty"),
         (pb.Event(job=pb.Job(name="n")), "Job: id: is empty"),
         (pb.Event(job_removed=""), "JobRemoved: id: is empty"),
+        (pb.Event(class_removed=0), "ClassRemoved: id: is 0"),
         (pb.Event(task_class=pb.TaskClass()), "TaskClass: id: is 0"),
         (task_class(requests=amounts(cpu=-1)), "TaskClass 7: requests[cpu]: -1 is negative"),
         (

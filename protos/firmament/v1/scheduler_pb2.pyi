@@ -188,6 +188,7 @@ class Event(_message.Message):
     RECORD_REMOVED_FIELD_NUMBER: _builtins.int
     TASKS_UPDATED_FIELD_NUMBER: _builtins.int
     MACHINE_SAMPLE_REMOVED_FIELD_NUMBER: _builtins.int
+    CLASS_REMOVED_FIELD_NUMBER: _builtins.int
     machine_removed: _builtins.str
     """name of the machine; its tasks count again should it return"""
     job_removed: _builtins.str
@@ -196,6 +197,8 @@ class Event(_message.Message):
     """uid of a task that ended, succeeded, failed or was deleted"""
     machine_sample_removed: _builtins.str
     """name of a machine whose use nothing reports any more"""
+    class_removed: _builtins.int
+    """number of a class that no task will refer to unless it is defined again"""
     @_builtins.property
     def machine(self) -> Global___Machine:
         """added or updated, whole (an update replaces the machine's description)"""
@@ -253,12 +256,13 @@ class Event(_message.Message):
         record_removed: Global___RecordKey | None = ...,
         tasks_updated: Global___TasksUpdated | None = ...,
         machine_sample_removed: _builtins.str = ...,
+        class_removed: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "machine_sample_removed", b"machine_sample_removed", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "class_removed", b"class_removed", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "machine_sample_removed", b"machine_sample_removed", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "machine_sample_removed", b"machine_sample_removed", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "bound", b"bound", "class_removed", b"class_removed", "job", b"job", "job_removed", b"job_removed", "machine", b"machine", "machine_removed", b"machine_removed", "machine_sample", b"machine_sample", "machine_sample_removed", b"machine_sample_removed", "record", b"record", "record_removed", b"record_removed", "task_class", b"task_class", "task_removed", b"task_removed", "task_sample", b"task_sample", "tasks", b"tasks", "tasks_updated", b"tasks_updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["machine", "machine_removed", "job", "job_removed", "task_class", "tasks", "task_removed", "bound", "machine_sample", "task_sample", "record", "record_removed", "tasks_updated", "machine_sample_removed"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["machine", "machine_removed", "job", "job_removed", "task_class", "tasks", "task_removed", "bound", "machine_sample", "task_sample", "record", "record_removed", "tasks_updated", "machine_sample_removed", "class_removed"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 
