@@ -39,6 +39,9 @@ from firmament.wire import events_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 CLASS = "koord-prod"
+RUNNING_SECONDS = 3600.0
+"""For how long tasks have run: reports show all of them."""
+
 BATCH = 200
 """Reports per message: a bridge sends what has come within a few milliseconds."""
 
@@ -55,8 +58,8 @@ class LoadOptions:
 def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
     """Measure both; returns what ``-o json`` prints."""
     progress("preparing")
-    cluster = [_classed(event) for event in machine_events(options.scenario)]
-    waiting = [_classed(event) for event in task_events(options.scenario)]
+    cluster = [_told(event) for event in machine_events(options.scenario)]
+    waiting = [_told(event) for event in task_events(options.scenario)]
     with contextlib.closing(ProcessSolver()) as solver:
         progress("overlay: rounds with and without it")
         overlay = _overlay(cluster, waiting, solver, options)
@@ -73,8 +76,10 @@ def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> di
     }
 
 
-def _classed(event: Event) -> Event:
-    """The event, with classes as a bridge describes them to a model that estimates use."""
+def _told(event: Event) -> Event:
+    """The event as a bridge tells it to models that look at use: when tasks came, and what classes may use."""
+    if isinstance(event, TasksBound):
+        return replace(event, assigned=(time.time() - RUNNING_SECONDS,) * len(event.uids))
     if not isinstance(event, ClassDefined):
         return event
     content = event.task_class

@@ -76,7 +76,7 @@ class LoadThreshold:
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         judged = verdicts(space, expected.amounts, charged, expected.prod, daemons, settings)
         scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
-        raw = scored.score.copy()
+        raw = scored.score.copy() if judged.excess else scored.score
         for shape, excess in judged.excess.items():
             raw[shape] = -excess
         return Assessment(

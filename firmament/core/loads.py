@@ -62,14 +62,16 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
         return found
     classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
     shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
-    shown = np.ceil(_shown(cluster, late)).astype(np.int64)
+    shown = np.ceil(_shown(cluster, late, _reported(cluster, late))).astype(np.int64)
     np.add.at(found, tasks.machine[late], np.maximum(cluster.request_rows(shapes)[of_class] - shown, 0))
     return found
 
 
-def _shown(cluster: Cluster, rows: Int64) -> Float64:
-    """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 for those they leave out."""
-    return np.where(_reported(cluster, rows)[:, None], cluster.task_samples.usage(rows), 0.0)
+def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
+    """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not ``reported``."""
+    shown = cluster.task_samples.usage(rows)
+    shown[~reported] = 0.0
+    return shown
 
 
 def _reported(cluster: Cluster, rows: Int64) -> Bool:
@@ -87,6 +89,7 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
     machine = tasks.machine[on]
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
     shape = shape_of_class[tasks.cls[on]]
+    reported = _reported(cluster, on)
     present = np.bincount(shape, minlength=len(cluster.classes.shapes)) > 0
     shapes = np.flatnonzero(present).tolist()
     return Assigned(
@@ -94,8 +97,8 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
         kind=(np.cumsum(present) - 1)[shape],
         time=_known(tasks.assigned[on]),
         initialized=_known(tasks.initialized[on]),
-        reported=_reported(cluster, on),
-        usage=_shown(cluster, on),
+        reported=reported,
+        usage=_shown(cluster, on, reported),
         prod=cluster.task_samples.prod(on),
         kinds=shape_rows(cluster, shapes),
         requests=cluster.request_rows(shapes),
