@@ -10,8 +10,8 @@ Arguments:
 * ``topologyConfigMapNameSpace`` ("default"): the namespace in which the driver looks for the tree's ConfigMap;
 * ``nodeLabels``: labels of machines that give the tree, from the top, when no record of a tree is there. Without them,
   the label ``sakkara.topology.rack`` does if every machine has it; else all machines stand side by side;
-* ``domainChoice`` ("best-fit"): of units that serve a group equally well, the one that has the least room to spare, or
-  "fullest-first": the one that has the most.
+* ``domainChoice`` ("best-fit"): of units that serve a group equally well, those with the least room, so that small
+  groups do not break up empty ones; "roomiest": those with the most; "cheapest": those that cost least.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cost_models.topology_terms import (
 from cost_models.topology_trees import Standing, by_default, by_labels, by_record, unknown_levels
 
 MODEL_NAME = "topology"
-CHOICES: tuple[Choice, ...] = ("best-fit", "fullest-first")
+CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
 
 
 class Topology:

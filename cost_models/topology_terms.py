@@ -17,7 +17,7 @@ GROUP_RECORD, TREE_RECORD = "TopologyGroup", "TopologyTree"
 NOT_IN_TREE = "node(s) are not in the cluster topology"
 
 Affinity: TypeAlias = Literal["pack", "spread"]
-Choice: TypeAlias = Literal["best-fit", "fullest-first"]
+Choice: TypeAlias = Literal["best-fit", "roomiest", "cheapest"]
 
 
 @dataclass(frozen=True, slots=True)

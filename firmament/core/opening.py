@@ -23,6 +23,7 @@ from firmament.core.queue_sort import qualities, ranks
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
+from firmament.core.topology_compiler import Called, compile_groups, in_natural_order
 from firmament.core.victims import preemption_problem
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 from firmament.preemption.problem import PreemptionProblem
@@ -37,8 +38,9 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 class Picture:
     """The problem of a round and what its indices mean.
 
-    ``members[c]`` are the task rows of class c of the problem, longest waiting first; ``cls[c]`` is its row in the
-    class table; ``uids`` are those of the members, to recognise rows that were used anew meanwhile.
+    ``members[c]`` are the task rows of class c of the problem, longest waiting first, those of groups with rules in the
+    order of their names; ``cls[c]`` is its row in the class table; ``uids`` are those of the members, to recognise rows
+    that were used anew meanwhile.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody.
     ``gangs``: jobs of the problem's gangs; ``pair_models``: models that know pairs of tasks. ``version`` and ``came``
     tell what has happened since: see ``Cluster``.
@@ -94,6 +96,11 @@ def take_picture(
     for index, kept_off in enumerate(closed):
         feasible[index, sorted(kept_off)] = False
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
+    called = Called(muster.jobs, gangs, members)
+    topology = compile_groups(cluster, configuration.group_model, columns, called)
+    if topology is not None:
+        for index in np.flatnonzero(np.isin(gangs, list(topology.groups))).tolist():
+            members[index] = in_natural_order(cluster, members[index])
     quality = np.zeros(len(groups), dtype=np.int64)
     if configuration.options.by_quality:
         quality = qualities(cluster, cls.tolist(), pairs)
@@ -114,6 +121,7 @@ def take_picture(
         pairs=pairs,
         gang=gangs if len(muster.need) else _NO_GANGS,
         gang_need=muster.need,
+        topology=topology,
     )
     return Picture(
         problem=problem,

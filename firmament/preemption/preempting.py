@@ -1,7 +1,7 @@
 """Preemption: tasks that found no place get one where less important tasks are told to go.
 
 Priority by priority from the top; of each, gangs come first, each as a whole or not at all. How places are found is in
-``stages``, and what is tried beside it in ``attempts``.
+``stages``, and what is tried beside it in ``attempts``; for groups with rules over a tree, in ``topology_groups``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from firmament.preemption.consolidation import evictions
 from firmament.preemption.problem import Eviction, PreemptionProblem
 from firmament.preemption.prospect import Prospect
 from firmament.preemption.stages import Stages
+from firmament.preemption.topology_groups import preempt_for_group
 from firmament.solvers.base import Solver
 
 MOST_GANGS = 64
@@ -43,6 +44,10 @@ def preempt(
         in_vain: set[bytes] = set()
         for number in np.unique(gang[band & (gang >= 0)])[:MOST_GANGS].tolist():
             members = np.flatnonzero(band & (gang == number))
+            if problem.topology is not None and number in problem.topology.groups:
+                if len(members) == np.count_nonzero(gang == number):
+                    prospect = preempt_for_group(prospect, problem.topology, number, solver) or prospect
+                continue
             alike = np.append(problem.shape[members], [*prospect.remaining[members], need[number]]).tobytes()
             if alike in in_vain and prospect.state is None:  # with rules, equal shapes do not say all
                 continue

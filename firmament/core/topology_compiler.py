@@ -1,0 +1,126 @@
+"""Finds a round's groups: which jobs share out over the tree of machines, by which rules, and what is there of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64, MachineColumns
+from cost_models.topology_terms import (
+    GroupRules,
+    LevelRule,
+    TopologyModel,
+    TopologyTerms,
+)
+from firmament.core.cluster import Cluster
+from firmament.core.model import Job
+from firmament.core.natural_order import natural_key
+from firmament.core.tasks import State
+from firmament.flow.group_terms import Group, GroupTerms
+from firmament.topology.rules import Rule
+from firmament.topology.solver import ExactSolver
+from firmament.topology.tree import Tree, build_tree
+
+_SOFT_PACK = LevelRule()
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a round knows of the gangs in it: their jobs, and for each class of the problem its gang (-1: none) and the
+    rows of its tasks.
+    """
+
+    jobs: Sequence[str]
+    gang: Int64
+    members: Sequence[Int64]
+
+
+def compile_groups(
+    cluster: Cluster, model: TopologyModel | None, columns: MachineColumns, called: Called
+) -> GroupTerms | None:
+    """The groups among the gangs of a round; None if there are none."""
+    ruled = cluster.ruled_gangs
+    numbers = [number for number, job in enumerate(called.jobs) if job in ruled]
+    if model is None or not numbers:
+        return None
+    terms = model.topology_terms(columns)
+    tree, position = tree_of(terms)
+    groups = {
+        number: _group(cluster, terms.groups[called.jobs[number]], tree, position, called, number)
+        for number in numbers
+    }
+    return GroupTerms(tree, ExactSolver(terms.choice), groups, position)
+
+
+def tree_of(terms: TopologyTerms) -> tuple[Tree, Int64]:
+    """The tree of a round; and int64[M], where each machine stands among its leaves, their number if outside."""
+    placed = {path: row for row, path in enumerate(terms.paths) if path is not None}
+    tree = build_tree(terms.levels, placed)
+    position = np.full(len(terms.paths), tree.leaves, dtype=np.int64)
+    position[tree.rows] = np.arange(tree.leaves)
+    return tree, position
+
+
+def in_natural_order(cluster: Cluster, members: Int64) -> Int64:
+    """Rows of tasks by their names, numbers in them as such."""
+    names = cluster.tasks.name
+    return np.array(sorted(members.tolist(), key=lambda row: (natural_key(names[row]), row)), dtype=np.int64)
+
+
+def _group(
+    cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: Called, number: int
+) -> Group:
+    job = cluster.jobs.gang(called.jobs[number])
+    assert job is not None  # only gangs are called
+    held = _held(cluster, job, position, tree.leaves)
+    classes = np.flatnonzero(called.gang == number)
+    of_task = {row: cls for cls in classes.tolist() for row in called.members[cls].tolist()}
+    waiting = in_natural_order(cluster, np.array(list(of_task), dtype=np.int64))
+    order = np.array([of_task[row] for row in waiting.tolist()], dtype=np.int64)
+    levels = tuple(_rule(rules.levels.get(level, _SOFT_PACK)) for level in tree.levels)
+    size = len(waiting) + int(held.sum())
+    return Group(job.name or job.id, size, levels, held, order, _unlike(cluster, waiting))
+
+
+def _rule(given: LevelRule) -> Rule:
+    return Rule(
+        kind=given.kind,
+        hard=given.hard,
+        partitions=given.partitions,
+        least=given.least,
+        most=given.most,
+        factor=given.factor,
+    )
+
+
+def _held(cluster: Cluster, job: Job, position: Int64, leaves: int) -> Int64:
+    """int64[L]: tasks of a group that are on each leaf and stay there."""
+    tasks = cluster.tasks
+    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
+    there = (tasks.state[members] == int(State.BOUND)) | (tasks.state[members] == int(State.ASSUMED))
+    there &= (tasks.machine[members] >= 0) & ~tasks.leaving[members]
+    at = position[tasks.machine[members[there]]]
+    return np.bincount(at[at < leaves], minlength=leaves).astype(np.int64)
+
+
+def _unlike(cluster: Cluster, waiting: Int64) -> str:
+    """Says that the tasks of a group ask for unlike amounts; empty if they do not."""
+    requests = {
+        shape: cluster.shape_request(shape)
+        for shape in {cluster.classes.rows[int(cluster.tasks.cls[row])].shape for row in waiting.tolist()}
+    }
+    asked: list[Mapping[str, int]] = [
+        {name: int(amount) for name, amount in zip(cluster.resources.names, vector, strict=False) if amount}
+        for _, vector in sorted(requests.items())
+    ]
+    for other in asked[1:]:
+        for name in sorted({*asked[0], *other}):
+            one, two = asked[0].get(name, 0), other.get(name, 0)
+            if one != two:
+                return (
+                    f"its pods ask for unlike amounts of {name} ({min(one, two)} and {max(one, two)}); "
+                    "give all pods of the group the same requests"
+                )
+    return ""

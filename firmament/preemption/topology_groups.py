@@ -1,0 +1,184 @@
+"""Preemption by groups that share out over a tree of machines.
+
+All less important gangs and tasks are taken off the machines in thought, and the group's solver says whether there is a
+way to share the group out then. They are put back as long as there still is one: the most important first, so that
+those who go are few and unimportant; a gang goes as a whole or not at all. What counts is whether the *whole* group
+fits by its rules, so nobody goes for room that is of no use to it. (The order is that of KEP-4986 and of gangs in
+kube-scheduler 1.36.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.flow.group_terms import Group, GroupTerms
+from firmament.preemption.prospect import Prospect
+from firmament.preemption.topology_slots import LeafSlots
+from firmament.preemption.topology_units import units_for
+from firmament.rounds.topology_dealing import deal
+from firmament.solvers.base import Solver
+from firmament.topology.rules import Shortage
+
+CALLS = 64
+"""How often the solver is asked for one group; then those stay that its last answer can spare."""
+
+VICTIM = 2**24
+"""Charged, to break ties, for each task that would go for a place, and as much for each step of its priority."""
+
+
+def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: Solver) -> Prospect | None:
+    """A copy of the prospect on which a group has places for all its tasks, and others go; None if nothing helps.
+
+    Disruption budgets are exceeded only if there is no other way. Raises what the solver raises.
+    """
+    group = terms.groups[gang]
+    classes = np.unique(group.order)
+    if group.refused or _loses_members(prospect, int(classes[0])):
+        return None
+    for lenient in (False, True):
+        attempt = _Attempt(prospect, terms, group, classes, lenient=lenient)
+        found = attempt.carried_out(solver)
+        if found is not None or not len(prospect.allowed):
+            return found
+    return None
+
+
+def _loses_members(prospect: Prospect, cls: int) -> bool:
+    """Whether tasks of the group itself have been chosen to go for others."""
+    own = prospect.preemption.own
+    if not len(own) or own[cls] < 0:
+        return False
+    return bool(prospect.gone[prospect.gangs.members(int(own[cls]))].any())
+
+
+class _Attempt:
+    """A search for the victims of one group."""
+
+    def __init__(
+        self, prospect: Prospect, terms: GroupTerms, group: Group, classes: Int64, *, lenient: bool
+    ) -> None:
+        self._prospect = prospect
+        self._terms = terms
+        self._group = group
+        self._classes = classes
+        self._slots = LeafSlots(prospect, classes, terms.tree.rows)
+        self._calls = CALLS
+        cls = int(classes[0])
+        self._units = units_for(prospect, cls, self._help(cls), lenient=lenient)
+        self._cost = self._costs()
+
+    def carried_out(self, solver: Solver) -> Prospect | None:
+        """The prospect with the group on it; None if it cannot be placed, or its tasks get in each other's way."""
+        victims = self._chosen()
+        if victims is None:
+            return None
+        places = self._places(victims)
+        if places is None:
+            return None
+        counts = places - self._group.held
+        rows = self._terms.tree.rows
+        slots = self._slots.after(self._units.members(victims))
+        placed = deal(
+            self._group.order, counts, rows, slots, np.broadcast_to(self._cost, slots.shape), solver
+        )
+        if placed is None:
+            return None
+        twin = self._prospect.copy()
+        twin.evict(self._units.members(victims).tolist())
+        for cls, machine, count in zip(
+            placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
+        ):
+            for _ in range(count):
+                if not (twin.fits(cls, machine) and twin.takes(cls, machine)):
+                    return None
+                twin.put(cls, machine)
+        self._let_off(twin, victims)
+        return twin
+
+    # --- who goes ------------------------------------------------------------------------------------------------
+
+    def _chosen(self) -> Int64 | None:
+        """Units that have to go, int64[A]; None if even all of them would not help."""
+        everyone = np.arange(len(self._units))
+        if self._places(everyone) is None:
+            return None
+        back = self._most_back(np.empty(0, dtype=np.int64), 0)
+        needed: list[int] = []
+        while back < len(self._units):
+            needed.append(back)
+            if self._calls <= 0:
+                rest = np.arange(back + 1, len(self._units))
+                return np.concatenate([np.array(needed, dtype=np.int64), rest])
+            back = self._most_back(np.array(needed, dtype=np.int64), back + 1)
+        return np.array(needed, dtype=np.int64)
+
+    def _most_back(self, needed: Int64, begin: int) -> int:
+        """How many units, from the first on, can be back while ``needed`` go. ``begin``: that many can.
+
+        The more go, the more ways there are; so this can be found by halving.
+        """
+        low, high = begin, len(self._units)
+        probe = high
+        while low < high:
+            if self._calls <= 0:
+                return low
+            if self._places(np.concatenate([needed, np.arange(probe, len(self._units))])) is None:
+                high = probe - 1
+            else:
+                low = probe
+            probe = (low + high + 1) // 2
+        return low
+
+    def _places(self, units: Int64) -> Int64 | None:
+        """int64[L]: how the group shares out once some units are gone; None if it does not."""
+        self._calls -= 1
+        slots = self._slots.after(self._units.members(units))
+        least, most = slots.min(axis=0), slots.max(axis=0)
+        group = self._group
+        for each in (least, most) if (least != most).any() else (least,):
+            found = self._terms.solver.place(
+                self._terms.tree, each, group.size, group.rules, self._cost, group.held
+            )
+            if not isinstance(found, Shortage):
+                return found
+        return None
+
+    def _let_off(self, twin: Prospect, victims: Int64) -> None:
+        """Let victims stay that nobody needs on the places that were chosen, the most important first."""
+        asked = twin.request(int(self._classes[0])) > 0
+        for unit in victims.tolist():
+            members = self._units.members(np.array([unit]))
+            machines, which = np.unique(twin.preemption.machine[members], return_inverse=True)
+            sizes = np.zeros((len(machines), twin.room.shape[1]), dtype=np.int64)
+            np.add.at(sizes, which, twin.sizes[members])
+            guests = np.array([bool(twin.guests.get(machine)) for machine in machines.tolist()])
+            enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~asked
+            if bool((enough.all(axis=1) | ~guests).all()):
+                for member in members.tolist():
+                    twin.spare_victim(member)
+
+    # --- what is worth what --------------------------------------------------------------------------------------
+
+    def _help(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """float64[M]: places that a machine gains for each task that goes if all that may go do."""
+        going = np.flatnonzero(self._prospect.may_go(cls))
+        nobody = going[:0]
+        gained = (self._slots.after(going) - self._slots.after(nobody)).max(axis=0)
+        machines = self._prospect.problem.machines
+        number = np.bincount(self._prospect.preemption.machine[going], minlength=machines)
+        help_ = np.zeros(machines)
+        rows = self._terms.tree.rows
+        help_[rows] = gained / np.maximum(number[rows], 1)
+        return help_
+
+    def _costs(self) -> Int64:
+        """int64[L]: what a place on each leaf costs: who would go for it, then what the models charge."""
+        prospect, rows = self._prospect, self._terms.tree.rows
+        problem, preemption = prospect.problem, prospect.preemption
+        going = self._units.tasks
+        step = np.unique(preemption.victim_priority[going], return_inverse=True)[1] + 1
+        weight = np.bincount(preemption.machine[going], weights=step, minlength=problem.machines)[rows]
+        gained = self._slots.after(going).max(axis=0) - self._slots.after(going[:0]).max(axis=0)
+        own = problem.cost[problem.shape[self._classes[0]], rows].astype(np.int64)
+        return (VICTIM * weight / np.maximum(gained, 1)).astype(np.int64) + own
