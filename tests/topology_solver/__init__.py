@@ -1,0 +1,1 @@
+"""Groups on trees: the solver against exhaustive search, worked examples, sizes."""

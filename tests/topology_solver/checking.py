@@ -1,0 +1,37 @@
+"""One random case: what the solver says against what exhaustive search says."""
+
+from __future__ import annotations
+
+from firmament.topology.rules import Shortage
+from firmament.topology.solver import ExactSolver
+from tests.topology_solver.cases import Case, random_case
+from tests.topology_solver.exhaustive import best, keeps, leaf_paths, worth
+
+
+def complaint(case: Case) -> str | None:
+    """What is wrong with the solver's answer, None if nothing is."""
+    solver = ExactSolver(case.choice)
+    given = (case.tree, case.slots, case.size, case.rules, case.cost, case.held)
+    answer = solver.place(*given)
+    expected = best(case)
+    if isinstance(answer, Shortage):
+        if not answer.message:
+            return "no reason given"
+        return None if expected is None else f"gave up ({answer.message}), possible: {expected}"
+    counts, paths = answer.tolist(), leaf_paths(case)
+    if expected is None or not keeps(case.rules, paths, counts):
+        return f"{counts} bends a strict rule"
+    if sum(counts) != case.size or (answer < case.held).any() or (answer > case.held + case.slots).any():
+        return f"{counts} is not a placement"
+    if worth(case, paths, counts) != expected:
+        return f"{counts} is worth {worth(case, paths, counts)}, the best {expected}"
+    again = solver.place(*given)
+    if isinstance(again, Shortage) or again.tolist() != counts:
+        return "another answer the second time"
+    return None
+
+
+def check(number: int) -> tuple[bool, str | None]:
+    """Whether the case of a number can be solved, and what is wrong with the answer."""
+    case = random_case(number)
+    return best(case) is not None, complaint(case)

@@ -1,0 +1,16 @@
+"""Random cases against exhaustive search; ``python -m tests.topology_solver`` runs as many as wanted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.topology_solver.checking import check
+
+CASES = 100
+
+
+@pytest.mark.parametrize("first", range(0, 8 * CASES, CASES))
+def test_finds_the_best_placement_whenever_there_is_one(first: int) -> None:
+    answers = [check(number) for number in range(first, first + CASES)]
+    assert [wrong for _, wrong in answers if wrong is not None] == []
+    assert CASES // 4 < sum(solvable for solvable, _ in answers) < CASES
