@@ -84,7 +84,9 @@ def starting_columns(
     few = _lacks_candidates(residual, classes, fits, key)
     everyone = np.arange(problem.machines)
     for rows, machines in ((np.flatnonzero(~few), spread.candidates), (np.flatnonzero(few), everyone)):
-        for at in np.array_split(rows, -(-len(rows) * len(machines) // AT_ONCE)) if len(rows) else ():
+        if len(rows) == 0 or len(machines) == 0:
+            continue
+        for at in np.array_split(rows, -(-len(rows) * len(machines) // AT_ONCE)):
             keys = (
                 key[at] if machines is not everyone else _keys(residual, classes[at], fits, machines, spread)
             )
@@ -137,12 +139,10 @@ def _cheapest(key: Int32, machines: Int64, want: Int64, begin: Int64) -> tuple[I
     limit = least[np.arange(len(key)), nth]
     chosen = key <= np.minimum(limit, UNWANTED - 1)[:, None]
     count = np.count_nonzero(chosen, axis=1)
-    for row in np.flatnonzero((limit < UNWANTED) & (count > want + want // 4 + 1)).tolist():
-        chosen[row] = False
-        chosen[row, _from_machine(key[row], machines, int(limit[row]), int(want[row]), int(begin[row]))] = (
-            True
-        )
-    row, place = np.divmod(np.flatnonzero(chosen.ravel()), key.shape[1])
+    for at in np.flatnonzero((limit < UNWANTED) & (count > want + want // 4 + 1)).tolist():
+        chosen[at] = False
+        chosen[at, _from_machine(key[at], machines, int(limit[at]), int(want[at]), int(begin[at]))] = True
+    row, place = _divided(np.flatnonzero(chosen.ravel()), key.shape[1])
     return row, machines[place]
 
 
@@ -191,4 +191,10 @@ def _systematic(summed: NDArray[np.float32], rate: float) -> tuple[Int64, Int64]
         place = np.where((beyond < width) & (summed[line, beyond - 1] < rest), beyond, place)
     hit = line * width + place
     hit.sort()
-    return np.divmod(hit[np.r_[True, hit[1:] != hit[:-1]]] if len(hit) else hit, width)
+    return _divided(hit[np.r_[True, hit[1:] != hit[:-1]]] if len(hit) else hit, width)
+
+
+def _divided(index: Int64, width: int) -> tuple[Int64, Int64]:
+    """Row and column of indices into a flattened array."""
+    row = index // width
+    return row, index - row * width

@@ -15,7 +15,7 @@ from firmament.flow.equilibrium import Spread, expected_spread, typical_step
 from firmament.flow.foresight import solve_near, surely_used, unfilled_machines
 from firmament.flow.network import Network, Penalties, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
-from firmament.flow.pricing import Violations, full_machine_prices, price_out
+from firmament.flow.pricing import Offers, Violations, full_machine_prices, price_out
 from firmament.flow.problem import Assignments, Residual
 from firmament.flow.repair import carried_over, repair
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
@@ -116,6 +116,7 @@ class _Search:
         self._options = options
         self._penalties = penalties
         self._time_limit = time_limit
+        self._offers = Offers.of(residual, fits)
         self._spread = expected_spread(residual, fits)
         self.columns = self._selection(self._spread)
         self._steps, self._merged = surely_used(residual, self._spread)
@@ -137,14 +138,14 @@ class _Search:
                 network,
                 flows,
                 prices,
-                self._fits,
+                self._offers,
                 limit=self._options.added,
                 slack=self._slack,
             )
             unfilled = unfilled_machines(network, flows, self._merged)
-            outcome = self._outcome(network, flows, certified=violations.total + len(unfilled) == 0)
-            if outcome.certified or self._solves >= self._options.iterations:
-                return outcome
+            certified = violations.total + len(unfilled) == 0
+            if certified or self._solves >= self._options.iterations:
+                return self._outcome(network, flows, certified=certified)
             machine_price = full_machine_prices(self._residual, network, prices)
             self._merged[unfilled] = 0
             if len(unfilled) and self._solves > 1:
@@ -157,7 +158,7 @@ class _Search:
                     wider, carried, prices.cls, machine_price[wider.machines], self._solver, self._time_limit
                 )
             except SolverTimeoutError:
-                return replace(outcome, time_limited=True)
+                return replace(self._outcome(network, flows, certified=False), time_limited=True)
             network, flows = wider, self._counted(repaired)
 
     def _selection(self, spread: Spread) -> Columns:

@@ -7,25 +7,32 @@ cheapest price of its own arcs to the sink.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.flow.columns import Columns
 from firmament.flow.equilibrium import machine_units
 from firmament.flow.network import Network, crowding_cost
 from firmament.flow.prices import Prices
-from firmament.flow.problem import PlacementProblem, Residual
+from firmament.flow.problem import Residual
+from firmament.solvers.base import Int32
 
 FORBIDDEN = np.int64(2**61)
 """Reduced cost of an arc that is not for sale."""
 
-NEAR_MISSES = 8_000
+NEAR_MISSES = 4_000
 """Arcs that all classes together may add beyond twice their violators."""
 
-CLASSES_AT_ONCE = 256
-"""Classes that are priced together; bounds the memory of a sweep."""
+PAIRS_AT_ONCE = 200_000
+"""Pairs of classes and machines that are priced together; they fit the processor's cache."""
+
+NARROW = 2**26
+"""Prices below this, in half units, are compared in 32 bits; twice the largest cost and this stay below 2**31."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +55,41 @@ def full_machine_prices(residual: Residual, network: Network, prices: Prices) ->
     return price
 
 
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The arcs that a network may leave out, of one residual.
+
+    ``classes``: int64[U], waiting classes without pins, ascending (all machines of a pinned set are columns from the
+    start); ``shapes``: their shapes; ``fits``: as for column generation; ``cheapest``: int32[M], least cost of any.
+    """
+
+    classes: Int64
+    shapes: Int64
+    fits: dict[int, Bool]
+    cheapest: Int32
+
+    @classmethod
+    def of(cls, residual: Residual, fits: dict[int, Bool]) -> Offers:
+        """The offers of what waits; ``fits`` maps each waiting shape to ``residual.fits(shape)``."""
+        problem = residual.problem
+        classes = np.setdiff1d(residual.active(), np.array(list(problem.pins), dtype=np.int64))
+        shapes = problem.shape[classes]
+        cheapest = np.full(problem.machines, np.iinfo(np.int32).max, dtype=np.int32)
+        for shape in np.unique(shapes).tolist():
+            np.minimum(cheapest, problem.cost[shape], out=cheapest)
+        return cls(classes, shapes, fits, cheapest)
+
+    def within_reach(self, machine_price: Int64, dearest: int) -> Int64:
+        """Machines that could violate for some class, if the dearest class's price is ``dearest`` half units."""
+        return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)
+
+
 def price_out(
     residual: Residual,
     network: Network,
     flows: Int64,
     prices: Prices,
-    fits: dict[int, Bool],
+    offers: Offers,
     *,
     limit: int,
     slack: int = 0,
@@ -63,64 +99,96 @@ def price_out(
     If there are any, arcs that miss being one by less than ``slack`` (half units) are returned with them: they are
     the likely violators of the next time. They do not count in ``total``.
     """
-    problem = residual.problem
-    machine_price = full_machine_prices(residual, network, prices)
-    near = _within_reach(problem, network, prices, machine_price, slack)
-    # All machines of a pinned set are columns from the start, so pinned classes have no arcs left out.
-    unpinned = np.array(
-        [index for index, cls in enumerate(network.classes.tolist()) if cls not in problem.pins]
-    )
     share = max(1, limit // max(1, len(network.classes)))
     near_misses = NEAR_MISSES // max(1, len(network.classes))
     waiting = residual.remaining.sum(axis=1)
     parts_cls, parts_machine, total = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
-    for begin in range(0, len(unpinned), CLASSES_AT_ONCE):
-        chunk = unpinned[begin : begin + CLASSES_AT_ONCE]
-        reduced = _reduced_costs(residual, network, prices, fits, machine_price, chunk, near)
-        violating = (reduced < 0).sum(axis=1)
-        total += int(violating.sum())
-        if not violating.any():
+    for sale in _sales(residual, network, prices, offers, slack):
+        row, place = sale.below(0)
+        if len(row) == 0:
             continue
+        violating = np.bincount(row, minlength=len(sale.classes))
+        total += len(row)
         # Near misses are for the last few violators; while there are many, these alone are enough to choose from.
-        few = violating.sum() <= near_misses * len(chunk)
-        row, column = np.nonzero(reduced < (slack if few else 0))
-        classes = network.classes[chunk]
-        want = np.minimum(np.minimum(share, waiting[classes] + 64), 2 * violating + near_misses)
-        kept = _worst(row, reduced[row, column], want)
-        parts_cls.append(classes[row[kept]])
-        parts_machine.append(near[column[kept]])
+        if len(row) <= near_misses * len(sale.classes):
+            row, place = sale.below(slack)
+        want = np.minimum(np.minimum(share, waiting[sale.classes] + 64), 2 * violating + near_misses)
+        kept = _worst(row, sale.reduced(row, place), want)
+        parts_cls.append(sale.classes[row[kept]])
+        parts_machine.append(sale.near[place[kept]])
     saturated = _saturated_machines(residual, network, flows, prices)
     columns = Columns(np.concatenate(parts_cls), np.concatenate(parts_machine))
     return Violations(columns=columns, machines=saturated, total=total + len(saturated))
 
 
-def _reduced_costs(
-    residual: Residual,
-    network: Network,
-    prices: Prices,
-    fits: dict[int, Bool],
-    machine_price: Int64,
-    chunk: Int64,
-    near: Int64,
-) -> Int64:
-    """Reduced costs, in half units, of the arcs that are left out: int64[classes of ``chunk``, machines of ``near``].
+@dataclass(frozen=True, slots=True)
+class _Sale:
+    """Some classes' arcs that a network left out, and their price.
 
-    Arcs that are in the network, or that the rules forbid, are ``FORBIDDEN``.
+    ``classes``, ``shapes``: of the rows; ``near``: machines of the columns; ``priced``: 2 x cost + machine's price per
+    pair, beyond all bounds for arcs that are in the network; ``price``: of the classes.
     """
+
+    classes: Int64
+    shapes: Int64
+    near: Int64
+    priced: NDArray[Any]
+    price: Int64
+    fits: dict[int, Bool]
+
+    def below(self, bound: int) -> tuple[Int64, Int64]:
+        """Pairs that the rules allow with a reduced cost below ``bound``: rows, and indices into ``near``."""
+        ceiling = (self.price + bound)[:, None]
+        if self.priced.dtype == np.int32:
+            ceiling = ceiling.astype(np.int32)  # comparing two types would convert all pairs
+        hit = np.flatnonzero((self.priced < ceiling).ravel())
+        row = hit // max(1, len(self.near))
+        place = hit - row * len(self.near)
+        allowed = np.empty(len(row), dtype=np.bool_)
+        ends = np.searchsorted(row, np.arange(len(self.classes) + 1)).tolist()
+        for index, shape in enumerate(self.shapes.tolist()):
+            begin, end = ends[index], ends[index + 1]
+            if begin < end:
+                allowed[begin:end] = self.fits[shape].take(self.near[place[begin:end]])
+        return row[allowed], place[allowed]
+
+    def reduced(self, row: Int64, place: Int64) -> Int64:
+        """Reduced costs of pairs in half units."""
+        reduced: Int64 = self.priced[row, place] - self.price[row]
+        return reduced
+
+
+def _sales(
+    residual: Residual, network: Network, prices: Prices, offers: Offers, slack: int
+) -> Iterator[_Sale]:
+    """All left-out arcs to machines that could violate, class by class, as many at once as suit the cache."""
     problem = residual.problem
-    shapes = problem.shape[network.classes[chunk]]
-    distinct, of_class = np.unique(shapes, return_inverse=True)
-    priced = 2 * problem.cost[np.ix_(distinct, near)].astype(np.int64) + machine_price[near]
-    priced[~np.stack([fits[shape][near] for shape in distinct.tolist()])] = FORBIDDEN
-    reduced = priced[of_class] - prices.cls[chunk][:, None]
+    machine_price = full_machine_prices(residual, network, prices)
+    dearest = int(prices.cls.max(initial=0)) + slack
+    near = offers.within_reach(machine_price, dearest)
+    level = machine_price[near]
+    narrow = dearest < NARROW and int(level.min(initial=0)) >= 0
+    dtype = np.int32 if narrow else np.int64
+    level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
     position = np.full(problem.machines, -1, dtype=np.int64)
     position[near] = np.arange(len(near))
-    chunk_row = np.full(len(network.classes), -1, dtype=np.int64)
-    chunk_row[chunk] = np.arange(len(chunk))
-    row, column = chunk_row[network.column_class], position[network.columns.machine]
-    present = (row >= 0) & (column >= 0)
-    reduced[row[present], column[present]] = FORBIDDEN
-    return reduced
+    place = position[network.columns.machine]
+    at = np.searchsorted(network.classes, offers.classes)
+    first = np.searchsorted(network.columns.cls, offers.classes).tolist()
+    last = np.searchsorted(network.columns.cls, offers.classes, side="right").tolist()
+    size = max(1, PAIRS_AT_ONCE // max(1, len(near)))
+    for begin in range(0, len(offers.classes), size):
+        chunk = slice(begin, begin + size)
+        shapes = offers.shapes[chunk]
+        priced = np.empty((len(shapes), len(near)), dtype=dtype)
+        for row, shape in enumerate(shapes.tolist()):
+            priced[row] = problem.cost[shape].take(near)
+        priced += priced
+        priced += level
+        for row in range(len(shapes)):
+            inside = place[first[begin + row] : last[begin + row]]
+            priced[row, inside[inside >= 0]] = np.iinfo(dtype).max
+        yield _Sale(offers.classes[chunk], shapes, near, priced, prices.cls[at[chunk]], offers.fits)
 
 
 def _worst(row: Int64, reduced: Int64, want: Int64) -> Int64:
@@ -132,15 +200,6 @@ def _worst(row: Int64, reduced: Int64, want: Int64) -> Int64:
     first = np.cumsum(counts) - counts
     nth = np.arange(len(row)) - first[row[order]]
     return np.sort(order[nth < want[row[order]]])
-
-
-def _within_reach(
-    problem: PlacementProblem, network: Network, prices: Prices, machine_price: Int64, slack: int
-) -> Int64:
-    """Machines that could violate for some class: the cheapest shape's cost is below the dearest class's price."""
-    shapes = np.unique(problem.shape[network.classes])
-    cheapest = problem.cost[shapes].min(axis=0).astype(np.int64)
-    return np.flatnonzero(2 * cheapest + machine_price < prices.cls.max(initial=0) + slack)
 
 
 def _saturated_machines(residual: Residual, network: Network, flows: Int64, prices: Prices) -> Int64:

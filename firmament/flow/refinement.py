@@ -154,7 +154,7 @@ def _newton_step(
     blocks = (classes, machines // BLOCK, BLOCK)
     left = weighted.reshape(blocks).transpose(1, 0, 2)
     right = share.reshape(blocks).transpose(1, 2, 0)
-    hessian = np.matmul(left, right).sum(axis=0, dtype=np.float64)
+    hessian = np.matmul(left, right).sum(axis=0).astype(np.float64)
     # A class that nobody serves has a flat row; the small term moves its price without touching the others.
     hessian[np.diag_indices(classes)] += taken / temperature + 1e-3
     move = np.linalg.solve(hessian, missing.astype(np.float64))

@@ -12,7 +12,7 @@ from firmament.flow.columns import Columns
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import node_prices
-from firmament.flow.pricing import price_out
+from firmament.flow.pricing import Offers, price_out
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.rounds.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -129,7 +129,12 @@ def withheld(
     )
     flows = SOLVER.solve(fewer.problem).flows
     violations = price_out(
-        residual, fewer, flows, node_prices(fewer, flows), fits_of(residual), limit=1_000_000
+        residual,
+        fewer,
+        flows,
+        node_prices(fewer, flows),
+        Offers.of(residual, fits_of(residual)),
+        limit=1_000_000,
     )
     return int(flows @ fewer.problem.costs), violations.total
 
@@ -184,7 +189,12 @@ def test_withheld_crowding_step_is_missed():
     network = build_network(residual, columns, penalties, np.array([1, 5]))
     flows = SOLVER.solve(network.problem).flows
     violations = price_out(
-        residual, network, flows, node_prices(network, flows), fits_of(residual), limit=100
+        residual,
+        network,
+        flows,
+        node_prices(network, flows),
+        Offers.of(residual, fits_of(residual)),
+        limit=100,
     )
     assert violations.machines.tolist() == [0]
     assert violations.total == 1
