@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -76,6 +76,8 @@ def node_annotations(names: Sequence[str], annotations: Sequence[Mapping[str, st
         _take(names[row], given, RAW_ALLOCATABLE, raw_allocatable, allocatable, row, notes)
         if row in thresholds and not thresholds[row].known:
             notes.append(_unknown_type(names[row], thresholds[row]))
+        if row in thresholds:
+            notes += _strange_thresholds(names[row], thresholds[row])
     return NodeAnnotations(thresholds, allocatable, tuple(notes))
 
 
@@ -107,6 +109,10 @@ def pod_annotations(row: ShapeRow) -> PodAnnotations:
     if text is not None:
         try:
             factors = scaling_factors(text)
+            notes += [
+                f"{MODEL}: {where}: annotation {FACTORS}: {strange}; it counts as it stands, up to the limit"
+                for strange in _out_of_range(factors, least=1)
+            ]
         except UnreadableError as error:
             notes.append(_note(where, FACTORS, text, error))
     seconds: dict[str, int | None] = {}
@@ -215,6 +221,25 @@ def _unknown_type(node: str, custom: CustomThresholds) -> str:
         f"{MODEL}: node {node}: annotation {THRESHOLDS}: usageAggregationType {aggregation.kind!r} is none of "
         f"{', '.join(AGGREGATIONS)}; {instead} are held against its thresholds"
     )
+
+
+def _strange_thresholds(node: str, custom: CustomThresholds) -> Iterator[str]:
+    """Say which percentages cannot be meant, and what they do; upstream takes them as they are."""
+    parts = {
+        "usageThresholds": custom.usage,
+        "prodUsageThresholds": custom.prod,
+        "aggregatedUsage": custom.aggregated,
+    }
+    for part, percentages in parts.items():
+        for strange in _out_of_range(percentages, least=0):
+            done = "above 100 it counts as it stands, below 0 it is not checked"
+            yield f"{MODEL}: node {node}: annotation {THRESHOLDS}: {part}.{strange}; {done}"
+
+
+def _out_of_range(percentages: Percentages, *, least: int) -> Iterator[str]:
+    for resource, value in percentages.items():
+        if not least <= value <= 100:
+            yield f"{resource} is {value}, not from {least} to 100 percent"
 
 
 def _note(where: str, key: str, text: str, error: UnreadableError) -> str:

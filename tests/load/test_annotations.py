@@ -135,6 +135,25 @@ def test_an_unknown_type_of_aggregation_has_no_figures_and_is_noted(duration: st
     assert note.endswith(f"; {instead} are held against its thresholds")
 
 
+@pytest.mark.parametrize("part", ["usageThresholds", "prodUsageThresholds"])
+@pytest.mark.parametrize("percent", [101, 400, -1])
+def test_percentages_that_cannot_be_meant_count_and_are_noted(part: str, percent: int):
+    found = node_annotations(["n0"], [{THRESHOLDS: json.dumps({part: {"cpu": percent, "memory": 100}})}])
+    assert {**found.thresholds[0].usage, **found.thresholds[0].prod} == {"cpu": percent, "memory": 100}
+    (note,) = found.notes
+    assert (
+        f"node n0: annotation {THRESHOLDS}: {part}.cpu is {percent}, not from 0 to 100 percent; above" in note
+    )
+
+
+@pytest.mark.parametrize("percent", [0, 101, -5])
+def test_factors_that_cannot_be_meant_count_and_are_noted(percent: int):
+    found = pod_annotations(ShapeRow(annotations={FACTORS: json.dumps({"cpu": percent, "memory": 1})}))
+    assert found.factors == {"cpu": percent, "memory": 1}
+    (note,) = found.notes
+    assert f"pods: annotation {FACTORS}: cpu is {percent}, not from 1 to 100 percent; it counts" in note
+
+
 # --- through the core ------------------------------------------------------------------------------------------------
 
 
