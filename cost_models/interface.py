@@ -10,7 +10,7 @@ Everything here depends on numpy alone, so that a model can be written and teste
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -173,13 +173,15 @@ class Arrivals:
 
     A record is about the machine whose name it bears. Task i is of kind ``kind[i]`` and on machine row ``machine[i]``;
     its id is ``uids[task[i]]``: int64[A] each. ``after``: bool[A], it came after the last of those records. ``time``:
-    float64[A], seconds since the epoch when it got the machine, NaN if not known. Tasks of this round are not there.
+    float64[A], seconds since the epoch when it got the machine, NaN if not known. ``displacing``: bool[A], it got its
+    place from others that had to go; until it is bound it counts as ``after``. Tasks of this round are not there.
     """
 
     machine: Int64
     kind: Int64
     task: Int64
     after: Bool
+    displacing: Bool
     time: Float64
     uids: Sequence[str]
     kinds: Kinds
@@ -301,6 +303,26 @@ class Ledger(Protocol):
         ...
 
 
+class Opening(Protocol):
+    """What machines behind a ledger would take if tasks that are there now went. To be asked within the round only.
+
+    ``held``: bool[S, M], machines that the model's filter refuses to a shape for nothing but what tasks there hold.
+    Tasks go by the numbers of ``Arrivals.task``.
+    """
+
+    held: Bool
+
+    def promising(self, shape: int, tasks: Int64) -> Bool:
+        """bool[M]: machines that could open for a task of a shape if all of ``tasks`` went; the others would not."""
+        ...
+
+    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+        """Whether a machine certainly takes one task of a shape once ``tasks`` are gone, if nobody else has come by
+        then. More tasks never turn it from true to false.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """A model's answer for a batch of shapes.
@@ -308,7 +330,8 @@ class Assessment:
     ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
     ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. Where that differs: ``causes``,
     int16[S, M], index into ``reasons`` where not feasible (elsewhere of no meaning). ``sparse``: exceptions to ``raw``.
-    ``joint``: joint rows. ``ledger``: what joint rows cannot say.
+    ``joint``: joint rows. ``ledger``: what joint rows cannot say; ``opening``: what evicting changes for it, None if
+    machines that it counts on the order of are to be left alone.
     ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
     None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
     for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``notes``: bad input that the
@@ -322,6 +345,7 @@ class Assessment:
     sparse: SparseArcs | None = None
     joint: Sequence[JointRows] = ()
     ledger: Ledger | None = None
+    opening: Opening | None = None
     score: Float64 | None = None
     growth: Float64 | None = None
     notes: Sequence[str] = ()

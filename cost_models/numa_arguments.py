@@ -15,7 +15,7 @@ MODEL_NAME = "numa_fit"
 STRATEGIES = ("LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUMANodes")
 MODELLED = ("restricted", "best-effort")
 
-WITHOUT_EFFECT = ("cacheResyncPeriodSeconds", "cache", "preemptionMode")
+WITHOUT_EFFECT = ("cacheResyncPeriodSeconds", "cache")
 """Upstream's arguments about its cache: accepted, so that a configuration can be taken over, and not needed here."""
 
 
@@ -29,7 +29,8 @@ class NumaOptions:
     count. ``distance_cost``: points per 10 units of mean distance beyond the local one. ``refuse_unknown``: machines
     without a record take no task that needs alignment. ``stale_after``: seconds, 0 for never, after which a record is
     stale; then ``stale`` is "use", "ignore" or "refuse". ``settle``: seconds that a record may lag behind the kubelet.
-    ``discard_reserved``: machines with tasks that their record does not count yet take no more.
+    ``discard_reserved``: machines with tasks that their record does not count yet take no more. ``evicting``: tasks may
+    be evicted for the sake of their zones.
     """
 
     strategy: str = STRATEGIES[0]
@@ -44,6 +45,7 @@ class NumaOptions:
     stale: str = "use"
     settle: float = 0.0
     discard_reserved: bool = False
+    evicting: bool = False
 
 
 def read_options(given: Mapping[str, Any]) -> NumaOptions:
@@ -64,6 +66,7 @@ def read_options(given: Mapping[str, Any]) -> NumaOptions:
         stale=arguments.choice("staleTopology", ("use", "ignore", "refuse")),
         settle=arguments.number("settleSeconds", 0.0, most=86_400.0),
         discard_reserved=arguments.flag("discardReservedNodes", default=False),
+        evicting=arguments.choice("preemptionMode", ("Disabled", "Enabled")) == "Enabled",
     )
     for name in WITHOUT_EFFECT:
         arguments.anything(name)

@@ -24,6 +24,11 @@ class Verdicts:
     causes: NDArray[np.int16]
     reasons: tuple[str, ...]
 
+    @property
+    def unaligned(self) -> Bool:
+        """bool[S, M]: where not feasible, whether that is for want of room in the zones."""
+        return self.causes > self.reasons.index(UNKNOWN)
+
 
 def filter_rows(room: ZoneRoom, shapes: int, known: Bool, invalid: Bool, *, refuse_unknown: bool) -> Verdicts:
     """Judge the first ``shapes`` shapes of ``room``.

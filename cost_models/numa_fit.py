@@ -33,9 +33,10 @@ from cost_models.interface import (
     ShapeBatch,
 )
 from cost_models.numa_arguments import MODEL_NAME, NumaOptions, read_options
-from cost_models.numa_filter import UNKNOWN, filter_rows
+from cost_models.numa_filter import UNKNOWN, Verdicts, filter_rows
 from cost_models.numa_least_zones import least_zones_scores
 from cost_models.numa_ledger import ZoneLedger
+from cost_models.numa_opening import ZoneOpening, residing
 from cost_models.numa_records import RECORD_KIND
 from cost_models.numa_requests import Pod, bad_hints, compile_requests, pods_of, resources_of
 from cost_models.numa_room import SINGLE, ZoneRoom
@@ -73,12 +74,13 @@ class NumaFit:
         if table is None:
             return _without_records(machines, pods, options, notes)
         arrivals = uncounted(machines.arrivals, table, options)
-        every = [*pods, *_kinds(arrivals, machines, options)]
+        kinds = _kinds(machines.arrivals if options.evicting else arrivals)
+        every = [*pods, *_described(kinds, machines, options)]
         table = table.with_resources(resources_of(every))
         requests = compile_requests(every, table.resources, options)
         table, invalid = _fresh(table, arrivals, machines.now, options)
         room = zone_room(table, requests, _policies(table, options), _absent(machines, table.resources))
-        available = _replayed(room, table, arrivals, len(pods))
+        available = _replayed(room, table, arrivals, kinds, len(pods))
         verdicts = filter_rows(room, len(pods), table.known, invalid, refuse_unknown=options.refuse_unknown)
         if options.strategy in STRATEGIES:
             zones = zone_values(table, available, options)
@@ -97,6 +99,9 @@ class NumaFit:
             reason=verdicts.reasons[0],
             score=score,
             ledger=ZoneLedger(room) if aligns else None,
+            opening=_opening(room, table, machines.arrivals, arrivals, kinds, verdicts, ~invalid)
+            if aligns and options.evicting
+            else None,
             notes=notes,
         )
 
@@ -126,13 +131,17 @@ def _without_records(
     )
 
 
-def _kinds(arrivals: Arrivals | None, machines: MachineColumns, options: NumaOptions) -> list[Pod]:
-    """What the kinds of ``arrivals`` ask for, in order of their numbers."""
-    if arrivals is None:
+def _kinds(arrivals: Arrivals | None) -> Int64:
+    """Numbers of the kinds of ``arrivals``, ascending."""
+    return np.empty(0, dtype=np.int64) if arrivals is None else np.unique(arrivals.kind)
+
+
+def _described(kinds: Int64, machines: MachineColumns, options: NumaOptions) -> list[Pod]:
+    """What ``kinds`` of arrivals ask for."""
+    if machines.arrivals is None or not len(kinds):
         return []
-    numbers = np.unique(arrivals.kind)
-    rows, requests = arrivals.kinds.rows(numbers), arrivals.kinds.requests(numbers)
-    return pods_of(rows, requests, machines.resources, options)
+    known = machines.arrivals.kinds
+    return pods_of(known.rows(kinds), known.requests(kinds), machines.resources, options)
 
 
 def _policies(table: ZoneTable, options: NumaOptions) -> NDArray[np.int8]:
@@ -152,8 +161,13 @@ def _absent(machines: MachineColumns, resources: tuple[str, ...]) -> Bool:
 def _fresh(
     table: ZoneTable, arrivals: Arrivals | None, now: float, options: NumaOptions
 ) -> tuple[ZoneTable, Bool]:
-    """The table without data that are to be ignored; and machines whose data are not to be relied on: bool[M]."""
+    """The table without data that are to be ignored; and machines whose data are not to be relied on: bool[M].
+
+    Where tasks had to go for another one, nobody knows which zone that one gets until a record counts it.
+    """
     invalid = np.zeros(table.machines, dtype=np.bool_)
+    if arrivals is not None:
+        invalid[arrivals.machine[arrivals.displacing]] = True
     if options.discard_reserved and arrivals is not None:
         invalid[arrivals.machine] = True
         invalid &= table.known
@@ -168,17 +182,43 @@ def _fresh(
     return table, invalid
 
 
-def _replayed(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, first: int) -> Int64:
+def _replayed(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds: Int64, first: int) -> Int64:
     """Book tasks that the records do not count yet; what is left in the zones that list it: int64[R, M, Z].
 
-    ``first``: the shape in ``room`` of the first kind of arrivals.
+    ``first``: the shape in ``room`` of the first of ``kinds``.
     """
     if arrivals is None:
         return table.amounts[0]
     before = room.left.copy()
-    kinds = np.unique(arrivals.kind, return_inverse=True)[1] + first
-    room.take(kinds, arrivals.machine, np.ones(len(arrivals.kind), dtype=np.int64))
+    shapes = np.searchsorted(kinds, arrivals.kind) + first
+    room.take(shapes, arrivals.machine, np.ones(len(arrivals.kind), dtype=np.int64))
     return np.maximum(table.amounts[0] - (before - room.left), 0)
+
+
+def _opening(
+    room: ZoneRoom,
+    table: ZoneTable,
+    arrivals: Arrivals | None,
+    uncounted_yet: Arrivals | None,
+    kinds: Int64,
+    verdicts: Verdicts,
+    valid: Bool,
+) -> ZoneOpening | None:
+    """What evicting would open. Machines whose record does not count all tasks there are left alone."""
+    if arrivals is None:
+        return None
+    counted = (room.policy == SINGLE) & valid
+    if uncounted_yet is not None:
+        counted[uncounted_yet.machine] = False
+    return ZoneOpening(
+        held=~verdicts.feasible & verdicts.unaligned,
+        open_to_it=counted,
+        requests=room.requests,
+        pod_scope=room.pod_scope,
+        left=room.left,
+        given=np.where(table.listed, table.amounts[1] - table.amounts[0], 0),
+        residing=residing(arrivals, kinds, room.requests.count - len(kinds)),
+    )
 
 
 def _remoteness(room: ZoneRoom, table: ZoneTable, shapes: int) -> Float64:

@@ -38,5 +38,6 @@ def uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions)
         kind=arrivals.kind[rows],
         task=arrivals.task[rows],
         after=arrivals.after[rows],
+        displacing=arrivals.displacing[rows],
         time=arrivals.time[rows],
     )

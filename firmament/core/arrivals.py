@@ -9,6 +9,7 @@ import numpy as np
 from cost_models.interface import Arrivals, Int64, ShapeRow
 from firmament.core.cluster import Cluster
 from firmament.core.composition import shape_rows
+from firmament.core.tasks import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,14 @@ def arrivals(cluster: Cluster, kinds: frozenset[str], *, without: int = -1) -> A
     on = np.flatnonzero(machine >= 0)
     on = on[(record_came[machine[on]] > 0) & (on != without)]
     on = on[np.argsort(tasks.came[on], kind="stable")]
+    displacing = tasks.displacing[on]
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
     return Arrivals(
         machine=machine[on],
         kind=shape_of_class[tasks.cls[on]],
         task=on,
-        after=tasks.came[on] > record_came[machine[on]],
+        after=(tasks.came[on] > record_came[machine[on]]) | (displacing & (tasks.state[on] == State.ASSUMED)),
+        displacing=displacing,
         time=np.where(tasks.dated[on], tasks.assigned[on], np.nan),
         uids=tasks.uid,
         kinds=ShapeKinds(cluster),

@@ -256,6 +256,13 @@ class Cluster:
         self.tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
         self._last_came += len(rows)
 
+    def arrive(self, task: int, now: float) -> None:
+        """Note that an assumed task is bound ``now``. Where it had to wait for others to go, it comes only now."""
+        tasks = self.tasks
+        if tasks.displacing[task] and tasks.state[task] == State.ASSUMED:
+            self.number_arrivals(np.array([task]))
+            tasks.assigned[task], tasks.dated[task] = now, True
+
     def date_assumptions(self, now: float) -> None:
         """Note that the tasks assumed since this was last called got their machines ``now``."""
         for rows in self._undated:
@@ -275,7 +282,7 @@ class Cluster:
         """Take a task off its machine, if it is on one, and mark the machine as worth another look."""
         tasks = self.tasks
         machine = int(tasks.machine[task])
-        tasks.leaving[task] = False
+        tasks.leaving[task] = tasks.displacing[task] = False
         self.jobs.touch(tasks.job[task])
         if machine >= 0:
             self.machines.book(machine, self.request_of(int(tasks.cls[task])), -1)
@@ -333,6 +340,7 @@ class Cluster:
                 )
                 self._enlist(task, event.job)
             elif self.where(task) == event.machine and tasks.cls[task] == cls:
+                self.arrive(task, now)
                 tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
                 tasks.name[task] = name
                 self._enlist(task, event.job)

@@ -20,6 +20,7 @@ from cost_models.interface import (
     Ledger,
     Load,
     MachineColumns,
+    Opening,
     Residents,
     ShapeBatch,
     ShapeRow,
@@ -40,13 +41,15 @@ LARGEST_COST = 1_000_000_000
 class Judgement:
     """What all rules and models say about a batch of shapes.
 
-    ``static``: one row per shape, filters of the models included; ``assessments``: one per model, in their order;
+    ``rules``: one row per shape; ``static``: the same with the models' filters; ``assessments``: one per model, in
+    their order;
     ``preferred``: per shape the cost of its own preferences, None for none.
     """
 
     shapes: tuple[int, ...]
     machines: MachineColumns
     batch: ShapeBatch
+    rules: tuple[StaticRow, ...]
     static: tuple[StaticRow, ...]
     assessments: tuple[Assessment, ...]
     preferred: tuple[Preferences | None, ...]
@@ -65,6 +68,24 @@ class Judgement:
     def ledgers(self) -> tuple[Ledger, ...]:
         """Ledgers of all models."""
         return tuple(each.ledger for each in self.assessments if each.ledger is not None)
+
+    def openings(self) -> tuple[Opening | None, ...]:
+        """What evicting changes for each of the ledgers."""
+        return tuple(each.opening for each in self.assessments if each.ledger is not None)
+
+    def held(self) -> Bool | None:
+        """bool[S, M]: machines that nothing keeps shapes from but what tasks there hold; None if no model says so."""
+        if not any(each.opening is not None for each in self.assessments) or not self.rules:
+            return None
+        held = np.zeros((self.batch.count, self.machines.count), dtype=np.bool_)
+        for each in self.assessments:
+            if each.opening is not None:
+                others = np.stack([row.feasible for row in self.rules])
+                for other in self.assessments:
+                    if other is not each and other.feasible is not None:
+                        others &= other.feasible
+                held |= others & each.opening.held
+        return held
 
     def notes(self) -> tuple[str, ...]:
         """What all models say about bad input."""
@@ -139,7 +160,8 @@ def judge(
         rows=shape_rows(cluster, shapes),
     )
     assessments = tuple(weighted.model.assess(columns, batch) for weighted in models)
-    static = [static_rows.of(shape) for shape in shapes]
+    rules = [static_rows.of(shape) for shape in shapes]
+    static = list(rules)
     for assessment in assessments:
         for index in range(len(static)):
             for reason, refused in assessment.refusals(index):
@@ -148,7 +170,7 @@ def judge(
         preferences(cluster.machines, content, row.feasible)
         for content, row in zip(contents, static, strict=True)
     )
-    return Judgement(tuple(shapes), columns, batch, tuple(static), assessments, preferred)
+    return Judgement(tuple(shapes), columns, batch, tuple(rules), tuple(static), assessments, preferred)
 
 
 def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:

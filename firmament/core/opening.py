@@ -92,9 +92,11 @@ def take_picture(
         unseen=unseen(cluster) if configuration.uses_unseen else None,
     )
     judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), configuration.models)
-    feasible = judgement.feasible()
+    feasible, held = judgement.feasible(), judgement.held()
     for index, kept_off in enumerate(closed):
         feasible[index, sorted(kept_off)] = False
+        if held is not None:
+            held[index, sorted(kept_off)] = False
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
     called = Called(muster.jobs, gangs, members)
     topology = compile_groups(cluster, configuration.group_model, columns, called)
@@ -117,6 +119,8 @@ def take_picture(
         pins=_pins(cluster, groups),
         joint=judgement.joint(),
         ledgers=judgement.ledgers(),
+        openings=judgement.openings(),
+        held=held,
         rules=compile_rules(cluster, cls.tolist()),
         pairs=pairs,
         gang=gangs if len(muster.need) else _NO_GANGS,

@@ -118,6 +118,7 @@ class Scheduler:
                 continue
             cluster.jobs.touch(tasks.job[task])
             if report.bound:
+                cluster.arrive(task, self._clock())
                 tasks.state[task] = State.BOUND
                 tasks.failures[task] = 0
                 if tasks.priority[task] < most_important:

@@ -30,7 +30,8 @@ class TaskTable:
     changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
     ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
-    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go).
+    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go), ``displacing`` (others had
+    to leave its machine for it, and it came where the order of arrival counts).
     """
 
     def __init__(self) -> None:
@@ -61,6 +62,7 @@ class TaskTable:
         self.dated: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.came: Int64 = np.zeros(size, dtype=np.int64)
         self.leaving: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.displacing: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
 
     COLUMNS = (
         "cls",
@@ -81,6 +83,7 @@ class TaskTable:
         "dated",
         "came",
         "leaving",
+        "displacing",
     )
 
     def __len__(self) -> int:
@@ -120,7 +123,7 @@ class TaskTable:
         self.assigned[row] = self.initialized[row] = 0.0
         self.dated[row] = False
         self.came[row] = 0
-        self.leaving[row] = False
+        self.leaving[row] = self.displacing[row] = False
         self._next_sequence += 1
         return row
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, JointRows, Ledger
+from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.flow.group_terms import GroupTerms
 from firmament.rules.pairs import PairRules
 from firmament.rules.ruleset import RuleSet
@@ -36,6 +36,8 @@ class PlacementProblem:
     * ``multiplicity``: int64[M], how many machines that are alike each row stands for; ``free`` is that of one;
     * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
     * ``ledgers``: room that no joint row can express, by rows of ``model_shape``; never booked on themselves;
+    * ``openings``: what evicting changes for each ledger, by shapes of this problem; ``held``: bool[S, M], machines
+      that are not feasible for nothing but what tasks there hold; None: there are none;
     * ``model_shape``: int64[S], the shape that ledgers know each shape by; None: the shape itself;
     * ``gang``: int64[C], the gang of each class's tasks, numbered by age, -1 for none; ``gang_need``: int64[G], how
       many tasks of each must be placed, or none; both empty without gangs;
@@ -58,6 +60,8 @@ class PlacementProblem:
     pins: Mapping[int, Int64] = field(default_factory=dict)
     joint: tuple[JointRows, ...] = ()
     ledgers: tuple[Ledger, ...] = ()
+    openings: tuple[Opening | None, ...] = ()
+    held: Bool | None = None
     model_shape: Int64 | None = None
     most: Mapping[int, int] = field(default_factory=dict)
     rules: RuleSet | None = None
