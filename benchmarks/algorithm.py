@@ -10,7 +10,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.model import BindingReport, Event
 from firmament.core.results import RoundStats
 from firmament.core.scheduler import Scheduler
-from firmament.memory import relax_garbage_collection
+from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.base import Solver
 
 
@@ -40,6 +40,7 @@ def run_events(
     )
     scheduler.apply(cluster)
     relax_garbage_collection()  # as the solver process does
+    keep_freed_memory()
     run = AlgorithmRun()
     begin = time.perf_counter()
     scheduler.apply(events)

@@ -28,7 +28,7 @@ from firmament.core.model import (
     TasksSubmitted,
 )
 from firmament.core.scheduler import Scheduler
-from firmament.memory import relax_garbage_collection
+from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.base import Solver
 from firmament.solvers.process_solver import ProcessSolver
 
@@ -116,6 +116,7 @@ def _measured(solver: Solver, options: GangOptions, cluster: list[Event]) -> dic
         scheduler.apply(cluster)
         scheduler.apply(gang_events(options))
         relax_garbage_collection()  # as the solver process does
+        keep_freed_memory()
         begin = time.perf_counter()
         result = scheduler.run_round()
         if number:

@@ -33,7 +33,7 @@ from firmament.core.model import (
     TasksBound,
 )
 from firmament.core.scheduler import Scheduler
-from firmament.memory import relax_garbage_collection
+from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.process_solver import ProcessSolver
 from firmament.wire import events_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -171,6 +171,7 @@ def _stream(
     )
     scheduler.apply(cluster)
     relax_garbage_collection()  # as the solver process does
+    keep_freed_memory()
     messages = [
         pb.EventBatch(sequence=index + 1, events=batch).SerializeToString()
         for index, batch in enumerate(report_batches(cluster, time.time()))

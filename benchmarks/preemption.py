@@ -30,7 +30,7 @@ from firmament.core.model import (
 )
 from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
-from firmament.memory import relax_garbage_collection
+from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.base import Solver
 from firmament.solvers.process_solver import ProcessSolver
 
@@ -127,6 +127,7 @@ def _round(solver: Solver, events: list[Event], *, preemption: bool = True) -> t
     )
     scheduler.apply(events)
     relax_garbage_collection()  # as the solver process does
+    keep_freed_memory()
     begin = time.perf_counter()
     result = scheduler.run_round()
     return time.perf_counter() - begin, result

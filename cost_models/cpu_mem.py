@@ -72,19 +72,18 @@ class CpuMem:
         raw = np.empty((shapes.count, machines.count), dtype=np.int16)
         work, out = np.empty(machines.count), np.empty(machines.count)
         for row, request in enumerate(shapes.requests):
-            cpu, whole_cpu = columns[0].after(request)
-            memory, whole_memory = columns[1].after(request)
+            cpu, memory = columns[0].after(request), columns[1].after(request)
             np.subtract(cpu, memory, out=work)
             np.multiply(work, work, out=work)
-            np.multiply(
-                work, 1.0 / 4000.0, out=work
-            )  # 1000 * ((fc - fr) / 2)^2 with fractions in thousandths
-            np.floor(work, out=work)
-            np.add(whole_cpu, whole_memory, out=out)
+            # 1000 * ((fc - fr) / 2)^2 with fractions in thousandths
+            np.multiply(work, 1.0 / 4000.0, out=work)
+            raw[row] = np.floor(work, out=work)
+            np.floor(cpu, out=out)
+            np.add(out, np.floor(memory, out=work), out=out)
             np.multiply(out, 0.5, out=out)
             np.floor(out, out=out)
-            np.add(out, work, out=out)
-            raw[row] = np.add(out, NEUTRAL_PREFERENCES, out=out)
+            raw[row] += out.astype(np.int16)
+        raw += NEUTRAL_PREFERENCES
         return Assessment(raw=raw)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
@@ -120,10 +119,10 @@ class _Fractions:
         self._taken = taken
         self._capacity = capacity
         self._column = column
-        self._after: dict[int, tuple[Float64, Float64]] = {}
+        self._after: dict[int, Float64] = {}
 
-    def after(self, request: Int64) -> tuple[Float64, Float64]:
-        """Thousandths taken once a task with ``request`` (int64[K]) is there, at most 1000; and these rounded down."""
+    def after(self, request: Int64) -> Float64:
+        """Thousandths taken once a task with ``request`` (int64[K]) is there, at most 1000."""
         amount = int(request[self._column]) if self._column is not None else 0
         found = self._after.get(amount)
         if found is None:
@@ -131,6 +130,5 @@ class _Fractions:
                 self._after.clear()
             fractions = self._taken + 1000.0 * amount
             fractions /= self._capacity
-            np.minimum(fractions, 1000.0, out=fractions)
-            found = self._after[amount] = fractions, np.floor(fractions)
+            found = self._after[amount] = np.minimum(fractions, 1000.0, out=fractions)
         return found

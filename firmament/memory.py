@@ -1,11 +1,21 @@
-"""Tells Python's garbage collector about a process that holds hundreds of thousands of long-lived objects."""
+"""Memory of a process that holds hundreds of thousands of long-lived objects, and large arrays for a round."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 
 YOUNG, MIDDLE, OLD = 50_000, 20, 100
 """Allocations, and collections of the generation below, between collections of each generation."""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""glibc's names for what ``mallopt`` sets."""
+
+KEPT = 128 * 2**20
+"""Bytes of freed memory that the process keeps for the next round."""
+
+FROM_HEAP = 32 * 2**20
+"""Arrays up to this many bytes, the most that glibc allows, are taken from memory that may be kept."""
 
 
 def relax_garbage_collection() -> None:
@@ -16,3 +26,14 @@ def relax_garbage_collection() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, MIDDLE, OLD)
+
+
+def keep_freed_memory() -> bool:
+    """Keep what a round frees for the next one, as fresh pages cost more than what is computed in them.
+
+    Returns whether the C library could be told so; it is one of glibc's settings.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return bool(mallopt(M_TRIM_THRESHOLD, KEPT)) and bool(mallopt(M_MMAP_THRESHOLD, FROM_HEAP))

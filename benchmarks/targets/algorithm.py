@@ -13,7 +13,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.results import MachineState
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.scheduler import Scheduler
-from firmament.memory import relax_garbage_collection
+from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.base import Solver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
@@ -51,6 +51,7 @@ class AlgorithmTarget:
         self._bound_before = 0
         self._begun = 0.0
         relax_garbage_collection()  # as the solver process does
+        keep_freed_memory()
 
     async def create(self, objects: Sequence[Manifest]) -> None:
         """Translate and apply."""

@@ -17,7 +17,7 @@ from prometheus_client import start_http_server
 
 from firmament.configuration import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
-from firmament.memory import relax_garbage_collection
+from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.server.address import Address, check_free
 from firmament.server.artefact_writer import ArtefactOptions, ArtefactWriter
 from firmament.server.driver_loop import RoundRunner
@@ -144,6 +144,7 @@ async def serve(configuration: SchedulerConfiguration, options: ServeOptions) ->
     if options.metrics is not None:
         check_free(options.metrics)
     relax_garbage_collection()
+    keep_freed_memory()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
