@@ -30,8 +30,8 @@ class TaskTable:
     changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
     ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
-    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go), ``displacing`` (others had
-    to leave its machine for it, and it came where the order of arrival counts).
+    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go),
+    ``displacing`` (others had to leave its machine for it, and it came where the order of arrival counts).
     """
 
     def __init__(self) -> None:
