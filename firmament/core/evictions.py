@@ -73,6 +73,13 @@ class Evictions:
             if row is None or tasks.state[row] != State.BOUND or not tasks.leaving[row]:
                 del self._notices[uid]
 
+    def awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
+        """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
+        tasks = cluster.tasks
+        who = {(row, int(tasks.came[row])) for row in waiting if tasks.state[row] == State.ASSUMED}
+        there = [notice for uid, notice in self._notices.items() if uid in tasks.row_of]
+        return any(not notice.waiting.isdisjoint(who) for notice in there)
+
     def told_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:
         """How many tasks of ``classes`` were told to go since the disruption budget of that record name came."""
         came = cluster.record_came.get(BUDGET_RECORD, {}).get(name, 0)

@@ -17,6 +17,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import RoundOptions
+from firmament.core.evictions import Evictions
 from firmament.core.model import Job
 from firmament.core.natural_order import natural_key
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
@@ -64,8 +65,9 @@ def lacking(cluster: Cluster, job: Job) -> int:
 class Gangs:
     """The gangs of a cluster."""
 
-    def __init__(self, options: RoundOptions) -> None:
+    def __init__(self, options: RoundOptions, evictions: Evictions) -> None:
         self._options = options
+        self._evictions = evictions
         self._standings: dict[str, _Standing] = {}
         self._rebind: dict[str, int] = {}
         self._news: set[str] = set()
@@ -197,7 +199,7 @@ class Gangs:
             job, standing = cluster.jobs.gang(job_id), self._standings.get(job_id)
             if job is None or standing is None:
                 continue
-            state = _state(cluster, job, standing)
+            state = _state(cluster, job, standing, self._evictions)
             if state != standing.told:
                 found.append(state)
         return found
@@ -338,7 +340,7 @@ def _counts(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
 
 
-def _state(cluster: Cluster, job: Job, standing: _Standing) -> GangState:
+def _state(cluster: Cluster, job: Job, standing: _Standing, evictions: Evictions) -> GangState:
     bound, assumed, leaving = _counts(cluster, job.id)
     phase, message = GangPhase.WAITING, standing.message
     if bound >= job.min_members:
@@ -348,7 +350,8 @@ def _state(cluster: Cluster, job: Job, standing: _Standing) -> GangState:
     elif leaving:
         phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
     elif bound + assumed >= job.min_members:
-        phase, message = GangPhase.PLACED, ""
+        preempting = evictions.awaited(cluster, cluster.jobs.members(job.id))
+        phase, message = GangPhase.PREEMPTING if preempting else GangPhase.PLACED, ""
     members = len(cluster.jobs.members(job.id))
     return GangState(job.id, phase, message, members, bound + assumed, job.min_members)
 

@@ -59,7 +59,7 @@ def decide(
     evictions: tuple[Eviction, ...] = ()
     if preemption is not None:
         watch = Stopwatch(timer)
-        evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit)
+        evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit, log.shortages)
         log.admit_seconds += watch.seconds()
     cost = placement_cost(problem, assignments)
     if log.about is not None:

@@ -82,11 +82,11 @@ class Scheduler:
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._reservations = Reservations(configuration.options)
-        self._gangs = Gangs(configuration.options)
+        self._evictions = Evictions()
+        self._gangs = Gangs(configuration.options, self._evictions)
         self._given_up: list[Delta] = []
         self._notes = Notes()
         self._rounds = 0
-        self._evictions = Evictions()
         self._in_round = False
         self._last: Placement | None = None
 

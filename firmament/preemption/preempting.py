@@ -6,6 +6,8 @@ Priority by priority from the top; of each, gangs come first, each as a whole or
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
+
 import numpy as np
 
 from cost_models.interface import Int64
@@ -15,7 +17,7 @@ from firmament.preemption.consolidation import evictions
 from firmament.preemption.problem import Eviction, PreemptionProblem
 from firmament.preemption.prospect import Prospect
 from firmament.preemption.stages import Stages
-from firmament.preemption.topology_groups import preempt_for_group
+from firmament.preemption.topology_groups import preempt_for_group, waiting_together
 from firmament.solvers.base import Solver
 
 MOST_GANGS = 64
@@ -28,9 +30,11 @@ def preempt(
     placed: Assignments,
     solver: Solver,
     time_limit: float | None,
+    shortages: MutableMapping[int, str],
 ) -> tuple[Eviction, ...]:
     """Places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting of a class first.
 
+    ``shortages``: by gang, why groups found no place; what evicting would not change is added to that.
     Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
     """
     prospect = Prospect(problem, preemption, placed)
@@ -46,7 +50,11 @@ def preempt(
             members = np.flatnonzero(band & (gang == number))
             if problem.topology is not None and number in problem.topology.groups:
                 if len(members) == np.count_nonzero(gang == number):
-                    prospect = preempt_for_group(prospect, problem.topology, number, solver) or prospect
+                    found = preempt_for_group(prospect, problem.topology, number, solver)
+                    if not isinstance(found, str):
+                        prospect = found
+                    elif found not in shortages.get(number, ""):
+                        shortages[number] += f"; without less important pods: {found}"
                 continue
             alike = np.append(problem.shape[members], [*prospect.remaining[members], need[number]]).tobytes()
             if alike in in_vain and prospect.state is None:  # with rules, equal shapes do not say all
@@ -57,7 +65,7 @@ def preempt(
             else:
                 in_vain.add(alike)
         prospect = attempts.best(prospect, np.flatnonzero(band & (gang < 0)))
-    return evictions(prospect)
+    return waiting_together(problem, evictions(prospect))
 
 
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:

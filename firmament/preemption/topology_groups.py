@@ -9,14 +9,20 @@ kube-scheduler 1.36.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from cost_models.interface import Int64
 from firmament.flow.group_terms import Group, GroupTerms
+from firmament.flow.problem import PlacementProblem
+from firmament.preemption.problem import Eviction
 from firmament.preemption.prospect import Prospect
 from firmament.preemption.topology_slots import LeafSlots
 from firmament.preemption.topology_units import units_for
 from firmament.rounds.topology_dealing import deal
+from firmament.rounds.topology_placer import IN_THE_WAY, UNLIKE_PLACES
 from firmament.solvers.base import Solver
 from firmament.topology.rules import Shortage
 
@@ -27,21 +33,39 @@ VICTIM = 2**24
 """Charged, to break ties, for each task that would go for a place, and as much for each step of its priority."""
 
 
-def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: Solver) -> Prospect | None:
-    """A copy of the prospect on which a group has places for all its tasks, and others go; None if nothing helps.
+def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: Solver) -> Prospect | str:
+    """A copy of the prospect on which a group has places for all its tasks, and others go; or why nothing helps.
 
     Disruption budgets are exceeded only if there is no other way. Raises what the solver raises.
     """
     group = terms.groups[gang]
     classes = np.unique(group.order)
     if group.refused or _loses_members(prospect, int(classes[0])):
-        return None
-    for lenient in (False, True):
-        attempt = _Attempt(prospect, terms, group, classes, lenient=lenient)
-        found = attempt.carried_out(solver)
-        if found is not None or not len(prospect.allowed):
-            return found
-    return None
+        return ""
+    found: Prospect | str = ""
+    for lenient in (False, True) if len(prospect.allowed) else (True,):
+        found = _Attempt(prospect, terms, group, classes, lenient=lenient).carried_out(solver)
+        if not isinstance(found, str):
+            break
+    return found
+
+
+def waiting_together(problem: PlacementProblem, decided: Sequence[Eviction]) -> tuple[Eviction, ...]:
+    """The evictions, with all tasks of a group waiting for everybody who goes for some of it.
+
+    So none of them comes before it is certain that all can.
+    """
+    if problem.topology is None:
+        return tuple(decided)
+    gangs = [int(problem.gang[each.cls]) for each in decided]
+    awaited: dict[int, dict[int, None]] = {}
+    for gang, each in zip(gangs, decided, strict=True):
+        if gang in problem.topology.groups:
+            awaited.setdefault(gang, {}).update(dict.fromkeys(each.awaits))
+    return tuple(
+        replace(each, awaits=tuple(dict.fromkeys((*each.awaits, *awaited.get(gang, ())))))
+        for gang, each in zip(gangs, decided, strict=True)
+    )
 
 
 def _loses_members(prospect: Prospect, cls: int) -> bool:
@@ -68,14 +92,15 @@ class _Attempt:
         self._units = units_for(prospect, cls, self._help(cls), lenient=lenient)
         self._cost = self._costs()
 
-    def carried_out(self, solver: Solver) -> Prospect | None:
-        """The prospect with the group on it; None if it cannot be placed, or its tasks get in each other's way."""
+    def carried_out(self, solver: Solver) -> Prospect | str:
+        """The prospect with the group on it; or why it cannot be placed."""
+        places = self._places(np.arange(len(self._units)))
+        if isinstance(places, Shortage):
+            return places.message
         victims = self._chosen()
-        if victims is None:
-            return None
         places = self._places(victims)
-        if places is None:
-            return None
+        if isinstance(places, Shortage):
+            return places.message
         counts = places - self._group.held
         rows = self._terms.tree.rows
         slots = self._slots.after(self._units.members(victims))
@@ -83,7 +108,7 @@ class _Attempt:
             self._group.order, counts, rows, slots, np.broadcast_to(self._cost, slots.shape), solver
         )
         if placed is None:
-            return None
+            return UNLIKE_PLACES
         twin = self._prospect.copy()
         twin.evict(self._units.members(victims).tolist())
         for cls, machine, count in zip(
@@ -91,18 +116,15 @@ class _Attempt:
         ):
             for _ in range(count):
                 if not (twin.fits(cls, machine) and twin.takes(cls, machine)):
-                    return None
+                    return IN_THE_WAY
                 twin.put(cls, machine)
         self._let_off(twin, victims)
         return twin
 
     # --- who goes ------------------------------------------------------------------------------------------------
 
-    def _chosen(self) -> Int64 | None:
-        """Units that have to go, int64[A]; None if even all of them would not help."""
-        everyone = np.arange(len(self._units))
-        if self._places(everyone) is None:
-            return None
+    def _chosen(self) -> Int64:
+        """Units that have to go, int64[A]; if all of them did, that would help."""
         back = self._most_back(np.empty(0, dtype=np.int64), 0)
         needed: list[int] = []
         while back < len(self._units):
@@ -123,26 +145,25 @@ class _Attempt:
         while low < high:
             if self._calls <= 0:
                 return low
-            if self._places(np.concatenate([needed, np.arange(probe, len(self._units))])) is None:
+            going = np.concatenate([needed, np.arange(probe, len(self._units))])
+            if isinstance(self._places(going), Shortage):
                 high = probe - 1
             else:
                 low = probe
             probe = (low + high + 1) // 2
         return low
 
-    def _places(self, units: Int64) -> Int64 | None:
-        """int64[L]: how the group shares out once some units are gone; None if it does not."""
+    def _places(self, units: Int64) -> Int64 | Shortage:
+        """int64[L]: how the group shares out once some units are gone; or why it does not."""
         self._calls -= 1
         slots = self._slots.after(self._units.members(units))
         least, most = slots.min(axis=0), slots.max(axis=0)
         group = self._group
-        for each in (least, most) if (least != most).any() else (least,):
-            found = self._terms.solver.place(
-                self._terms.tree, each, group.size, group.rules, self._cost, group.held
-            )
-            if not isinstance(found, Shortage):
-                return found
-        return None
+        place, tree = self._terms.solver.place, self._terms.tree
+        found = place(tree, least, group.size, group.rules, self._cost, group.held)
+        if isinstance(found, Shortage) and (least != most).any():
+            return place(tree, most, group.size, group.rules, self._cost, group.held)
+        return found
 
     def _let_off(self, twin: Prospect, victims: Int64) -> None:
         """Let victims stay that nobody needs on the places that were chosen, the most important first."""
