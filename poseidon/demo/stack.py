@@ -25,6 +25,7 @@ class StackOptions:
 
     ``folder`` takes logs and the kubeconfig. ``kubeconfig`` names a cluster to use instead of a simulated one.
     ``config`` is the scheduler's configuration. ``grace`` is how many seconds each process may take to end.
+    ``more_for_solver``, ``more_for_bridge``: further command-line arguments.
     """
 
     folder: Path
@@ -34,6 +35,8 @@ class StackOptions:
     kubelets: bool = False
     log_level: str = "info"
     grace: float = 15.0
+    more_for_solver: tuple[str, ...] = ()
+    more_for_bridge: tuple[str, ...] = ()
 
 
 class Stack:
@@ -118,6 +121,7 @@ class Stack:
             *("--listen", self.solver_address),
             *("--log-level", self._options.log_level),
             *self._configuration(),
+            *self._options.more_for_solver,
         ]
 
     def _bridge_arguments(self) -> list[str]:
@@ -128,6 +132,7 @@ class Stack:
             *("--cluster-name", self._options.cluster_name),
             *("--log-level", self._options.log_level),
             *self._configuration(),
+            *self._options.more_for_bridge,
         ]
 
     def _configuration(self) -> list[str]:
