@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from poseidon.bridge.machines import Machines
     from poseidon.bridge.occupancy import Amounts, Occupancy
     from poseidon.translate.classes import ClassTable
@@ -57,6 +59,12 @@ class Fitness:
             known = tuple(sorted(amounts.items()))
             known = self._requests[task_class] = self._interned.setdefault(known, known)
         return known
+
+    def forget_classes(self, numbers: Iterable[int]) -> None:
+        """No pod has these classes any more."""
+        for number in numbers:
+            self._requests.pop(number, None)
+        self._interned = {amounts: amounts for amounts in self._requests.values()}
 
     def refusal(self, task_class: int, node: str) -> str:
         """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may."""

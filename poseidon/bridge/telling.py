@@ -56,6 +56,7 @@ class Telling:
         events.extend(books.custom_records.take())
         events.extend(books.samples.take(lambda node: node in books.machines))
         events.extend(pb.Event(job_removed=job_id) for job_id in books.jobs.take_ended())
+        events.extend(self._ended_classes())
         return events
 
     def _machine_events(self) -> list[pb.Event]:
@@ -82,6 +83,18 @@ class Telling:
                 events.append(pb.Event(job=job))
         events.extend(task_events)
         return events
+
+    def _ended_classes(self) -> list[pb.Event]:
+        """Forget the classes that no pod has any more; to be called when the solver has been told of all tasks."""
+        books = self._books
+        gone = books.classes.forget_unused()
+        if not gone:
+            return []
+        books.fitness.forget_classes(gone)
+        books.images.want_only(books.classes.images())
+        told = [number for number in gone if number in self._told_classes]
+        self._told_classes.difference_update(told)
+        return [pb.Event(class_removed=number) for number in told]
 
     def _tell_applications(self) -> None:
         """Let models know what is in force, if one looks at it."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from sys import intern
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from poseidon.translate.class_numbers import ClassKey, ClassNumbers, shown
 from poseidon.translate.onlookers import Onlookers, Sight
-from poseidon.translate.templates import Plain, Template, TemplateTable, describe
+from poseidon.translate.templates import Template, TemplateTable, describe
 from poseidon.translate.visibility import Visibility
-from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds, with_needs
+from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import TypeAlias
 
     from poseidon.kube.objects import Pod
@@ -35,8 +36,7 @@ def class_content(
     message, defects = describe(pod, visible, machine=machine)
     namespace, labels = _namespace(pod), pod.metadata.labels
     sight = (onlookers or Onlookers()).sight(namespace, frozenset(labels))
-    shown = _shown(visible, sight, namespace, sorted(labels.items()), ending=_is_ending(pod))
-    _add_shown(message, shown)
+    shown(visible, sight, namespace, sorted(labels.items()), ending=_is_ending(pod)).add_to(message)
     return message, defects
 
 
@@ -74,7 +74,8 @@ class Traits:
 class ClassTable:
     """Numbers classes by content, from 1, and keeps the numbers right while pods with new selectors appear.
 
-    What has been seen of pods is kept as long as someone holds their traits. Classes are never forgotten.
+    What has been seen of pods is kept as long as someone holds their traits, what comes of it until
+    ``forget_unused``.
     """
 
     def __init__(self, visibility: Visibility | None = None) -> None:
@@ -88,12 +89,11 @@ class ClassTable:
         self._showing: set[Template] = set()
         self._scenes: WeakValueDictionary[tuple[str, tuple[str, ...]], Scene] = WeakValueDictionary()
         self._traits: WeakValueDictionary[_TraitsKey, Traits] = WeakValueDictionary()
-        self._numbers: dict[_ClassKey, int] = {}
-        self._keys: list[_ClassKey] = []
-        self._messages: dict[int, pb.TaskClass] = {}
+        self._watched: dict[bytes, pb.TaskSelector] = {}
+        self._numbers = ClassNumbers()
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._numbers)
 
     @property
     def visibility(self) -> Visibility:
@@ -120,6 +120,7 @@ class ClassTable:
 
     def watch(self, selector: pb.TaskSelector) -> None:
         """A selector that is no pod's looks at pods, from the next ``refresh`` on."""
+        self._watched[selector.SerializeToString(deterministic=True)] = selector
         self._onlookers.watch(selector)
 
     def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
@@ -159,20 +160,43 @@ class ClassTable:
 
     def message(self, number: int) -> pb.TaskClass:
         """Return the description of a class, to be sent once per stream before tasks refer to it."""
-        message = self._messages.get(number)
-        if message is None:
-            plain, needs, images, shown = self._keys[number - 1]
-            message = with_needs(plain.message, needs)
-            message.id = number
-            message.images.extend(images)
-            _add_shown(message, shown)
-            self._messages[number] = message
-        return message
+        return self._numbers.message(number)
 
     def defects(self, number: int) -> tuple[Defect, ...]:
         """Return what is wrong with the spec of the class's pods, empty if nothing is."""
-        plain, *_ = self._keys[number - 1]
-        return plain.defects
+        return self._numbers.defects(number)
+
+    def forget_unused(self) -> list[int]:
+        """Forget the classes whose traits nobody holds, if there may be many.
+
+        Returns their numbers, which are not given again. What the selectors of such pods looked at may no longer be
+        seen from the next ``refresh`` on.
+        """
+        if not self._numbers.has_surplus:
+            return []
+        held = list(self._traits.values())
+        self._observed = {traits.template for traits in held}
+        self._showing &= self._observed
+        self._templates.keep_only(self._observed)
+        named = self.images()
+        self._heavy = {image: least for image, least in self._heavy.items() if image in named}
+        self._look_anew()
+        return self._numbers.keep_only({traits.task_class for traits in held})
+
+    def images(self) -> set[str]:
+        """Return the images that pods name."""
+        return {image for template in self._observed for image in template.images}
+
+    def _look_anew(self) -> None:
+        """Let only those look who are still there, if that makes a difference."""
+        onlookers = Onlookers()
+        for template in self._observed:
+            onlookers.observe(template.plain.message)
+        for selector in self._watched.values():
+            onlookers.watch(selector)
+        if len(onlookers) < len(self._onlookers):
+            onlookers.grow_everywhere()
+            self._onlookers = onlookers
 
     def _observe(self, template: Template) -> None:
         self._observed.add(template)
@@ -231,40 +255,10 @@ class ClassTable:
     def _number(self, traits: Traits) -> int:
         scene = traits.scene
         labels = zip(scene.labels, traits.values, strict=True)
-        shown = _shown(self._visibility, scene.sight, scene.namespace, labels, ending=traits.ending)
+        borne = shown(self._visibility, scene.sight, scene.namespace, labels, ending=traits.ending)
         # All images or none: their weights are summed up.
         images = traits.template.images if traits.template in self._showing else ()
-        key = (traits.template.plain, traits.needs, images, shown)
-        number = self._numbers.get(key)
-        if number is None:
-            self._keys.append(key)
-            number = self._numbers[key] = len(self._keys)
-        return number
-
-
-class _Shown(NamedTuple):
-    """What of a pod's own metadata its class bears."""
-
-    namespace: str
-    labels: tuple[tuple[str, str], ...]
-    ending: bool
-
-
-def _shown(
-    visible: Visibility, sight: Sight, namespace: str, labels: Iterable[tuple[str, str]], *, ending: bool
-) -> _Shown:
-    """Choose what models or selectors look at; ``labels`` come sorted."""
-    return _Shown(
-        namespace if sight.namespace or visible.namespaces else "",
-        tuple([item for item in labels if item[0] in sight.labels or item[0] in visible.labels]),
-        ending,
-    )
-
-
-def _add_shown(message: pb.TaskClass, shown: _Shown) -> None:
-    message.namespace = shown.namespace
-    message.labels.update(shown.labels)
-    message.terminating = shown.ending
+        return self._numbers.number(ClassKey(traits.template.plain, traits.needs, images, borne))
 
 
 def _namespace(pod: Pod) -> str:
@@ -277,4 +271,3 @@ def _is_ending(pod: Pod) -> bool:
 
 if TYPE_CHECKING:
     _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds]
-    _ClassKey: TypeAlias = tuple[Plain, VolumeNeeds, tuple[str, ...], _Shown]

@@ -7,7 +7,7 @@ travelled, every application would be a class of its own, and what is said about
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -39,8 +39,8 @@ class _Held:
 class NodeImages:
     """Images by node, and the names that pods have given so far.
 
-    A name becomes *heavy* when its image could score for pods of so many containers; it stays so, and the names
-    that pods gave are never forgotten.
+    A name becomes *heavy* when its image could score for pods of so many containers; it stays so as long as pods give
+    it.
     """
 
     def __init__(self) -> None:
@@ -70,6 +70,12 @@ class NodeImages:
         new = set(names) - self._wanted
         self._wanted |= new
         self._stale |= new
+
+    def want_only(self, names: Collection[str]) -> None:
+        """Pods name no other images any more."""
+        self._wanted &= set(names)
+        self._stale &= self._wanted
+        self._containers = {name: least for name, least in self._containers.items() if name in self._wanted}
 
     def take_heavy(self) -> tuple[Mapping[str, int], list[str]]:
         """Return what has become heavier since the last call, and the nodes of which more is to be told.

@@ -42,13 +42,21 @@ class Sight:
 
 
 class Onlookers:
-    """Collects the looks of selectors; nothing is ever forgotten, so that what is seen only grows."""
+    """Collects the looks of selectors; nothing is forgotten, so that what is seen only grows."""
 
     def __init__(self) -> None:
         self._anywhere: dict[str, set[Look]] = {}
         self._within: dict[str, dict[str, set[Look]]] = {}
         self._grown: set[str] = set()
         self._grown_anywhere = False
+
+    def __len__(self) -> int:
+        anywhere = sum(map(len, self._anywhere.values()))
+        return anywhere + sum(len(looks) for filed in self._within.values() for looks in filed.values())
+
+    def grow_everywhere(self) -> None:
+        """Say at the next ``take_grown`` that more may be seen of all pods."""
+        self._grown_anywhere = True
 
     def observe(self, rules: pb.TaskClass) -> None:
         """Take up the selectors of a class."""

@@ -21,7 +21,7 @@ from poseidon.translate.topology_spread import spread_rules
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from poseidon.kube.objects import Pod, PodSpec
     from poseidon.translate.visibility import Visibility
@@ -89,7 +89,7 @@ class Template(NamedTuple):
 class TemplateTable:
     """Templates by content. A pod whose relevant spec has been seen before costs one encoding and one look-up.
 
-    Templates are never forgotten; the memory of specs is bounded.
+    Templates are kept until ``keep_only``; the memory of specs is bounded besides.
     """
 
     def __init__(self, visibility: Visibility) -> None:
@@ -115,6 +115,13 @@ class TemplateTable:
             self._by_spec.clear()
         self._by_spec[key] = template
         return template
+
+    def keep_only(self, templates: Collection[Template]) -> None:
+        """Forget all other templates; a pod that has one of these gets a new one."""
+        plain = {template.plain for template in templates}
+        self._templates = {template: template for template in templates}
+        self._by_content = {content: each for content, each in self._by_content.items() if each in plain}
+        self._by_spec = {spec: each for spec, each in self._by_spec.items() if each in self._templates}
 
     def _spec_key(self, pod: Pod, machine: str, priority: int | None) -> bytes:
         spec = pod.spec

@@ -91,6 +91,10 @@ class SolverView:
         encoded = content.SerializeToString(deterministic=True)
         assert self.classes.setdefault(task_class.id, encoded) == encoded
 
+    def _on_class_removed(self, number):
+        assert number in self.classes, "class was not described on this stream"
+        del self.classes[number]
+
     def _on_tasks(self, batch):
         self._check(batch)
         for uid in batch.uids:
