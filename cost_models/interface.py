@@ -232,11 +232,16 @@ class MachineColumns:
 
 @dataclass(frozen=True, slots=True)
 class ShapeBatch:
-    """The shapes of a round. ``requests``: int64[S, K] per task; ``counts``: int64[S] waiting tasks of each shape."""
+    """The shapes of a round. ``requests``: int64[S, K] per task; ``counts``: int64[S] waiting tasks of each shape.
+
+    ``allowed``: per shape bool[M], the machines that rules other than the models' leave open to it, whether or not
+    there is room; None: all.
+    """
 
     requests: Int64
     counts: Int64
     rows: Sequence[ShapeRow]
+    allowed: Sequence[Bool] | None = None
 
     @property
     def count(self) -> int:

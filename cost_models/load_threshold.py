@@ -9,12 +9,13 @@ TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and def
   after another and counts each in the next one's filter;
 * ``missingMetrics`` says what to do without (fresh) reports: ``upstream`` follows upstream's arguments, ``failOpen``
   and ``failClosed`` let tasks pass or refuse them, ``estimate`` takes the estimates of all tasks for the use;
-* ``whenAllHot: leastLoaded`` lets a task for which every machine is at a threshold go where it exceeds one least.
+* ``whenAllHot: leastLoaded`` lets a task go where it exceeds a threshold least, if it would reach one on every machine
+  that could take it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ import numpy as np
 from cost_models.interface import (
     Assessment,
     Assigned,
+    Bool,
     Float64,
     Int64,
     Load,
@@ -74,7 +76,8 @@ class LoadThreshold:
         space = rooms(machines, load, use, limits, settings)
         space, charged = with_margins(space, use, expected.amounts, shapes.counts, settings)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
-        judged = verdicts(space, expected.amounts, charged, expected.prod, daemons, settings)
+        eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
+        judged = verdicts(space, expected.amounts, charged, (expected.prod, ~daemons), eligible, settings)
         scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
         raw = scored.score.copy() if judged.excess else scored.score
         for shape, excess in judged.excess.items():
@@ -98,6 +101,13 @@ class LoadThreshold:
         allocatable = allocatable_amounts(machines, settings, {})
         amounts = scaled(request, machines.resources, settings.factors, settings.known)
         return used_growth(amounts, allocatable.T, weights_of(settings))
+
+
+def _eligible(machines: MachineColumns, shapes: ShapeBatch) -> Iterator[Bool]:
+    """Yield for each shape the machines that could take a task of it by all other rules and by requests: bool[M]."""
+    for shape, request in enumerate(shapes.requests):
+        fits: Bool = np.asarray((machines.free[:, : len(request)] >= request).all(axis=1))
+        yield fits if shapes.allowed is None else fits & shapes.allowed[shape]
 
 
 def _nothing_reported(machines: MachineColumns) -> Load:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -56,8 +57,8 @@ class Rooms:
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """``feasible``: bool[S, M]; ``causes``: int16[S, M], index into ``reasons`` where not. ``joint``: what admitted
-    tasks add up to. ``excess``: by shape for which every machine is at a threshold and that goes to the least bad one:
-    percent above the threshold that each machine would reach, float64[M].
+    tasks add up to. ``excess``: by shape that would reach a threshold wherever it could go, and goes to the least bad
+    machine: percent above the threshold that each machine would reach, float64[M].
     """
 
     feasible: Bool
@@ -82,22 +83,31 @@ def rooms(machines: MachineColumns, load: Load, use: Use, limits: Thresholds, se
 
 
 def verdicts(
-    space: Rooms, amounts: Int64, charged: Int64, prod: Bool, exempt: Bool, settings: Settings
+    space: Rooms,
+    amounts: Int64,
+    charged: Int64,
+    kinds: tuple[Bool, Bool],
+    eligible: Iterable[Bool] | None,
+    settings: Settings,
 ) -> Verdicts:
     """Judge every machine for every shape.
 
-    ``amounts``: int64[S, R], the estimate of a task; ``charged``: what it takes of the room. ``prod``: bool[S];
-    ``exempt``: bool[S], thresholds do not count.
+    ``amounts``: int64[S, R], the estimate of a task; ``charged``: what it takes of the room. ``kinds``: bool[S] each,
+    shapes of class koord-prod, and those to which thresholds count. ``eligible``: per shape bool[M], machines that
+    could take a task otherwise, None where it does not matter whether all of them are at a threshold.
     """
+    prod, held = kinds[0], kinds[1].copy()
     shapes, count = len(amounts), space.separate.shape[0]
     feasible = np.ones((shapes, count), dtype=np.bool_)
     causes = np.full((shapes, count), -1, dtype=np.int16)
     excess: dict[int, Float64] = {}
-    held = ~exempt
-    for shape in np.flatnonzero(held).tolist():
+    candidates = iter(eligible) if eligible is not None else itertools.repeat(None)
+    for shape, others in zip(range(shapes), candidates, strict=False):
+        if not held[shape]:
+            continue
         room = space.prod if prod[shape] else space.whole
         cause = _causes(room, charged[shape])
-        if count and settings.hot == "leastLoaded" and (cause >= 0).all():
+        if others is not None and others.any() and (cause[others] >= 0).all():
             cause = room.refused.astype(np.int16)
             excess[shape] = _excess(room, amounts[shape], space.allocatable)
             held[shape] = False

@@ -154,13 +154,14 @@ def judge(
 ) -> Judgement:
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
+    rules = [static_rows.of(shape) for shape in shapes]
     batch = ShapeBatch(
         requests=cluster.request_rows(shapes),
         counts=np.asarray(counts, dtype=np.int64),
         rows=shape_rows(cluster, shapes),
+        allowed=[row.feasible for row in rules],
     )
     assessments = tuple(weighted.model.assess(columns, batch) for weighted in models)
-    rules = [static_rows.of(shape) for shape in shapes]
     static = list(rules)
     for assessment in assessments:
         for index in range(len(static)):

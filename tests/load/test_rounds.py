@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.model import MachineSampled
+from firmament.core.model import (
+    ClassDefined,
+    Machine,
+    MachineSampled,
+    MachineUpserted,
+    TaskClass,
+    TasksBound,
+    TasksSubmitted,
+)
 from tests.load import oracle
 from tests.load.oracle import Args, Node, Pod, Report
 from tests.load.scenes import NOW, cluster, of_args, overlay, verdicts
@@ -206,3 +214,20 @@ def test_the_least_bad_one_is_not_taken_while_another_has_room():
         [measured("a", 8_000), measured("b", 5_000)], waiting(3), overlay(whenAllHot="leastLoaded", **EXACT)
     )
     assert placed(core.run_round()) == {"t-0": "b"}
+
+
+@pytest.mark.parametrize("kept_off", ["unschedulable", "full"])
+def test_a_machine_that_cannot_take_a_task_anyway_is_no_reason_to_wait(kept_off: str):
+    """Such as a control plane's: it is hardly used, and closed."""
+    cold = Machine(
+        "cold", {"cpu": 10_000, "memory": 10**12, "pods": 1000}, unschedulable=kept_off == "unschedulable"
+    )
+    core = cluster([measured("hot", 9_000)], waiting(2), overlay(whenAllHot="leastLoaded", **EXACT))
+    core.apply([MachineUpserted(cold), MachineSampled("cold", FRESH, {"cpu": 0.0}, own_windows=True)])
+    if kept_off == "full":
+        big = TaskClass(requests=(("cpu", 10_000),), service_class="koord-free")
+        core.apply([ClassDefined(99, big), TasksBound("cold", 99, ("big",), assigned=(NOW - 900,))])
+        core.apply([ClassDefined(98, TaskClass(requests=(("cpu", 500),))), TasksSubmitted(98, ("small",))])
+        assert placed(core.run_round())["small"] == "hot"
+        return
+    assert placed(core.run_round()) == {"t-0": "hot", "t-1": "hot"}
