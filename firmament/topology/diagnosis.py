@@ -39,22 +39,23 @@ def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: I
 
 def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: Reach) -> str:
     """The rule that cannot be kept, with figures."""
-    options = [counts for counts in found.options[level] if counts]
+    highest = found.shares[level].highest()
+    able = int((highest > 0).sum())
     if rule.hard and rule.kind == "pack":
-        most = max((counts.bit_length() - 1 for counts in options), default=0)
+        most = int(highest.max(initial=0))
         whose = f"all {size} pods" if level == 0 else f"the share of each {tree.levels[level - 1]}"
         return f"hard pack wants {whose} on one unit, the largest holds {most}"
     if rule.hard:
-        return f"hard spread wants one pod on each unit, {len(options)} units can take one, {size} pods"
+        return f"hard spread wants one pod on each unit, {able} units can take one, {size} pods"
     bound = limits(rule)
     if bound.units:
         if level == 0 and bound.low * bound.units <= size:
             share = size // bound.units if rule.kind == "spread" else max(bound.low, 1)
-            able = sum(counts.bit_length() - 1 >= share for counts in options)
+            able = int((highest >= share).sum())
             if able < bound.units:
                 return f"{bound.units} partitions wanted, {able} units can hold their share"
         return f"{bound.units} partitions wanted" + _each(rule)
-    return f"pods per unit{_each(rule)}, {len(options)} units can hold so many"
+    return f"pods per unit{_each(rule)}, {able} units can hold so many"
 
 
 def _each(rule: Rule) -> str:

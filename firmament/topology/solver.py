@@ -18,15 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from cost_models.interface import Int64
 from firmament.topology.diagnosis import shortage
-from firmament.topology.division import Choice, Division
+from firmament.topology.division import divide
 from firmament.topology.reach import reach
 from firmament.topology.rules import Rule, Shortage
 from firmament.topology.tree import Tree
 
+Choice = Literal["best-fit", "roomiest", "cheapest"]
 CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
+_SIGN = {"best-fit": 1, "roomiest": -1, "cheapest": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +45,4 @@ class ExactSolver:
         found = reach(tree, slots, size, rules, held)
         if not found.whole >> size & 1:
             return shortage(tree, slots, size, rules, held)
-        return Division(tree, found, rules, cost, self.choice).solve(size)
+        return divide(tree, found, size, rules, cost, _SIGN[self.choice])

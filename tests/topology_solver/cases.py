@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def _placements(slots: Int64, size: int) -> int:
 
 
 def _rule(rng: random.Random, size: int) -> Rule:
-    kind = rng.choice(("pack", "spread"))
+    kind: Literal["pack", "spread"] = "pack" if rng.random() < 0.5 else "spread"
     what = rng.random()
     if what < 0.55:
         return Rule(kind)

@@ -1,0 +1,90 @@
+"""Many units at once, whose children's sets of counts are alike: 0 and every count from one least to a cap of its own.
+
+Everything here counts in steps (the factor that all counts share). Rows are parents, columns their children by falling
+cap, 0 for children that cannot be used. Children with larger caps can hold whatever others can, so only the number of
+used children has to be found: the best profile is on those with the largest caps, whoever holds it in the end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+
+
+def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
+    """bool[rows, size + 1]: the totals that each row's children can hold; ``units``: exactly so many used, 0 for any.
+
+    K children hold anything from K times the least to the sum of the K largest caps.
+    """
+    rows, children = caps.shape
+    used = np.arange(1, children + 1)
+    start = np.broadcast_to(used * least, caps.shape)
+    end = np.minimum(np.cumsum(caps, axis=1), size)
+    valid = (caps >= least) & (start <= size)
+    if units:
+        valid &= used == units
+    row, _ = np.nonzero(valid)
+    steps = np.zeros((rows, size + 2), dtype=np.int32)
+    np.add.at(steps, (row, start[valid]), 1)
+    np.add.at(steps, (row, end[valid] + 1), -1)
+    return np.cumsum(steps[:, :-1], axis=1) > 0
+
+
+def packed(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
+    """int64[rows, children]: the best packed profiles that sum to ``shares``, each of which the row can hold.
+
+    As few children as the caps allow; each takes what it can as long as the least remains for those after it.
+    """
+    before = np.cumsum(caps, axis=1) - caps
+    column = np.arange(caps.shape[1])
+    number = np.full(len(caps), units) if units else (before < shares[:, None]).sum(axis=1)
+    after = number[:, None] - 1 - column
+    profile = np.clip(shares[:, None] - before - after * least, least, caps)
+    return np.where(after >= 0, profile, 0)
+
+
+def spread(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
+    """int64[rows, children]: the most even profiles that sum to ``shares``, each of which the row can hold.
+
+    As many children as the least allows, filled to one level like connected vessels; what does not fill a whole level
+    goes to the first that have room for one more.
+    """
+    column = np.arange(caps.shape[1])
+    number = units or np.minimum((caps > 0).sum(axis=1), shares // least)[:, None]
+    caps = np.where(column < number, caps, 0)
+    level = np.zeros(len(caps), dtype=np.int64)
+    for bit in range(int(shares.max(initial=0)).bit_length() - 1, -1, -1):
+        higher = level + (1 << bit)
+        fits = np.minimum(caps, higher[:, None]).sum(axis=1) <= shares
+        level = np.where(fits, higher, level)
+    profile = np.minimum(caps, level[:, None])
+    rest = shares - profile.sum(axis=1)
+    return profile + ((column < rest[:, None]) & (caps > level[:, None]))
+
+
+def held_by(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int64:
+    """int64[rows, children]: which leaf holds which count of the profiles, in the leaves' own order.
+
+    ``caps``, ``cost`` (per pod) and ``room``: of the leaves in their own order. Least cost in all, then least room of
+    the used leaves. Counts are dealt from the largest down, each to the best leaf left that can hold it: exchanging two
+    leaves' counts towards that order never costs more, since a leaf that can hold a count can hold any smaller one.
+    """
+    order = np.lexsort((room, cost), axis=1)
+    able = np.take_along_axis(caps, order, axis=1)
+    held = np.zeros_like(caps)
+    row = np.arange(len(profiles))
+    place = np.zeros(len(profiles), dtype=np.int64)
+    while True:
+        inside = place < profiles.shape[1]
+        count = np.where(inside, profiles[row, np.minimum(place, profiles.shape[1] - 1)], 0)
+        if not count.any():
+            break
+        number = (profiles == count[:, None]).sum(axis=1)
+        free = (held == 0) & (able >= count[:, None])
+        taken = free & (np.cumsum(free, axis=1) <= number[:, None]) & (count > 0)[:, None]
+        held += taken * count[:, None]
+        place += number
+    back = np.empty_like(held)
+    np.put_along_axis(back, order, held, axis=1)
+    return back
