@@ -92,5 +92,6 @@ def _number(
         return value
     shown = text if value is not None else repr(text)
     problem = f"{shown} is out of range" if value is not None else f"{shown} is no whole number"
-    defects.append(Defect(f"data.{key}", f"{problem}; write one from {least} to {most}"))
+    wanted = "1 or more" if least == 1 else f"one from {least} to {most}"
+    defects.append(Defect(f"data.{key}", f"{problem}; write {wanted}"))
     return default
