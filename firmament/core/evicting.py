@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.chaining import keeps_order
 from firmament.core.cluster import Cluster
 from firmament.core.eviction_check import EvictionCheck
 from firmament.core.evictions import Evictions
@@ -90,7 +91,11 @@ def _carried_out(
         evictions.tell(cluster, (int(preemption.row[victim]) for victim in each.evicts))
         coming.append(Delta(DeltaKind.PLACE, uid, name, depends_on=before))
     rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
-    cluster.assume_all(np.array([guest for _, guest in kept], dtype=np.int64), rows)
+    come = np.array([guest for _, guest in kept], dtype=np.int64)
+    cluster.assume_all(come, rows)
+    cls = np.array([each.cls for each, _ in kept], dtype=np.int64)
+    machine = np.array([each.machine for each, _ in kept], dtype=np.int64)
+    tasks.displacing[come] = keeps_order(picture, cls, machine)
     for delta, (_, guest) in zip(coming, kept, strict=True):
         evictions.count_on(cluster, delta.depends_on, guest)
     return [*deltas, *coming]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.chaining import disturbed, keeps_order
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import lacking
@@ -116,6 +117,10 @@ class EvictionCheck:
         """Whether all that was decided for one machine is still possible and needed."""
         cluster, tasks = self._cluster, self._cluster.tasks
         decided = [self._decided[index] for index in indices]
+        where = np.array([each.machine for each in decided], dtype=np.int64)
+        ordered = keeps_order(self._picture, np.array([each.cls for each in decided]), where).any()
+        if ordered and disturbed(cluster, self._picture, [self._picture.machine_names[decided[0].machine]]):
+            return False
         machine = self._row_of(decided[0].machine)
         classes = self._picture.cls[[each.cls for each in decided]]
         if machine < 0 or not all(self._waits(index) for index in indices):

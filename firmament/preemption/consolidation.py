@@ -101,6 +101,8 @@ def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
     guests = prospect.guests.get(machine, [])
     if not _leaves_room(prospect, machine, guests, prospect.sizes[victim]):
         return False
+    if not prospect.kept.stays_open(machine, set(prospect.gone_from(machine)) - {victim}):
+        return False
     state = prospect.state
     kind = prospect.problem.classes + int(prospect.preemption.kind[victim])
     if state is None or not prospect.rules(kind).adds:
@@ -171,7 +173,8 @@ def _awaited(prospect: Prospect, machine: int) -> list[int]:
     for task in reversed([task for task in span if preemption.leaving[task]]):
         kind = prospect.problem.classes + int(preemption.kind[task])
         ruled = prospect.state is not None and bool(prospect.rules(kind).adds)
-        if not ruled and _leaves_room(prospect, machine, guests, prospect.sizes[task]):
+        kept = machine in prospect.kept.guests
+        if not ruled and not kept and _leaves_room(prospect, machine, guests, prospect.sizes[task]):
             prospect.room[machine] -= prospect.sizes[task]
         else:
             needed.append(task)

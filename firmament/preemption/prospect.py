@@ -9,6 +9,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.preemption.gang_victims import VictimGangs
+from firmament.preemption.kept_rooms import KeptRooms
 from firmament.preemption.problem import PreemptionProblem
 from firmament.rules.ruleset import ClassRules
 from firmament.rules.state import RuleState
@@ -23,7 +24,7 @@ class Prospect:
     * ``chosen``: the tasks chosen to go, by machine;
     * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
       still lose, negative where they go as a whole; ``gangs``: who is in them;
-    * ``joint_left``, ``ledgers``: the models' room as in ``Residual``;
+    * ``joint_left``, ``ledgers``: the models' room as in ``Residual``; ``kept``: machines where order counts for them;
     * ``state``: where rules between tasks stand, None without any.
     """
 
@@ -36,6 +37,7 @@ class Prospect:
         self.waiting = residual.remaining
         self.joint_left = residual.joint_left
         self.ledgers = residual.ledgers
+        self.kept = KeptRooms(problem, preemption, placed)
         self.sizes = np.vstack([preemption.requests[preemption.kind], np.zeros_like(problem.requests[:1])])
         """int64[V + 1, K]: requests per task; the last row stands for no task."""
         self.room = residual.free.T.copy()
@@ -68,6 +70,7 @@ class Prospect:
             setattr(twin, name, getattr(self, name).copy())
         twin.joint_left = [left.copy() for left in self.joint_left]
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
+        twin.kept = self.kept.copy()
         twin.taken = list(self.taken)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
@@ -88,11 +91,25 @@ class Prospect:
     def usable(self, cls: int) -> Bool:
         """bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins, models' room.
 
-        Machines on which a ledger counts on the order of arrival are left out: nobody knows when those who wait come.
+        Machines on which a ledger counts on the order of arrival are left out; see ``openable``.
         """
         problem = self.problem
         shape = int(problem.shape[cls])
-        usable: Bool = problem.feasible[shape].copy()
+        usable = self._allowed(cls, problem.feasible[shape].copy())
+        known_as = problem.known_as(np.full(problem.machines, shape))
+        for ledger in self.ledgers:
+            usable &= ledger.room(int(known_as[0])) > 0
+            usable &= ~ledger.ordered(known_as, np.arange(problem.machines))
+        return usable
+
+    def openable(self, cls: int) -> Bool:
+        """bool[M]: machines on which a ledger counts on the order, and that a class may use if tasks there go."""
+        return self._allowed(cls, self.kept.openable(cls))
+
+    def _allowed(self, cls: int, usable: Bool) -> Bool:
+        """Take out of ``usable`` (bool[M]) what pins and joint rows do not let a class use."""
+        problem = self.problem
+        shape = int(problem.shape[cls])
         pinned = problem.pins.get(cls)
         if pinned is not None:
             inside = np.zeros_like(usable)
@@ -103,10 +120,6 @@ class Prospect:
             if amount > 0:
                 on_row = rows.row_of >= 0
                 usable[on_row] &= left[rows.row_of[on_row]] >= amount
-        known_as = problem.known_as(np.full(problem.machines, shape))
-        for ledger in self.ledgers:
-            usable &= ledger.room(int(known_as[0])) > 0
-            usable &= ~ledger.ordered(known_as, np.arange(problem.machines))
         return usable
 
     def takes(self, cls: int, machine: int) -> bool:
@@ -119,9 +132,19 @@ class Prospect:
                 return False
         at = np.array([machine])
         known_as = problem.known_as(np.array([shape]))
-        if any(int(ledger.room_at(known_as, at)[0]) <= 0 for ledger in self.ledgers):
+        keepers = self.kept.keepers(cls, machine)
+        for ledger, keeps in zip(self.ledgers, keepers, strict=True):
+            if not keeps and int(ledger.room_at(known_as, at)[0]) <= 0:
+                return False
+        if any(keepers) and not self.kept.opens(cls, machine, self.gone_from(machine)):
             return False
         return self.state is None or self.state.allows(cls, machine)
+
+    def gone_from(self, machine: int) -> list[int]:
+        """The tasks of a machine that leave it."""
+        first = int(self.first[machine])
+        there = np.flatnonzero(self.gone[first : int(self.first[machine + 1])])
+        return (there + first).tolist()
 
     def fits(self, cls: int, machine: int) -> bool:
         """Whether a machine has the resources for one more task of a class."""
@@ -206,7 +229,9 @@ class Prospect:
         self._place(cls, machine, 1)
         self.taken.append((cls, machine))
         self.guests.setdefault(machine, []).append(cls)
-        if self.ledgers:
+        if self.kept.keeps(cls, machine):
+            self.kept.guests[machine] = cls
+        elif self.ledgers:
             shapes = self.problem.known_as(self.problem.shape[cls : cls + 1])
             for ledger in self.ledgers:
                 ledger.take(shapes, np.array([machine]), np.ones(1, dtype=np.int64))

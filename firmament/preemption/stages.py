@@ -21,6 +21,7 @@ from firmament.preemption.choosing import bundles
 from firmament.preemption.consolidation import consolidate
 from firmament.preemption.covering import covering
 from firmament.preemption.network import chosen_bundles
+from firmament.preemption.opening import Openings
 from firmament.preemption.prospect import Prospect
 from firmament.preemption.refining import Refiner
 from firmament.solvers.base import Solver, SolverTimeoutError
@@ -57,6 +58,7 @@ class Stages:
         self._solver = solver
         self._time_limit = time_limit
         self._refiner = Refiner(prospect)
+        self._openings = Openings()
         self._passes = 0
         self._blocked: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
 
@@ -126,7 +128,9 @@ class Stages:
         for cls, place in chosen_bundles(offered, tasks, machines, self._solver, self._time_limit):
             machine = int(offered[cls].rows[place])
             promised = int(offered[cls].over[place]), int(offered[cls].count[place])
-            victims = self._refiner.refined(cls, machine, offered[cls].of(place), self._blocked)
+            victims = offered[cls].of(place)
+            if not self._prospect.kept.keeps(cls, machine):
+                victims = self._refiner.refined(cls, machine, victims, self._blocked)
             going = self._prospect.with_gangs(victims)
             worth = self._prospect.overdrawn(going), len(going)
             if worth > promised or self._prospect.splits(cls, going):
@@ -169,14 +173,24 @@ class Stages:
         known = offer.bundles
         if known is None or offer.stale is None:
             usable = np.flatnonzero(self._prospect.usable(cls))
-            known = self._computed(cls, usable)
+            known = self._with_openings(cls, self._computed(cls, usable))
         elif offer.stale:
             rows = np.array(sorted(offer.stale), dtype=np.int64)
             usable = rows[self._prospect.usable(cls)[rows]]
             kept = known.taken(~np.isin(known.rows, rows))
             known = Bundles.joined([kept, self._computed(cls, usable)], self._prospect.preemption.victims)
+            if not len(known.rows):
+                known = self._with_openings(cls, known)
         offer.bundles, offer.stale = known, set()
         return known
+
+    def _with_openings(self, cls: int, known: Bundles) -> Bundles:
+        """Bundles on machines that have to be asked for, beside the others."""
+        rows = np.flatnonzero(self._prospect.openable(cls))
+        if not len(rows):
+            return known
+        found = self._openings.bundles(self._prospect, cls, rows, self._blocked)
+        return Bundles.joined([known, found], self._prospect.preemption.victims)
 
     def _computed(self, cls: int, rows: Int64) -> Bundles:
         parts = []
