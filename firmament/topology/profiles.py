@@ -7,11 +7,15 @@ then the larger its first, second, ... count is; a spread one the smaller its fi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import gcd
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from firmament.topology.counts import lowest, members
+from firmament.topology.regular import packed, spread
 
 Table = NDArray[np.object_]
 
@@ -19,16 +23,77 @@ Table = NDArray[np.object_]
 def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
     """The best profile that sums to ``total``, which `counts.reachable` contains; other arguments as there.
 
+    If the sets were without gaps, the best profile would be known at once; no other is better, so if it can be held
+    with the gaps as well it is the answer. Else a table is worked out.
+    """
+    within = (2 << total) - 1
+    used = [(counts & within, must) for counts, must in options if must or counts & within]
+    if not any(must for _, must in used):
+        profile = _without_gaps([counts for counts, _ in used], units, pack, total)
+        if _holds([counts for counts, _ in used], profile):
+            return profile
+    return _by_table(used, units, pack, total)
+
+
+def _without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
+    """The best profile if each child could hold every count from the least of all to its own largest."""
+    union = reduce(or_, sets)
+    step = gcd(*members(union))
+    most = (
+        np.array([sorted((counts.bit_length() - 1 for counts in sets), reverse=True)], dtype=np.int64) // step
+    )
+    fill = packed if pack else spread
+    profile = fill(most, lowest(union) // step, units, np.array([total // step]))[0]
+    return tuple((profile[profile > 0] * step).tolist())
+
+
+def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
+    """Whether children with these sets can hold a profile: a matching of counts and children by augmenting paths."""
+    if len(profile) > len(sets):
+        return False
+    order = sorted(sets, key=int.bit_length, reverse=True)
+    holder: list[int] = [-1] * len(order)
+    for place, count in enumerate(profile):
+        if order[place] >> count & 1 and holder[place] < 0:
+            holder[place] = place
+        elif not _augmented(order, profile, holder, place):
+            return False
+    return True
+
+
+def _augmented(sets: Sequence[int], profile: Sequence[int], holder: list[int], place: int) -> bool:
+    """Find a child for one more count, others moving on for it where that helps."""
+    came: dict[int, int] = {}
+    waiting = [place]
+    for current in waiting:
+        for child, counts in enumerate(sets):
+            if child in came or not counts >> profile[current] & 1:
+                continue
+            came[child] = current
+            if holder[child] < 0:
+                _move(holder, came, child, place)
+                return True
+            waiting.append(holder[child])
+    return False
+
+
+def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) -> None:
+    """Each count on the path takes the child that it came to, until the new one has one."""
+    while came[child] != place:
+        before = holder.index(came[child])
+        holder[child] = came[child]
+        child = before
+    holder[child] = place
+
+
+def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
+    """The best profile, whatever the sets.
+
     A profile is a number with a digit per count: how often that occurs. Comparing profiles is comparing such numbers,
     and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x
     counts x pods operations on such numbers.
     """
-    within = (2 << total) - 1
-    used = [(counts & within, must) for counts, must in options if must or counts & within]
-    union = 0
-    for counts, _ in used:
-        union |= counts
-    values = members(union)
+    values = members(reduce(or_, (counts for counts, _ in used)))
     digit = max(len(used).bit_length(), 1)
     weight = _weights(values, digit, pack)
     spare = total - sum(lowest(counts) for counts, must in used if must)
