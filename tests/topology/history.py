@@ -1,0 +1,229 @@
+"""Random histories of groups, singles, machines and edits, and a book of them that judges rounds by the oracle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from firmament.core.configuration import RoundOptions
+from firmament.core.model import (
+    BindingReport,
+    ClassDefined,
+    Event,
+    MachineRemoved,
+    TaskRemoved,
+    TasksSubmitted,
+)
+from firmament.core.results import DeltaKind, RoundResult
+from firmament.core.scheduler import Scheduler
+from tests.support.core import Clock, machine, task_class
+from tests.topology.oracle import broken, possible
+from tests.topology.scene import CPU, LEVELS, cluster, job, rules, tree
+
+JOBS = ("g", "h", "k")
+RACKS = ("a", "b", "c")
+MACHINES = ("m0", "m1", "m2", "m3", "m4")
+
+Path = tuple[str, ...]
+
+
+def some_constraints(source: random.Random) -> dict[str, dict[str, object]]:
+    """Constraints of a group: each level may have any."""
+    found: dict[str, dict[str, object]] = {}
+    for level in LEVELS:
+        rule: dict[str, object] = {"type": source.choice(("pack", "spread"))}
+        if source.random() < 0.2:
+            rule["hard"] = True
+        if source.random() < 0.3:
+            rule["partitions"] = source.randint(1, 3)
+        if source.random() < 0.3:
+            least = source.randint(1, 2)
+            rule |= {"min": least, "max": source.randint(least, 4)}
+        if source.random() < 0.2:
+            rule["factor"] = 2
+        if source.random() < 0.7:
+            found[level] = rule
+    return found
+
+
+class History:
+    """A scheduler and what the test knows of it."""
+
+    def __init__(self, seed: int, options: RoundOptions, *, priorities: tuple[int, ...] = (0,)) -> None:
+        self.random = random.Random(seed)
+        self.clock = Clock()
+        self.core: Scheduler = cluster(clock=self.clock, options=options)
+        self.priorities = priorities
+        self.room: dict[str, int] = {}
+        self.rack: dict[str, str] = {}
+        self.rules: dict[str, dict[str, dict[str, object]]] = {}
+        self.size: dict[str, int] = {}
+        self.job_of: dict[str, str] = {}
+        self.priority: dict[str, int] = {}
+        self.leaving: set[str] = set()
+        self.number = 0
+        self.apply(ClassDefined(1, task_class(CPU)))
+        for name in MACHINES:
+            self.apply(self.machine(name))
+        self.apply(self.tree())
+        for name in JOBS:
+            self.apply(*self.define(name))
+
+    # --- what happens --------------------------------------------------------------------------------------------
+
+    def apply(self, *events: Event) -> None:
+        self.core.apply(list(events))
+
+    def machine(self, name: str) -> Event:
+        self.room[name] = self.random.randint(0, 4)
+        return machine(name, cpu=CPU * self.room[name])
+
+    def tree(self) -> Event:
+        self.rack = {name: self.random.choice(RACKS) for name in MACHINES if self.random.random() < 0.9}
+        if not self.rack:
+            self.rack = {"m0": "a"}
+        given: dict[str, dict[str, int]] = {}
+        for name, rack in self.rack.items():
+            given.setdefault(rack, {})[name] = 0
+        return tree(given)
+
+    def define(self, name: str) -> list[Event]:
+        self.size[name], self.rules[name] = self.random.randint(2, 5), some_constraints(self.random)
+        return [job(name, self.size[name]), rules(name, **self.rules[name])]
+
+    def submit(self, name: str, count: int) -> Event:
+        uids = tuple(f"{name}-{self.number + index}" for index in range(count))
+        self.number += count
+        priority = self.priorities[len(name) * ord(name[0]) % len(self.priorities)]
+        if name == "x":
+            priority = self.random.choice(self.priorities)
+        for uid in uids:
+            self.job_of[uid], self.priority[uid] = "" if name == "x" else name, priority
+        owner = "" if name == "x" else name
+        return TasksSubmitted(1, uids, job=owner, priority=priority, names=uids)
+
+    def happen(self) -> None:
+        """One thing that may happen between rounds, or during one."""
+        pick, states = self.random.random(), self.states()
+        if pick < 0.35:
+            self.apply(self.submit(self.random.choice((*JOBS, "x")), self.random.randint(1, 4)))
+        elif pick < 0.55 and states:
+            self.remove(self.random.choice(sorted(states)))
+        elif pick < 0.65:
+            self.apply(self.machine(self.random.choice(MACHINES)))
+        elif pick < 0.72 and len(self.room) > 1:
+            name = self.random.choice(sorted(self.room))
+            del self.room[name]
+            self.apply(MachineRemoved(name))
+        elif pick < 0.78:
+            self.apply(self.tree())
+        elif pick < 0.86:
+            self.apply(*self.define(self.random.choice(JOBS)))
+        else:
+            self.report(everyone=False)
+
+    def remove(self, uid: str) -> None:
+        self.apply(TaskRemoved(uid))
+        self.leaving.discard(uid)
+
+    def report(self, *, everyone: bool) -> None:
+        """Tell of bindings: most or all succeed. Victims go first."""
+        for uid in sorted(self.leaving):
+            self.remove(uid)
+        reports = []
+        for uid, (state, at) in sorted(self.states().items()):
+            if state == "ASSUMED" and (everyone or self.random.random() < 0.7):
+                good = everyone or self.random.random() < 0.8
+                reports.append(BindingReport(uid, at, bound=good, retry=True))
+        self.core.report(reports)
+
+    # --- rounds --------------------------------------------------------------------------------------------------
+
+    def round(self, meanwhile: int = 0) -> RoundResult:
+        """One round; checks what it decided. ``meanwhile``: things that happen during the solve."""
+        rules_then, rack_then = dict(self.rules), dict(self.rack)
+        opened = self.core.open_round()
+        placement = opened.solve()
+        for _ in range(meanwhile):
+            self.happen()
+        before = self.states()
+        result = self.core.close_round(opened, placement)
+        fresh = set()
+        for delta in result.deltas:
+            if delta.kind is DeltaKind.PREEMPT:
+                self.leaving.add(delta.uid)
+            elif before[delta.uid][0] != "ASSUMED":  # else it is to be bound again where it is
+                fresh.add(delta.uid)
+        self.check(fresh, rules_then, rack_then, edited=bool(meanwhile))
+        return result
+
+    def settle(self) -> None:
+        for _ in range(40):
+            if self.core.next_round_in() != 0:
+                return
+            self.round()
+        raise AssertionError("rounds go on without end")
+
+    # --- what must hold ------------------------------------------------------------------------------------------
+
+    def states(self) -> dict[str, tuple[str, str]]:
+        return {each.uid: (each.state, each.machine) for each in self.core.task_states()}
+
+    def on_machines(self, name: str) -> dict[str, int]:
+        """Tasks of a job by machine, those that have been told to go left out."""
+        found: dict[str, int] = {}
+        for uid, (_, at) in self.states().items():
+            if self.job_of.get(uid) == name and at and uid not in self.leaving:
+                found[at] = found.get(at, 0) + 1
+        return found
+
+    def check(
+        self,
+        fresh: set[str],
+        rules_then: Mapping[str, Mapping[str, Mapping[str, object]]],
+        rack_then: Mapping[str, str],
+        *,
+        edited: bool,
+    ) -> None:
+        """Groups that got places are whole, in the tree, and keep their rules; nothing is overfull."""
+        states = self.states()
+        for name in {self.job_of[uid] for uid in fresh} - {""}:
+            counts = self.on_machines(name)
+            assert sum(counts.values()) == self.size[name], f"{name} was decided partly: {counts}"
+            for uid in fresh:
+                if self.job_of[uid] == name:
+                    assert states[uid][1] in rack_then, "outside of the tree"
+            if not edited:
+                there = {at: count for at, count in counts.items() if at in rack_then and at in self.room}
+                inside = {(rack_then[at], at): count for at, count in there.items()}
+                assert broken(inside, LEVELS, rules_then[name]) == [], (inside, rules_then[name])
+        for at in {states[uid][1] for uid in fresh}:
+            here = [uid for uid, (_, where) in states.items() if where == at and uid not in self.leaving]
+            assert len(here) <= self.room.get(at, 99), "overfull"
+
+    def left_behind(self) -> list[str]:
+        """Groups and singles that wait although there is a way to place them."""
+        states = self.states()
+        used: dict[str, int] = {}
+        for _, at in states.values():
+            used[at] = used.get(at, 0) + 1
+        free = {at: max(0, room - used.get(at, 0)) for at, room in self.room.items()}
+        waiting: dict[str, int] = {}
+        for uid, (state, _) in states.items():
+            if state == "PENDING":
+                waiting[self.job_of[uid]] = waiting.get(self.job_of[uid], 0) + 1
+        found = ["x"] if waiting.pop("", 0) and any(free.values()) else []
+        for name, count in waiting.items():
+            held = self.on_machines(name)
+            need = self.size[name] - sum(held.values())
+            if need <= 0 or count < need:
+                continue
+            slots: dict[Path, int] = {
+                (rack, at): free.get(at, 0) for at, rack in self.rack.items() if at in self.room
+            }
+            inside = {
+                (self.rack[at], at): many for at, many in held.items() if (self.rack.get(at, ""), at) in slots
+            }
+            if possible(slots, inside, need + sum(inside.values()), LEVELS, self.rules[name]):
+                found.append(name)
+        return found

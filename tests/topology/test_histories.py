@@ -1,0 +1,54 @@
+"""Groups over random events: rules hold, no group is placed partly, and nothing that could be placed waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.core.configuration import RoundOptions
+from tests.topology.history import History
+
+QUIET = RoundOptions(reserve_after_rounds=10**9, preemption=False)
+EVICTING = RoundOptions(reserve_after_rounds=10**9)
+
+
+def play(history: History, rounds: int, *, meanwhile: tuple[int, ...] = (0,)) -> None:
+    for _ in range(rounds):
+        for _ in range(history.random.randint(1, 4)):
+            history.happen()
+        history.round(history.random.choice(meanwhile))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rules_hold_and_nothing_is_left_behind(seed: int):
+    history = History(seed, QUIET)
+    for _ in range(5):
+        play(history, 2)
+        history.settle()
+        history.clock.advance(120.0)
+        history.settle()
+        assert history.left_behind() == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_group_is_placed_partly_whatever_happens_during_the_solve(seed: int):
+    history = History(1000 + seed, QUIET)
+    play(history, 10, meanwhile=(0, 1, 2))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rules_hold_where_groups_and_singles_evict_others(seed: int):
+    history = History(2000 + seed, EVICTING, priorities=(0, 1, 2))
+    for _ in range(6):
+        play(history, 1)
+        history.report(everyone=True)
+    history.settle()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_histories_get_equal_answers(seed: int):
+    answers = []
+    for _ in range(2):
+        history = History(3000 + seed, EVICTING, priorities=(0, 1))
+        play(history, 6)
+        answers.append((history.states(), history.round().unscheduled))
+    assert answers[0] == answers[1]
