@@ -15,11 +15,12 @@ TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and def
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import (
     Assessment,
@@ -63,7 +64,7 @@ class LoadThreshold:
         self._settings = read_settings(args)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return scores, refusals, and joint rows for what tasks use together: score float64[S, M].
+        """Return scores, refusals, and joint rows for what tasks use together.
 
         ``raw`` is the score, less than 0 on machines that are taken although they are at a threshold.
         """
@@ -79,16 +80,14 @@ class LoadThreshold:
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
         judged = verdicts(space, expected.amounts, charged, (expected.prod, ~daemons), eligible, settings)
         scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
-        raw = scored.score.copy() if judged.excess else scored.score
-        for shape, excess in judged.excess.items():
-            raw[shape] = -excess
         return Assessment(
-            raw=raw,
+            raw=_figures(scored.score, judged.excess),
             feasible=None if judged.feasible.all() else judged.feasible,
             causes=judged.causes,
             reasons=judged.reasons,
             joint=judged.joint,
-            score=scored.score,
+            # Elsewhere the native figure is the score.
+            score=scored.score.astype(np.float64) if judged.excess else None,
             growth=scored.growth,
             notes=(*custom.notes, *expected.notes),
         )
@@ -101,6 +100,16 @@ class LoadThreshold:
         allocatable = allocatable_amounts(machines, settings, {})
         amounts = scaled(request, machines.resources, settings.factors, settings.known)
         return used_growth(amounts, allocatable.T, weights_of(settings))
+
+
+def _figures(score: NDArray[np.int16], excess: Mapping[int, Float64]) -> NDArray[Any]:
+    """Scores in 16 bits, as answers for many shapes are larger than any cache; less than 0 by ``excess``."""
+    if not excess:
+        return score
+    raw = score.astype(np.float64)
+    for shape, beyond in excess.items():
+        raw[shape] = -beyond
+    return raw
 
 
 def _eligible(machines: MachineColumns, shapes: ShapeBatch) -> Iterator[Bool]:

@@ -101,9 +101,10 @@ def verdicts(
     feasible = np.ones((shapes, count), dtype=np.bool_)
     causes = np.full((shapes, count), -1, dtype=np.int16)
     excess: dict[int, Float64] = {}
+    open_to_all = {True: _open_to_all(space.prod), False: _open_to_all(space.whole)}
     candidates = iter(eligible) if eligible is not None else itertools.repeat(None)
     for shape, others in zip(range(shapes), candidates, strict=False):
-        if not held[shape]:
+        if not held[shape] or (charged[shape] <= open_to_all[bool(prod[shape])]).all():
             continue
         room = space.prod if prod[shape] else space.whole
         cause = _causes(room, charged[shape])
@@ -168,6 +169,14 @@ def _merged(where: Bool, one: Room, other: Room) -> Room:
         aggregated=np.where(where, one.aggregated, other.aggregated),
         estimated=one.estimated,
     )
+
+
+def _open_to_all(room: Room) -> Int64:
+    """Up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes none."""
+    if (room.refused >= 0).any() or not room.left.shape[1]:
+        return np.full(len(room.left), -1, dtype=np.int64)
+    least: Int64 = room.left.min(axis=1)
+    return least
 
 
 def _causes(room: Room, amounts: Int64) -> Int16:

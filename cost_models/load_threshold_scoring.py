@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
 from cost_models.load_threshold_arguments import Settings
@@ -19,15 +21,17 @@ from cost_models.load_threshold_scores import (
 from cost_models.load_threshold_strategy import Strategy
 from cost_models.load_threshold_use import Use, aggregated
 
+Int16: TypeAlias = NDArray[np.int16]
+
 BLIND_SECONDS = 60.0
 """Trimaran: tasks that got their machine less than this before the last report are not in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """``score``: float64[S, M] of whole numbers, 0 to 100; ``growth``: float64[M], by how much one falls per task."""
+    """``score``: int16[S, M], 0 to 100; ``growth``: float64[M], by how much one falls per task."""
 
-    score: Float64
+    score: Int16
     growth: Float64
 
 
@@ -60,7 +64,8 @@ class Scorer:
             scored = self._variation(shapes, strategy)
         else:
             scored = self._used(shapes, expected, most=strategy.name == "MostUsed")
-        scored.score[:, ~self._scored] = 0.0
+        if not self._scored.all():
+            scored.score[:, ~self._scored] = 0
         return scored
 
     def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
@@ -71,7 +76,7 @@ class Scorer:
         if settings.score_prod:
             use = np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
             prod = UsedScores(use.T, self._allocatable, weights, most=most)
-        score = np.empty((shapes.count, self._machines.count))
+        score = np.empty((shapes.count, self._machines.count), dtype=np.int16)
         for shape, amounts in enumerate(expected.amounts):
             score[shape] = (prod if expected.prod[shape] else whole).of(amounts)
         if most:
@@ -84,7 +89,7 @@ class Scorer:
         column = self._machines.column("cpu")
         count = self._machines.count
         if column is None:
-            return Scored(np.zeros((shapes.count, count)), np.zeros(count))
+            return Scored(np.zeros((shapes.count, count), dtype=np.int16), np.zeros(count))
         total = self._load.total[:, column].astype(np.float64)
         offered = np.maximum(total, 1.0)
         used = self._cpu_figures() + self._unseen(column, strategy)
@@ -92,7 +97,7 @@ class Scorer:
             predicted_cpu(row, int(request), strategy)
             for row, request in zip(shapes.rows, shapes.requests[:, column], strict=True)
         ]
-        score = np.empty((shapes.count, count))
+        score = np.empty((shapes.count, count), dtype=np.int16)
         for shape, amount in enumerate(added):
             percent = np.where(total > 0, 100.0 * (used + amount) / offered, 0.0)
             score[shape] = packing_score(percent, strategy.target)
@@ -138,7 +143,7 @@ class Scorer:
                 np.minimum(score[shape], single, out=score[shape])
             share = np.where(capacity > 0, mean[column] / np.maximum(capacity, 1.0), 0.0)
             np.maximum(growth, 50.0 * np.minimum(share, 1.0), out=growth)
-        return Scored(np.floor(score + 0.5), growth)
+        return Scored(np.floor(score + 0.5).astype(np.int16), growth)
 
     def _estimated(self) -> Int64:
         """Use of all tasks for the score, by estimates alone where there are no fresh figures: int64[M, R]."""
