@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import networkx as nx
 import pytest
 from hypothesis import given
@@ -49,7 +51,7 @@ def test_ranks_count_up_with_the_distance_from_the_master(placed, chosen, data):
     steps = [edges(tree, centre, name) for name in found if name != centre]
     assert steps == sorted(steps)
     on_nodes = [placed[name] for name in found]
-    changes = sum(a != b for a, b in zip(on_nodes, on_nodes[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(on_nodes))
     assert changes == len(set(on_nodes)) - 1, "pods of a node have consecutive ranks"
     for path in set(on_nodes):
         own = [int(name.split("-")[1]) for name in found if placed[name] == path and name != centre]
