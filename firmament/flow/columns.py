@@ -25,6 +25,9 @@ from firmament.solvers.base import Int32
 CANDIDATES_ENOUGH = 200
 """A class looks beyond the machines that are likely to be used if fewer of them than this would do."""
 
+PAIRS_PER_TASK = 50
+"""All pairs of classes and likely machines are too many for a few tasks if there are more than this per task."""
+
 AT_ONCE = 1_000_000
 """Pairs of classes and machines of which the cheapest are chosen together; bounds memory, suits the cache."""
 
@@ -61,8 +64,8 @@ def starting_columns(
     """Columns of all waiting classes.
 
     A class of n tasks gets its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n more by
-    expected flow, in each direction, or all pairs with likely machines if those are at most ``every_pair``. Pinned
-    classes get all of their machines.
+    expected flow, in each direction, or all pairs with likely machines if those are at most ``every_pair``, and not
+    many for the tasks. Pinned classes get all of their machines.
     """
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
@@ -94,7 +97,7 @@ def starting_columns(
             parts_cls.append(classes[at[row]])
             parts_machine.append(machine)
     if len(classes) > 1 and len(spread.candidates) and samples > 0:
-        if key.size <= every_pair:
+        if key.size <= min(every_pair, PAIRS_PER_TASK * int(tasks.sum())):
             row, place = np.nonzero(key < UNWANTED)
         else:
             row, place = _likely(key, tasks, spread.temperature, samples)

@@ -23,10 +23,16 @@ TEMPERATURES = ((0.25, 3), (0.04, 3))
 """Smoothing, in typical crowding steps, and how often Newton's method steps at each."""
 
 LONGEST_STEP = 2.0
-"""No price moves by more than this many times the smoothing in one step, or one typical crowding step."""
+"""No price moves by more than this many times the smoothing at first, or one typical crowding step."""
+
+SHORTER = 4.0
+"""A step that made things worse is divided by this."""
 
 SETTLED = 0.002
 """Share of the tasks without a machine at which prices count as found."""
+
+LOST = 0.1
+"""Share of the tasks without a machine at which less smoothing has done more harm than good."""
 
 FORBIDDEN = np.float32(1e12)
 """Cost of a task on a machine that it may not use."""
@@ -58,33 +64,78 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """``price``, ``load``: float32[M]; ``temperature``: the last smoothing, in units."""
+    """``price``, ``load``: float32[M]; ``temperature``: the last smoothing, in units; ``lacking``: tasks by which
+    classes have too few or too many places at these prices.
+    """
 
     price: Float32
     load: Float32
     temperature: float
+    lacking: float
 
 
 def refined(market: Market, price: Float32, load: Float32) -> Cleared:
-    """Sharpen ``price`` and ``load`` (float32[M]), which should be of about the right size."""
+    """Sharpen ``price`` and ``load`` (float32[M]), which should be of about the right size.
+
+    Smoothing ends earlier where prices do not settle with less of it.
+    """
     used = len(price)
     padded = _padded(market)
     price, load = _pad(price, padded, 0.0), _pad(load, padded, 0.0)
-    temperature = market.step
+    found: _Point | None = None
     for fraction, steps in TEMPERATURES:
         temperature = fraction * market.step
-        worth = _balanced(padded, price, load, temperature)
-        for _ in range(steps):
-            share, price = _shares(padded, worth, temperature)
-            load, slope = _loads(padded, price)
-            taken = share @ load
-            missing = padded.tasks - taken
-            if float(np.abs(missing).sum()) <= SETTLED * float(padded.tasks.sum()):
-                break
-            worth = worth + _newton_step(share, load, slope, taken, missing, temperature, market.step)
-        share, price = _shares(padded, worth, temperature)
-        load, _ = _loads(padded, price)
-    return Cleared(np.maximum(price, padded.base)[:used], load[:used], temperature)
+        point = _settled(padded, _balanced(padded, price, load, temperature), temperature, steps)
+        if found is not None and point.lacking > max(found.lacking, LOST * float(market.tasks.sum())):
+            break
+        found, price, load = point, point.price, point.load
+    assert found is not None  # there is at least one temperature
+    return Cleared(
+        np.maximum(found.price, padded.base)[:used], found.load[:used], found.temperature, found.lacking
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Prices of the classes (``worth``) and what follows: shares, prices, loads, slopes; tasks that miss a machine."""
+
+    worth: Float32
+    share: Float32
+    price: Float32
+    load: Float32
+    slope: Float32
+    missing: Float32
+    temperature: float
+
+    @property
+    def lacking(self) -> float:
+        """Tasks by which classes have too few or too many places, all together."""
+        return float(np.abs(self.missing).sum())
+
+    @classmethod
+    def at(cls, market: Market, worth: Float32, temperature: float) -> _Point:
+        """What follows from prices of the classes."""
+        share, price = _shares(market, worth, temperature)
+        load, slope = _loads(market, price)
+        return cls(worth, share, price, load, slope, market.tasks - share @ load, temperature)
+
+
+def _settled(market: Market, worth: Float32, temperature: float, steps: int) -> _Point:
+    """Up to ``steps`` Newton steps from ``worth``; one that makes things worse is taken back and made shorter."""
+    longest = max(LONGEST_STEP * temperature, market.step)
+    point = _Point.at(market, worth, temperature)
+    move: Float32 | None = None
+    for _ in range(steps):
+        if point.lacking <= SETTLED * float(market.tasks.sum()):
+            break
+        if move is None:
+            move = _newton_step(point)
+        tried = _Point.at(market, point.worth + np.clip(move, -longest, longest), temperature)
+        if tried.lacking < point.lacking:
+            point, move = tried, None
+        else:
+            longest = min(longest, float(np.abs(move).max())) / SHORTER
+    return point
 
 
 def _padded(market: Market) -> Market:
@@ -139,24 +190,15 @@ def _loads(market: Market, price: Float32) -> tuple[Float32, Float32]:
     return np.clip(wanted, 0, market.room), np.where(inside, 1 / market.growth, 0).astype(np.float32)
 
 
-def _newton_step(
-    share: Float32,
-    load: Float32,
-    slope: Float32,
-    taken: Float32,
-    missing: Float32,
-    temperature: float,
-    step: float,
-) -> Float32:
-    """How the classes' prices should move: the Hessian's solution, shortened where it goes too far."""
+def _newton_step(point: _Point) -> Float32:
+    """How the classes' prices should move: the solution of the Hessian."""
+    share, temperature = point.share, point.temperature
     classes, machines = share.shape
-    weighted = share * (slope - load / np.float32(temperature))
+    weighted = share * (point.slope - point.load / np.float32(temperature))
     blocks = (classes, machines // BLOCK, BLOCK)
     left = weighted.reshape(blocks).transpose(1, 0, 2)
     right = share.reshape(blocks).transpose(1, 2, 0)
     hessian = np.matmul(left, right).sum(axis=0).astype(np.float64)
     # A class that nobody serves has a flat row; the small term moves its price without touching the others.
-    hessian[np.diag_indices(classes)] += taken / temperature + 1e-3
-    move = np.linalg.solve(hessian, missing.astype(np.float64))
-    longest = max(LONGEST_STEP * temperature, step)
-    return np.clip(move, -longest, longest).astype(np.float32)
+    hessian[np.diag_indices(classes)] += (share @ point.load) / temperature + 1e-3
+    return np.linalg.solve(hessian, point.missing.astype(np.float64)).astype(np.float32)
