@@ -232,6 +232,8 @@ class _Outcome:
                 self.bindings.append(Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on))))
             elif delta.kind == pb.Delta.MIGRATE:
                 self.migrations.append(Migration(delta.task, delta.from_machine, delta.machine))
+            elif delta.withdrawn:
+                self.victims.pop(delta.task, None)
             else:
                 self.victims[delta.task] = delta.machine
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.model import BUDGET_RECORD
 from firmament.core.tasks import State
+
+_Waiting: TypeAlias = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -19,7 +24,7 @@ class _Notice:
 
     cls: int
     told: int
-    waiting: set[tuple[int, int]] = field(default_factory=set)
+    waiting: set[_Waiting] = field(default_factory=set)
 
 
 class Evictions:
@@ -27,6 +32,9 @@ class Evictions:
 
     def __init__(self) -> None:
         self._notices: dict[str, _Notice] = {}
+        self._counted_on: dict[_Waiting, list[str]] = {}
+        self._waiting: Int64 | None = None
+        self._needless: set[str] = set()
 
     def tell(self, cluster: Cluster, victims: Iterable[int]) -> None:
         """Note that ``victims`` (rows of bound tasks) are told to go."""
@@ -40,12 +48,17 @@ class Evictions:
         """Note that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) go."""
         for uid in leaving:
             if uid in self._notices:
-                self._notices[uid].waiting.add((waiting, int(cluster.tasks.came[waiting])))
+                who = waiting, int(cluster.tasks.came[waiting])
+                self._notices[uid].waiting.add(who)
+                self._counted_on.setdefault(who, []).append(uid)
+                self._waiting = None
+                self._needless.discard(uid)
 
     def let_off(self, cluster: Cluster, victim: int) -> list[int]:
         """Note that a task (row) will not go after all; returns the rows of those that still count on it."""
         tasks = cluster.tasks
         notice = self._notices.pop(tasks.uid[victim], None)
+        self._needless.discard(tasks.uid[victim])
         tasks.leaving[victim] = cluster.classes.rows[int(tasks.cls[victim])].content.terminating
         cluster.jobs.touch(tasks.job[victim])
         if notice is None:
@@ -67,11 +80,48 @@ class Evictions:
 
     def forget_gone(self, cluster: Cluster) -> None:
         """Drop what concerns tasks that are gone, or that are somewhere else by now."""
-        tasks = cluster.tasks
         for uid in list(self._notices):
-            row = tasks.row_of.get(uid)
-            if row is None or tasks.state[row] != State.BOUND or not tasks.leaving[row]:
+            if not self._still_goes(cluster, uid):
                 del self._notices[uid]
+                self._needless.discard(uid)
+
+    # --- what nobody needs any more ------------------------------------------------------------------------------
+
+    def has_needless(self, cluster: Cluster) -> bool:
+        """Whether some task was told to go on whom nobody counts any more, and that has not been said."""
+        self._look(cluster)
+        return any(self._still_goes(cluster, uid) for uid in self._needless)
+
+    def take_needless(self, cluster: Cluster) -> list[int]:
+        """Rows of those tasks, once. Whoever counted on them was deleted, lost its place, or is bound."""
+        self._look(cluster)
+        rows = [cluster.tasks.row_of[uid] for uid in sorted(self._needless) if self._still_goes(cluster, uid)]
+        self._needless.clear()
+        return rows
+
+    @staticmethod
+    def _still_goes(cluster: Cluster, uid: str) -> bool:
+        tasks = cluster.tasks
+        row = tasks.row_of.get(uid)
+        return row is not None and bool(tasks.state[row] == State.BOUND and tasks.leaving[row])
+
+    def _look(self, cluster: Cluster) -> None:
+        """Forget who does not wait any more."""
+        tasks = cluster.tasks
+        if self._waiting is None:
+            self._waiting = np.array(list(self._counted_on), dtype=np.int64).reshape(-1, 2)
+        row, came = self._waiting.T
+        ended = (tasks.state[row] != State.ASSUMED) | (tasks.came[row] != came)
+        if not ended.any():
+            return
+        for who in [(int(row[index]), int(came[index])) for index in np.flatnonzero(ended).tolist()]:
+            for uid in self._counted_on.pop(who):
+                notice = self._notices.get(uid)
+                if notice is not None:
+                    notice.waiting.discard(who)
+                    if not notice.waiting:
+                        self._needless.add(uid)
+        self._waiting = None
 
     def awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
         """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""

@@ -30,13 +30,15 @@ TRIES_IN_PLACE = 3
 @dataclass(slots=True)
 class _Standing:
     """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so;
-    ``withheld``: it lacks members that could be tried, so more room would not help it.
+    ``withheld``: it lacks members that could be tried, so more room would not help it; ``told_to_go``: uids of the
+    members that were, when it was given up last.
     """
 
     since: float | None = None
     whole: bool = False
     failed: bool = False
     withheld: bool = False
+    told_to_go: frozenset[str] = frozenset()
     told: GangState | None = None
     message: str = ""
 
@@ -260,22 +262,48 @@ class Gangs:
             job = cluster.jobs.gang(job_id)
             if job is not None and standing.since is not None:
                 moments.append(standing.since + self._seconds(job))
+            if self._late(cluster, job_id, standing):
+                moments.append(now)
         return max(0.0, min(moments) - now) if moments else None
 
     def expire(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Give up the gangs that have not become whole in time; returns the deltas that release bound members."""
+        """Give up the gangs that have not become whole in time; returns the deltas that release bound members.
+
+        Bindings that were on their way then may succeed nevertheless: such members are told to go as well.
+        """
         self._look(cluster, now)
         deltas = []
         for job_id in sorted(self._standings):
             standing, job = self._standings[job_id], cluster.jobs.gang(job_id)
-            if job is None or standing.since is None or now < standing.since + self._seconds(job):
+            if job is None:
                 continue
-            deltas += self._release(cluster, cluster.jobs.members(job_id), now)
+            late = self._late(cluster, job_id, standing)
+            if late:
+                deltas += self._release(cluster, late, now)
+                standing.told_to_go |= {cluster.tasks.uid[task] for task in late}
+            if standing.since is None or now < standing.since + self._seconds(job):
+                continue
+            told = self._release(cluster, cluster.jobs.members(job_id), now)
+            deltas += told
+            standing.told_to_go = frozenset(delta.uid for delta in told)
             self._look(cluster, now)
             standing.since = None
             standing.failed = True
             standing.message = f"not whole {self._seconds(job):g} s after it was decided"
         return deltas
+
+    def _late(self, cluster: Cluster, job_id: str, standing: _Standing) -> list[int]:
+        """Members (rows) of a gang that was given up which have been bound since."""
+        if not standing.failed or not self._options.evict_failed_gangs:
+            return []
+        tasks = cluster.tasks
+        return [
+            task
+            for task in cluster.jobs.members(job_id)
+            if tasks.state[task] == State.BOUND
+            and not tasks.leaving[task]
+            and tasks.uid[task] not in standing.told_to_go
+        ]
 
     def _release(self, cluster: Cluster, members: Iterable[int], now: float) -> list[Delta]:
         tasks = cluster.tasks
@@ -309,7 +337,7 @@ class Gangs:
             if job is None or not cluster.jobs.members(job_id):
                 self._standings.pop(job_id, None)
                 continue
-            standing = self._standings.setdefault(job_id, _Standing())
+            standing = self._standings.setdefault(job_id, _Standing(whole=job.was_whole))
             standing.withheld = False
             bound, assumed, _ = _counts(cluster, job_id)
             if bound + assumed >= job.min_members:

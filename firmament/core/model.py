@@ -211,7 +211,8 @@ class TaskClass:
 class Job:
     """The owner of tasks. ``size`` 0 means unknown, ``min_members`` 0 or 1 means no gang.
 
-    ``gang_seconds``: a gang that is not whole so long after it was decided is given up; 0: as configured.
+    ``gang_seconds``: a gang that is not whole so long after it was decided is given up; 0: as configured;
+    ``was_whole``: it had been whole before this scheduler heard of it, and some of its tasks still run.
     """
 
     id: str
@@ -220,6 +221,7 @@ class Job:
     min_members: int = 0
     namespace: str = ""
     gang_seconds: float = 0.0
+    was_whole: bool = False
 
 
 # --- events ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ class DeltaKind(Enum):
 class Delta(NamedTuple):
     """One instruction. ``depends_on`` names tasks of the same round that must be bound or gone before this one.
 
-    ``beyond_budget``: a PREEMPT that no disruption budget allows, as nothing else would have helped.
+    ``beyond_budget``: a PREEMPT that no disruption budget allows, as nothing else would have helped; ``withdrawn``: one
+    that nobody needs any more: the driver reports it as failed if it has not been carried out yet.
 
     A tuple, because a round may make a hundred thousand of them.
     """
@@ -32,6 +33,7 @@ class Delta(NamedTuple):
     from_machine: str = ""
     depends_on: tuple[str, ...] = ()
     beyond_budget: bool = False
+    withdrawn: bool = False
 
 
 def placements(uids: list[str], machines: list[str], leans: Mapping[int, tuple[str, ...]]) -> list[Delta]:
@@ -42,7 +44,8 @@ def placements(uids: list[str], machines: list[str], leans: Mapping[int, tuple[s
     depends: Iterable[tuple[str, ...]] = repeat(())
     if leans:
         depends = [leans.get(index, ()) for index in range(len(uids))]
-    rows = zip(repeat(DeltaKind.PLACE), uids, machines, repeat(""), depends, repeat(False), strict=False)
+    no = repeat(False)
+    rows = zip(repeat(DeltaKind.PLACE), uids, machines, repeat(""), depends, no, no, strict=False)
     return list(map(partial(tuple.__new__, Delta), rows))
 
 

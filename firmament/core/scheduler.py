@@ -159,6 +159,8 @@ class Scheduler:
         pending = tasks.in_state(State.PENDING)
         open_now = pending[~tasks.parked[pending]]
         waits = [self._gangs.next_in(self._cluster, now)]
+        if self._evictions.has_needless(self._cluster):
+            return 0.0
         if len(open_now):
             waits.append(max(0.0, float(tasks.not_before[open_now].min()) - now))
         elif len(pending):
@@ -217,7 +219,7 @@ class Scheduler:
         if opened.picture is None:
             return RoundResult(
                 round=opened.number,
-                deltas=tuple(unsolved),
+                deltas=(*unsolved, *self._withdrawn()),
                 unscheduled=tuple(withheld),
                 stats=stats,
                 gangs=self._gangs.states(self._cluster, self._clock()),
@@ -253,7 +255,7 @@ class Scheduler:
         stats.admit_seconds += watch.seconds()
         return RoundResult(
             round=opened.number,
-            deltas=(*unsolved, *deltas),
+            deltas=(*unsolved, *deltas, *self._withdrawn()),
             unscheduled=(*withheld, *unscheduled),
             stats=stats,
             gangs=self._gangs.states(self._cluster, self._clock()),
@@ -275,6 +277,14 @@ class Scheduler:
         if wake(self._cluster, self._static_rows, self._reservations):
             self._gangs.keep_asleep(self._cluster, self._clock())
         return held
+
+    def _withdrawn(self) -> list[Delta]:
+        """What tells that tasks need not go after all, as nobody waits for that any more."""
+        cluster = self._cluster
+        return [
+            Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
+            for task in self._evictions.take_needless(cluster)
+        ]
 
     def _leaves(self, delta: Delta) -> bool:
         """Whether a task that was told to go when the round began still has to, after what has happened meanwhile."""

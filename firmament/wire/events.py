@@ -115,6 +115,7 @@ def _job(message: pb.Job) -> Event:
             min_members=message.min_members,
             namespace=message.namespace,
             gang_seconds=moment(f"Job {job_id}", "gang_seconds", message.gang_seconds),
+            was_whole=message.was_whole,
         )
     )
 

@@ -92,6 +92,7 @@ def _add_delta(deltas: RepeatedCompositeFieldContainer[pb.Delta], delta: Delta) 
         from_machine=delta.from_machine,
         depends_on=delta.depends_on,
         beyond_budget=delta.beyond_budget,
+        withdrawn=delta.withdrawn,
     )
 
 

@@ -51,6 +51,12 @@ class Evict(NamedTuple):
     message: str
 
 
+class WithdrawEviction(NamedTuple):
+    """Let a pod (uid) stay after all, if its eviction has not been carried out yet."""
+
+    uid: str
+
+
 class AnnouncePreempted(NamedTuple):
     """Write the event that a pod has to make way."""
 
@@ -115,5 +121,5 @@ class DeleteRefused(NamedTuple):
 
 Recovery: TypeAlias = AnnounceRefused | RecreateRefused | DeleteRefused
 Grouped: TypeAlias = WriteGroupStatus | AnnounceGroup | WriteGroupMap | WriteMemberLabels
-Batch: TypeAlias = Evict | AnnouncePreempted | Nominate | Grouped
+Batch: TypeAlias = Evict | WithdrawEviction | AnnouncePreempted | Nominate | Grouped
 Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim | Recovery | Batch

@@ -13,6 +13,7 @@ from poseidon.bridge.actions import (
     Batch,
     Evict,
     Nominate,
+    WithdrawEviction,
     WriteGroupMap,
     WriteGroupStatus,
     WriteMemberLabels,
@@ -118,6 +119,8 @@ class BatchRuntime:
         match action:
             case Evict(pod, node, beyond_budget, message):
                 self._evictor.submit(EvictionRequest(pod, node, beyond_budget, message))
+            case WithdrawEviction(uid):
+                self._evictor.withdraw(uid)
             case AnnouncePreempted(pod, message):
                 self._events.preempted(pod, message)
             case Nominate(pod, node):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.bridge.actions import Evict
+from poseidon.bridge.actions import Evict, WithdrawEviction
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -37,7 +37,11 @@ class Evictions:
 
     def messages(self, result: pb.RoundResult) -> dict[str, str]:
         """Return why each victim of a round has to go, by uid: for whom, or because its gang was given up."""
-        victims = {delta.task: delta.machine for delta in result.deltas if delta.kind == pb.Delta.PREEMPT}
+        victims = {
+            delta.task: delta.machine
+            for delta in result.deltas
+            if delta.kind == pb.Delta.PREEMPT and not delta.withdrawn
+        }
         given_up = {gang.job: gang.message for gang in result.gangs if gang.state == pb.GangState.FAILED}
         found = {}
         for uid, node in victims.items():
@@ -62,6 +66,10 @@ class Evictions:
             return None
         self._under_way.add(delta.task)
         return Evict(record.ref, delta.machine, delta.beyond_budget, message)
+
+    def withdraw(self, uid: str) -> WithdrawEviction | None:
+        """Let a pod stay if its eviction has not been carried out; None where none is under way."""
+        return WithdrawEviction(uid) if uid in self._under_way else None
 
     def end(self, uid: str) -> None:
         """The pod is gone, or will not be evicted after all."""

@@ -150,6 +150,8 @@ class Gangs:
         self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
+            if state.state in (pb.GangState.BOUND, pb.GangState.FAILED) or not state.running:
+                self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)
             group = self._groups.of_job(state.job)
             reason = _REASONS.get(state.state)
             if group is None:

@@ -23,6 +23,7 @@ class Jobs:
         self._told: set[str] = set()
         self._ended: dict[str, None] = {}
         self._changed: dict[str, None] = {}
+        self._been_whole: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -52,6 +53,7 @@ class Jobs:
         entry.members -= 1
         if entry.members <= 0:
             del self._entries[job_id]
+            self._been_whole.discard(job_id)
             if job_id in self._told:
                 self._ended[job_id] = None
 
@@ -67,12 +69,28 @@ class Jobs:
         if entry is None or job_id in self._told:
             return None
         self._told.add(job_id)
-        return entry.job
+        return self._as_told(job_id)
+
+    def note_whole(self, job_id: str, was_whole: bool) -> None:
+        """Remember whether a gang has been whole, for a solver that begins while one of its pods is missing."""
+        if was_whole and job_id in self._entries:
+            self._been_whole.add(job_id)
+        else:
+            self._been_whole.discard(job_id)
+
+    def _as_told(self, job_id: str) -> pb.Job:
+        job = self._entries[job_id].job
+        if job_id not in self._been_whole:
+            return job
+        described = type(job)()
+        described.CopyFrom(job)
+        described.was_whole = True
+        return described
 
     def take_changed(self) -> list[pb.Job]:
         """Return the jobs that are described anew, once."""
         changed, self._changed = self._changed, {}
-        return [self._entries[job_id].job for job_id in changed if job_id in self._entries]
+        return [self._as_told(job_id) for job_id in changed if job_id in self._entries]
 
     def take_ended(self) -> list[str]:
         """Return the jobs that the solver knows and that have ended, once."""

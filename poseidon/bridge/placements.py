@@ -117,7 +117,13 @@ class Placements:
 
     def _preempt(self, result: pb.RoundResult) -> set[str]:
         """Begin the evictions of a round. Returns the pods that stay although they should go."""
-        victims = [delta for delta in result.deltas if delta.kind == pb.Delta.PREEMPT]
+        victims = []
+        for delta in result.deltas:
+            if delta.kind == pb.Delta.PREEMPT and delta.withdrawn:
+                withdrawal = self._evictions.withdraw(delta.task)
+                self._actions += [withdrawal] if withdrawal is not None else []
+            elif delta.kind == pb.Delta.PREEMPT:
+                victims.append(delta)
         if not victims:
             return set()
         messages = self._evictions.messages(result)

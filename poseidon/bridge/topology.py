@@ -273,7 +273,9 @@ class TopologyGroups:
 
     def _note_preemptors(self, result: pb.RoundResult) -> None:
         """Remember for whom members of groups have to go."""
-        victims = {delta.task for delta in result.deltas if delta.kind == pb.Delta.PREEMPT}
+        victims = {
+            delta.task for delta in result.deltas if delta.kind == pb.Delta.PREEMPT and not delta.withdrawn
+        }
         if not victims:
             return
         for delta in result.deltas:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _BUDGET_REFUSAL = "disruption budget"
+_WITHDRAWN = "nobody needs its place any more"
 _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 
 
@@ -91,10 +92,16 @@ class Evictor:
         self._sleep = sleep
         self._options = options or EvictorOptions()
         self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
+        self._wanted: set[str] = set()
 
     def submit(self, request: EvictionRequest) -> None:
         """Queue an eviction."""
+        self._wanted.add(request.uid)
         self._pool.submit(request)
+
+    def withdraw(self, uid: str) -> None:
+        """Do not evict a pod after all, unless it has been asked to leave: its outcome is a refusal then."""
+        self._wanted.discard(uid)
 
     async def run(self) -> None:
         """Evict for ever."""
@@ -102,7 +109,8 @@ class Evictor:
 
     async def _carry_out(self, request: EvictionRequest) -> None:
         outcome = await self._evict(request)
-        self._metrics.evictions.labels("refused" if outcome.refusal else "accepted").inc()
+        self._wanted.discard(request.uid)
+        self._metrics.evictions.labels(_label(outcome)).inc()
         self._on_outcome(outcome)
 
     async def _evict(self, request: EvictionRequest) -> EvictionOutcome:
@@ -110,6 +118,8 @@ class Evictor:
         tries = Tries(self._options, self._random, self._clock)
         delete = request.beyond_budget
         while True:
+            if request.uid not in self._wanted:
+                return EvictionOutcome(request, _WITHDRAWN)
             try:
                 await (self._delete(request) if delete else self._post(request))
             except ApiError as error:
@@ -163,3 +173,9 @@ def _path(pod: PodRef) -> str:
 
 def _words(error: ApiError) -> str:
     return error.message if error.throttled else str(error)
+
+
+def _label(outcome: EvictionOutcome) -> str:
+    if outcome.refusal == _WITHDRAWN:
+        return "withdrawn"
+    return "refused" if outcome.refusal else "accepted"

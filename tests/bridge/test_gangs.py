@@ -28,9 +28,9 @@ class Scene(Harness):
     def actions(self, kind):
         return [each for each in self.state.take_actions() if isinstance(each, kind)]
 
-    def state_of(self, state, message="", needed=2):
+    def state_of(self, state, message="", needed=2, running=0):
         result = pb.RoundResult(round=3)
-        result.gangs.add(job=JOB, state=state, message=message, needed=needed)
+        result.gangs.add(job=JOB, state=state, message=message, needed=needed, running=running)
         self.state.on_round(result)
         return self.state.take_actions()
 
@@ -152,6 +152,21 @@ def test_bindings_of_a_gang_that_was_given_up_are_recalled(scene):
     scene.outcome(a, BindResult.BOUND)
     scene.pods(present(pod("a", group="train", node="n1")))
     assert scene.states()["pod-a"] == (BOUND, "n1")
+
+
+def test_a_new_solver_is_told_which_gangs_have_been_whole(scene):
+    scene.group(2)
+    scene.pods(present(pod("a", group="train", node="n1")), present(pod("b", group="train", node="n1")))
+    scene.state_of(pb.GangState.BOUND, running=2)
+    scene.new_stream()
+    assert scene.view.jobs[JOB].was_whole
+    scene.pods(gone(pod("b", group="train")))
+    scene.state_of(pb.GangState.WAITING, "no room", running=1)
+    scene.new_stream()
+    assert scene.view.jobs[JOB].was_whole
+    scene.state_of(pb.GangState.WAITING, "no room")
+    scene.new_stream()
+    assert not scene.view.jobs[JOB].was_whole
 
 
 def test_members_of_a_gang_that_was_given_up_are_evicted_with_the_reason(scene):

@@ -10,6 +10,7 @@ from poseidon.bridge.actions import (
     Bind,
     Evict,
     Nominate,
+    WithdrawEviction,
 )
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -191,3 +192,17 @@ def test_a_pod_that_is_being_bound_cannot_be_evicted(scene):
     [report] = scene.state.take_reports()
     assert (report.task, report.bound) == ("pod-new", False)
     assert scene.states()["pod-new"] == (ASSUMED, "n1")
+
+
+def test_an_eviction_that_nobody_needs_any_more_is_withdrawn(scene):
+    evict, *_ = scene.preempt("pod-low-a")
+    scene.gone("high")
+    no_longer = pb.Delta(kind=pb.Delta.PREEMPT, task="pod-low-a", machine="n1", withdrawn=True)
+    scene.state.on_round(pb.RoundResult(round=2, deltas=[no_longer]))
+    assert scene.state.take_actions() == [WithdrawEviction("pod-low-a")]
+    assert scene.ended(evict, "nobody needs its place any more") == []
+    reports, _ = scene.sync()
+    assert [(each.task, each.machine, each.bound) for each in reports] == [("pod-low-a", "n1", False)]
+    # It is not going any more: nothing is left to withdraw.
+    scene.state.on_round(pb.RoundResult(round=3, deltas=[no_longer]))
+    assert scene.state.take_actions() == []

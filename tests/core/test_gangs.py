@@ -263,6 +263,37 @@ def test_after_a_restart_a_gang_ends_by_the_same_rule():
     assert [delta.kind for delta in core.run_round().deltas] == [DeltaKind.PREEMPT]
 
 
+def test_after_a_restart_a_gang_that_had_been_whole_is_not_given_up():
+    clock = Clock()
+    options = RoundOptions(gang_seconds=30.0)
+    events = (machine(cpu=1000), CORE, gang(2, was_whole=True), bound("m", "g-0"), members("g-1"))
+    core = scheduler(*events, options=options, clock=clock)
+    assert core.run_round().deltas == ()
+    clock.advance(1000.0)
+    assert core.run_round().deltas == ()
+    core.apply([TaskRemoved("g-0")])
+    assert core.run_round().deltas == ()
+    core.apply([bound("m", "g-0")])  # it begins anew: what has been is over
+    core.run_round()
+    assert core.next_round_in() == 30.0
+
+
+def test_a_member_that_is_bound_after_its_gang_was_given_up_goes_too():
+    clock = Clock()
+    core = scheduler(machine(), CORE, gang(3, gang_seconds=5.0), members(*uids("g", 3)), clock=clock)
+    core.run_round()
+    core.report([BindingReport("g-0", "m", bound=True)])
+    clock.advance(5.0)
+    assert [delta.uid for delta in core.run_round().deltas] == ["g-0"]
+    core.apply([bound("m", "g-1")])
+    assert core.next_round_in() == 0
+    [delta] = core.run_round().deltas
+    assert (delta.kind, delta.uid, delta.machine) == (DeltaKind.PREEMPT, "g-1", "m")
+    core.report([BindingReport("g-1", "m", bound=False, reason="a budget says no")])
+    assert core.run_round().deltas == ()  # asked once
+    assert core.next_round_in() == 60.0
+
+
 def test_a_gang_that_has_been_whole_is_never_given_up():
     clock = Clock()
     options = RoundOptions(gang_seconds=30.0)

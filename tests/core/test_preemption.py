@@ -288,3 +288,68 @@ def test_a_gang_evicts_for_all_it_needs_or_for_nobody(machines: int, evictions: 
     result = made.run_round()
     assert len(evicted(result)) == evictions
     assert len(placed(result)) == evictions
+
+
+@pytest.mark.parametrize("ends", ["deleted", "refused"])
+def test_an_eviction_that_nobody_needs_any_more_is_withdrawn_once(ends: str):
+    made = scheduler(machine("m"), running("m", "big", cpu=4000), wanted("p"))
+    assert evicted(made.run_round()) == ["big"]
+    assert made.next_round_in() is None
+    if ends == "deleted":
+        made.apply([TaskRemoved("p")])
+    else:
+        made.report([BindingReport("p", "m", bound=False, retry=False)])
+    assert made.next_round_in() == 0
+    assert made.run_round().deltas == (Delta(DeltaKind.PREEMPT, "big", "m", withdrawn=True),)
+    assert made.next_round_in() is None
+    made.report([BindingReport("big", "m", bound=False, reason="nobody needs its place any more")])
+    assert made.run_round().deltas == ()
+    assert {state.uid: state.state for state in made.task_states()}["big"] == "BOUND"
+
+
+def test_an_eviction_that_somebody_else_needs_stands():
+    made = scheduler(machine("m"), running("m", "big", cpu=4000), wanted("p"))
+    made.run_round()
+    made.apply([TaskRemoved("p"), *wanted("q")])
+    result = made.run_round()
+    assert (evicted(result), placed(result)["q"].depends_on) == ([], ("big",))
+    made.apply([TaskRemoved("q")])
+    assert [delta.withdrawn for delta in made.run_round().deltas] == [True]
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        [TasksBound("n", 1, ("thief",), priority=99)],  # the place of one member is taken
+        [TasksBound("o", 4054, ("more",), job="g", priority=0)],  # the gang that goes has one more member
+        [JobDefined(Job("wanted", min_members=3))],  # the gang that comes needs more than was decided
+    ],
+    ids=["room", "victims", "need"],
+)
+def test_events_during_a_round_split_neither_the_gang_that_comes_nor_the_one_that_goes(
+    meanwhile: list[Event],
+):
+    made = scheduler(machine("m"), machine("n"), machine("o"), gang("m", "n", need=2, cpu=4000))
+    made.apply([ClassDefined(1, task_class(2000)), ClassDefined(4054, task_class(4000))])
+    made.apply([JobDefined(Job("wanted", min_members=2)), ClassDefined(WANTED, task_class(3000))])
+    made.apply([*running("o", "o", cpu=4000, priority=99)])
+    made.apply([TasksSubmitted(WANTED, ("p", "q"), job="wanted", priority=10)])
+    opened = made.open_round()
+    placement = opened.solve()
+    assert len(placement.evictions) == 2
+    made.apply(meanwhile)
+    assert made.close_round(opened, placement).deltas == ()
+
+
+def test_a_gang_takes_the_place_of_a_less_important_one():
+    made = scheduler(machine("m"), machine("n"), gang("m", "m", "n", "n", need=3))
+    made.apply([JobDefined(Job("wanted", min_members=4)), ClassDefined(WANTED, task_class(2000))])
+    made.apply([TasksSubmitted(WANTED, uids("p", 4), job="wanted", priority=10)])
+    result = made.run_round()
+    assert evicted(result) == ["g0", "g1", "g2", "g3"]
+    assert {each.depends_on and tuple(sorted(each.depends_on)) for each in placed(result).values()} == {
+        ("g0", "g1", "g2", "g3")
+    }
+    # One of them may not be evicted: all wait again, nobody is bound beside half of the other gang.
+    made.report([BindingReport("g2", "n", bound=False, reason="a budget says no")])
+    assert {state.state for state in made.task_states() if state.uid.startswith("p")} == {"BACKOFF"}

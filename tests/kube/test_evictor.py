@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.evictor import EvictionRequest, Evictor, EvictorOptions
+from poseidon.kube.evictor import EvictionOutcome, EvictionRequest, Evictor, EvictorOptions
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.references import PodRef
 from poseidon.kube.settings import ConnectionSettings
@@ -20,6 +20,7 @@ from poseidon.kube.transport import Transport
 from poseidon.simulated.faults import Fault
 from poseidon.simulated.options import ClusterOptions
 from tests.support.cluster import pod, running_cluster
+from tests.support.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
 QUICK = EvictorOptions(attempts=3, backoff_initial=0.001, backoff_cap=0.01, throttled_seconds=5.0)
@@ -162,3 +163,19 @@ async def test_what_the_server_refuses_for_good_is_reported():
         assert "InternalError" in (await scene.evict("a", uid)).refusal
         assert fault.hits == 1 + QUICK.attempts
         assert scene.registry.get_sample_value("poseidon_evictions_total", {"result": "refused"}) == 2.0
+
+
+async def test_what_has_not_been_asked_yet_can_be_withdrawn():
+    async with setting() as scene:
+        uid = await scene.running("a")
+        busy = scene.cluster.faults.add(Fault(".*/eviction", "POST", times=1, hold=True, code=500))
+        request = EvictionRequest(PodRef(uid, "default", "a"), "n-a", False, "make way")
+        scene.evictor.submit(request)
+        await until(lambda: busy.hits > 0, within=10)
+        scene.evictor.withdraw(uid)
+        busy.release()
+        outcome = await asyncio.wait_for(scene.outcomes.get(), 10)
+        assert outcome == EvictionOutcome(request, "nobody needs its place any more")
+        assert set(await scene.pods()) == {"a"}
+        scene.evictor.withdraw(uid)
+        assert (await scene.evict("a", uid)).refusal == ""

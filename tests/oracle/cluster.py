@@ -26,7 +26,8 @@ FIRST_BACKOFF, LAST_BACKOFF = 1.0, 60.0
 @dataclass
 class OracleTask:
     """``held``: its binding was refused for good, so it waits for an event about itself; ``leaving``: it was told to
-    go; ``counts_on``: uids of those that must go before it may come.
+    go; ``counts_on``: uids of those that must go before it may come; ``told``: a round told it to go; ``needed``: and
+    has not said since that nobody needs that.
     """
 
     content: TaskClass
@@ -38,6 +39,8 @@ class OracleTask:
     held: bool = False
     leaving: bool = False
     counts_on: frozenset[str] = frozenset()
+    told: bool = False
+    needed: bool = False
 
 
 class OracleCluster:
@@ -85,8 +88,14 @@ class OracleCluster:
         content = self.classes[event.task_class]
         task = self.tasks.get(uid)
         if task is None or (task.machine, task.content) != (event.machine, content):
-            told = task is not None and task.leaving and task.machine == event.machine
-            self.tasks[uid] = OracleTask(content, event.priority, leaving=told or content.terminating)
+            same = task if task is not None and task.leaving and task.machine == event.machine else None
+            self.tasks[uid] = OracleTask(
+                content,
+                event.priority,
+                leaving=same is not None or content.terminating,
+                told=same is not None and same.told,
+                needed=same is not None and same.needed,
+            )
         self.tasks[uid].state, self.tasks[uid].machine = BOUND, event.machine
         self.tasks[uid].priority = event.priority
 
@@ -99,7 +108,7 @@ class OracleCluster:
         if task is None or task.machine != report.machine:
             return
         if task.state == BOUND and task.leaving and not report.bound:
-            task.leaving = task.content.terminating
+            task.leaving, task.told, task.needed = task.content.terminating, False, False
             for other in self.tasks.values():
                 if other.state == ASSUMED and report.uid in other.counts_on:
                     self._return(other, now)
@@ -120,7 +129,8 @@ class OracleCluster:
 
     def place(self, deltas: tuple[Delta, ...], opened_at: float) -> None:
         """Follow a round, checking every placement by itself and then all of them together."""
-        victims = [delta for delta in deltas if delta.kind is DeltaKind.PREEMPT]
+        withdrawn = [each for each in deltas if each.withdrawn]
+        victims = [delta for delta in deltas if delta.kind is DeltaKind.PREEMPT and not delta.withdrawn]
         deltas = tuple(delta for delta in deltas if delta.kind is DeltaKind.PLACE)
         self._evict(victims, deltas)
         for delta in deltas:
@@ -132,6 +142,8 @@ class OracleCluster:
             assert delta.machine in self.machines, f"{delta.uid} was placed on unknown {delta.machine}"
             assert allowed(self.machines[delta.machine], task.content), f"{delta} is not allowed"
             task.state, task.machine, task.counts_on = ASSUMED, delta.machine, frozenset(delta.depends_on)
+            for uid in delta.depends_on:
+                self.tasks[uid].needed = self.tasks[uid].told
         for delta in deltas:
             assert all(self.tasks[uid].leaving for uid in delta.depends_on), f"{delta} waits for nobody"
             free = self.free(delta.machine, self._absent(frozenset(delta.depends_on)))
@@ -139,6 +151,19 @@ class OracleCluster:
             for resource in request(self.tasks[delta.uid].content):
                 assert free[resource] >= 0, f"{delta} overcommits {resource}: {free[resource]} left"
                 assert everybody_gone[resource] >= 0, f"{delta} will overcommit {resource}"
+
+        for delta in withdrawn:
+            task = self.tasks[delta.uid]
+            assert task.needed, f"{delta.uid} was told twice that nobody needs its place"
+            assert not self._counted_on(delta.uid), f"{delta.uid} may stay, but somebody counts on its going"
+            task.needed = False
+
+    def _counted_on(self, uid: str) -> bool:
+        return any(task.state == ASSUMED and uid in task.counts_on for task in self.tasks.values())
+
+    def needless(self) -> list[str]:
+        """Tasks that are to go for nobody, and have not been told so."""
+        return [uid for uid, task in self.tasks.items() if task.needed and not self._counted_on(uid)]
 
     def _leaving(self) -> list[str]:
         return [uid for uid, task in self.tasks.items() if task.leaving]
@@ -163,7 +188,7 @@ class OracleCluster:
             for each in served:
                 assert each.machine == delta.machine
                 assert self.tasks[each.uid].priority > task.priority, f"{delta.uid} gave way to {each.uid}"
-            task.leaving = True
+            task.leaving = task.told = task.needed = True
         freed = {delta.uid for delta in victims}
         for each in placed:  # nobody goes who could as well stay
             for uid in freed & set(each.depends_on):

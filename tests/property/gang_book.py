@@ -106,7 +106,7 @@ class Book:
             task = self.tasks[delta.uid]
             if delta.kind is DeltaKind.PREEMPT:
                 assert (task.state, task.machine) == ("BOUND", delta.machine)
-                assert not task.leaving, "told to go twice"
+                assert task.leaving == delta.withdrawn, "told to go twice"
                 task.leaving = True
                 continue
             assert delta.machine in self.room
@@ -119,7 +119,8 @@ class Book:
             assert task.asleep_until <= now
             task.state, task.machine = "ASSUMED", delta.machine
             fresh.add(delta.uid)
-        for job in {self.tasks[delta.uid].job for delta in result.deltas if delta.kind is DeltaKind.PREEMPT}:
+        told = [each for each in result.deltas if each.kind is DeltaKind.PREEMPT and not each.withdrawn]
+        for job in {self.tasks[delta.uid].job for delta in told}:
             if self.is_gang(job):
                 assert self.running(job) in (0, *range(self.needs[job], 99)), f"half of {job} was evicted"
         for uid in fresh:

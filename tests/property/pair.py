@@ -87,6 +87,7 @@ class Pair:
         while self.scheduler.next_round_in() == 0:
             results.append(self.round())
             assert len(results) <= len(self.oracle.tasks) + 1, "rounds go on without end"
+        assert self.oracle.needless() == []
         return results
 
     def compare(self) -> None:

@@ -148,7 +148,7 @@ def test_random_events_around_evictions(seed: int):
         bound = sorted(uid for uid, task in pair.oracle.tasks.items() if task.state == BOUND)
         leaving = [uid for uid in bound if pair.oracle.tasks[uid].leaving]
         assumed = sorted(uid for uid, task in pair.oracle.tasks.items() if task.state == ASSUMED)
-        match rnd.randrange(6):
+        match rnd.randrange(7):
             case 0 | 1:
                 pair.apply(
                     ClassDefined(50 + number, task_class(rnd.randint(1, 4), rnd.randint(1, 4))),
@@ -162,6 +162,8 @@ def test_random_events_around_evictions(seed: int):
                 uid = rnd.choice(assumed)
                 waits = any(each in leaving for each in pair.oracle.tasks[uid].counts_on)
                 _report(pair, uid, bound=not waits)
+            case 5 if assumed:
+                pair.apply(TaskRemoved(rnd.choice(assumed)))
             case _:
                 pair.now += 5.0
         pair.settle()

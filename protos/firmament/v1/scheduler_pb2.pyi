@@ -580,6 +580,7 @@ class Delta(_message.Message):
     FROM_MACHINE_FIELD_NUMBER: _builtins.int
     DEPENDS_ON_FIELD_NUMBER: _builtins.int
     BEYOND_BUDGET_FIELD_NUMBER: _builtins.int
+    WITHDRAWN_FIELD_NUMBER: _builtins.int
     kind: Global___Delta.Kind.ValueType
     """what is to be done"""
     task: _builtins.str
@@ -590,6 +591,8 @@ class Delta(_message.Message):
     """MIGRATE only"""
     beyond_budget: _builtins.bool
     """PREEMPT: no disruption budget allows it; nothing else would have helped"""
+    withdrawn: _builtins.bool
+    """PREEMPT: nobody needs it any more. What has not been carried out yet is reported as failed"""
     @_builtins.property
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """uids of tasks that must be bound (or gone) before this one"""
@@ -603,10 +606,11 @@ class Delta(_message.Message):
         from_machine: _builtins.str = ...,
         depends_on: _abc.Iterable[_builtins.str] | None = ...,
         beyond_budget: _builtins.bool = ...,
+        withdrawn: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beyond_budget", b"beyond_budget", "depends_on", b"depends_on", "from_machine", b"from_machine", "kind", b"kind", "machine", b"machine", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beyond_budget", b"beyond_budget", "depends_on", b"depends_on", "from_machine", b"from_machine", "kind", b"kind", "machine", b"machine", "task", b"task", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -954,6 +958,7 @@ class Job(_message.Message):
     MIN_MEMBERS_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     GANG_SECONDS_FIELD_NUMBER: _builtins.int
+    WAS_WHOLE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """required; uid of the owner, or of the task itself"""
     name: _builtins.str
@@ -966,6 +971,8 @@ class Job(_message.Message):
     """namespace of the owner"""
     gang_seconds: _builtins.float
     """a gang that is not whole so long after it was decided is given up; 0: as configured"""
+    was_whole: _builtins.bool
+    """a gang that some of its tasks still run of has been whole; for solvers that begin"""
     def __init__(
         self,
         *,
@@ -975,10 +982,11 @@ class Job(_message.Message):
         min_members: _builtins.int = ...,
         namespace: _builtins.str = ...,
         gang_seconds: _builtins.float = ...,
+        was_whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["gang_seconds", b"gang_seconds", "id", b"id", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["gang_seconds", b"gang_seconds", "id", b"id", "min_members", b"min_members", "name", b"name", "namespace", b"namespace", "size", b"size", "was_whole", b"was_whole"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
