@@ -24,6 +24,9 @@ from cost_models.numa_requests import Requests
 
 CORE = 1_000
 
+NEVER = 2**62
+"""Lack of a zone that has no room, whoever goes."""
+
 MOST_WORLDS = 2_000
 """Steps of one search for a world without room; beyond that a machine counts as one that does not open."""
 
@@ -92,15 +95,16 @@ class ZoneOpening:
         if not self._open[machine]:
             return False
         threshold = self._requests.threshold[shape, 0]
-        rows = np.flatnonzero(threshold >= 0)
-        left = self._left[rows, machine].T
-        listed = (left >= 0).all(axis=1)
-        lacking = (threshold[rows] - left)[listed]
-        if not len(lacking):
+        asked = threshold >= 0
+        left = self._left[:, machine].T
+        listed = (left[:, asked] >= 0).all(axis=1)
+        if not listed.any():
             return False
-        understood = self._understood[rows, machine]
-        given = self._given[rows, machine].T[listed] * understood
-        parts = self._parts(machine, tasks)[:, rows] * understood
+        # Tasks that go may have been in zones, too, that the one that comes cannot have.
+        lacking = np.where(listed[:, None], np.where(asked, threshold - left, 0), NEVER)
+        understood = self._understood[:, machine]
+        given = self._given[:, machine].T * understood
+        parts = self._parts(machine, tasks) * understood
         return not _world_without_room(lacking, given, parts[(parts > 0).any(axis=1)])
 
     def _parts(self, machine: int, tasks: Collection[int]) -> Int64:
@@ -152,7 +156,7 @@ def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
         return False
     order = np.lexsort(parts.T)[::-1] if len(parts) else np.empty(0, dtype=np.int64)
     ordered = [tuple(part) for part in parts[order].tolist()]
-    hopeless = np.full(lacking.shape, 2**62)
+    hopeless = np.full(lacking.shape, NEVER)
     if not _Worlds(hopeless.tolist(), given.tolist(), ordered).without_room(0, 0):
         return True  # there is no world at all: what the record says and who is there contradict each other
     return _Worlds(lacking.tolist(), given.tolist(), ordered).without_room(0, 0)
