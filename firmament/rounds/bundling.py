@@ -79,10 +79,13 @@ class Bundled:
         return given
 
     def _handed_over(self, placed: Assignments, share: Int64) -> Assignments:
-        """The first ``share`` (int64[C]) places of each bundle, in order of admission, class after class."""
-        bundle = np.repeat(placed.cls, placed.count)
-        order = np.argsort(bundle, kind="stable")
-        bundle, machine = bundle[order], np.repeat(placed.machine, placed.count)[order]
+        """The first ``share`` (int64[C]) places of each bundle, class after class.
+
+        A bundle's places come machine by machine in turn: a class gets as many machines as it can.
+        """
+        bundle, machine = np.repeat(placed.cls, placed.count), np.repeat(placed.machine, placed.count)
+        order = np.lexsort((_turn(bundle * np.int64(self.whole.machines) + machine), bundle))
+        bundle, machine = bundle[order], machine[order]
         classes = np.argsort(self.of, kind="stable")
         cls = np.repeat(classes, share[classes])
         start = np.searchsorted(bundle, np.arange(self.problem.classes))
@@ -96,9 +99,10 @@ class Bundled:
 def bundled(problem: PlacementProblem) -> Bundled:
     """The problem with classes as one that have shape, priority and pins in common.
 
-    Rules between tasks, and ledgers, count on who comes first; with such, nothing is bundled.
+    Rules between tasks, pairs that steer, and ledgers count on who comes first; with such, nothing is bundled.
     """
-    if problem.rules is not None or problem.pairs is not None or problem.ledgers or problem.most:
+    steered = problem.rules is not None or (problem.pairs is not None and problem.pairs.steers)
+    if steered or problem.ledgers or problem.most:
         return Bundled(problem, problem, np.arange(problem.classes))
     number: dict[tuple[int, int, bytes | None], int] = {}
     pins: dict[int, Int64] = {}
@@ -122,10 +126,20 @@ def bundled(problem: PlacementProblem) -> Bundled:
         priority=np.array([priority for _, priority, _ in number], dtype=np.int64),
         shape=np.array([shape for shape, _, _ in number], dtype=np.int64),
         pins=pins,
+        pairs=None,
         gang=_NONE,
         gang_need=_NONE,
     )
     return Bundled(problem, derived, of)
+
+
+def _turn(keys: Int64) -> Int64:
+    """int64[N]: how many equal keys come before each of ``keys``."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    turn = np.empty(len(keys), dtype=np.int64)
+    turn[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
+    return turn
 
 
 def _gangs(problem: PlacementProblem) -> list[tuple[int, Int64]]:
