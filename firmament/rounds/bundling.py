@@ -40,10 +40,10 @@ class Bundled:
         served[-1] = True  # what belongs to no gang
         for gang, members in _gangs(self.whole):
             served[gang] = self._serve(members, int(self.whole.gang_need[gang]), share, left)
-        gang = self.whole.gang if len(self.whole.gang) else np.full(self.whole.classes, -1)
+        gang_of = self.whole.gang if len(self.whole.gang) else np.full(self.whole.classes, -1)
         for bucket in range(WAIT_BUCKETS):
             waiting = np.maximum(self.whole.counts[:, : bucket + 1].sum(axis=1) - share, 0)
-            share += self._in_turn(np.where(served[gang], waiting, 0), left)
+            share += self._in_turn(np.where(served[gang_of], waiting, 0), left)
         return self._handed_over(placed, share)
 
     def gathered(self, placed: Assignments) -> Assignments:
