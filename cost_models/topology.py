@@ -32,7 +32,15 @@ from cost_models.topology_terms import (
     GroupRules,
     TopologyTerms,
 )
-from cost_models.topology_trees import Standing, by_default, by_labels, by_record, unknown_levels
+from cost_models.topology_trees import (
+    NODE_LEVEL,
+    Standing,
+    by_default,
+    by_labels,
+    by_record,
+    level_names,
+    unknown_levels,
+)
 
 MODEL_NAME = "topology"
 CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
@@ -57,9 +65,11 @@ class Topology:
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 0: rules for groups are no costs; what is wrong with the records is told here."""
-        notes: tuple[str, ...] = ()
-        if any(machines.records.get(kind) for kind in self.record_kinds):
-            notes = self.topology_terms(machines).notes
+        self._reader.read(machines.records)
+        notes = self._reader.faults()
+        groups = self._reader.groups()
+        if groups:
+            notes += _unknown(groups, self._levels(machines))
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
@@ -75,6 +85,11 @@ class Topology:
         tree, groups = self._tree(machines), self._reader.groups()
         notes = (*self._reader.faults(), *_unknown(groups, tree.levels))
         return TopologyTerms(tree.levels, tree.paths, groups, self._choice, notes)
+
+    def _levels(self, machines: MachineColumns) -> tuple[str, ...]:
+        if self._reader.tree is not None:
+            return self._reader.tree.named()
+        return (*level_names(self._labels), NODE_LEVEL) if self._labels else by_default(machines).levels
 
     def _tree(self, machines: MachineColumns) -> Standing:
         if self._reader.tree is not None:

@@ -33,10 +33,17 @@ class BadTopologyRecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """``levels``: names from the top; ``paths``: by machine the names of its units, its own last, of any length."""
+    """``levels``: names from the top; ``paths``: by machine the names of its units, its own last, of any length;
+    ``depth``: the longest of those.
+    """
 
     levels: tuple[str, ...]
     paths: Mapping[str, tuple[str, ...]]
+    depth: int
+
+    def named(self) -> tuple[str, ...]:
+        """A name for each level, the lowest named first; those above have none."""
+        return ("",) * (self.depth - len(self.levels)) + self.levels
 
 
 def parse_tree(payload: bytes) -> TreeRecord:
@@ -50,7 +57,7 @@ def parse_tree(payload: bytes) -> TreeRecord:
         raise BadTopologyRecordError("tree is missing or empty; it must map names of units to what they hold")
     paths: dict[str, tuple[str, ...]] = {}
     _gather(tree, (), paths)
-    return TreeRecord(tuple(levels), paths)
+    return TreeRecord(tuple(levels), paths, max(len(levels), *(len(path) for path in paths.values())))
 
 
 def _gather(units: Mapping[str, Any], above: tuple[str, ...], paths: dict[str, tuple[str, ...]]) -> None:

@@ -26,12 +26,13 @@ class Standing:
 
 def by_record(record: TreeRecord, machines: MachineColumns) -> Standing:
     """Place machines as a record says. Levels are named from the bottom; those above the names have none."""
-    depth = max(len(record.levels), *(len(path) for path in record.paths.values()))
-    levels = ("",) * (depth - len(record.levels)) + record.levels
-    paths = []
+    levels = record.named()
+    paths: list[tuple[str, ...] | None] = []
     for name in machines.names:
         path = record.paths.get(name)
-        paths.append(None if path is None else path + (name,) * (depth - len(path)))
+        if path is not None and len(path) < len(levels):
+            path += (name,) * (len(levels) - len(path))
+        paths.append(path)
     return Standing(levels, tuple(paths))
 
 

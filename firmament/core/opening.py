@@ -23,7 +23,7 @@ from firmament.core.queue_sort import qualities, ranks
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
-from firmament.core.topology_compiler import Called, compile_groups, in_natural_order
+from firmament.core.topology_compiler import Called, Trees, compile_groups, in_natural_order
 from firmament.core.victims import preemption_problem
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 from firmament.preemption.problem import PreemptionProblem
@@ -65,6 +65,7 @@ def take_picture(
     reservations: Reservations,
     configuration: CoreConfiguration,
     evictions: Evictions,
+    trees: Trees,
     muster: Muster,
     now: float,
 ) -> Picture:
@@ -99,7 +100,7 @@ def take_picture(
             held[index, sorted(kept_off)] = False
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
     called = Called(muster.jobs, gangs, members)
-    topology = compile_groups(cluster, configuration.group_model, columns, called)
+    topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
     if topology is not None:
         for index in np.flatnonzero(np.isin(gangs, list(topology.groups))).tolist():
             members[index] = in_natural_order(cluster, members[index])

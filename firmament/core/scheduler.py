@@ -35,6 +35,7 @@ from firmament.core.reservations import Reservations
 from firmament.core.results import Delta, DeltaKind, Explanation, MachineState, RoundResult, TaskState
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.tasks import State
+from firmament.core.topology_compiler import Trees
 from firmament.flow.dimacs import to_dimacs
 from firmament.rounds.stopwatch import Stopwatch, Timer, no_timer
 from firmament.solvers.base import Solver
@@ -84,6 +85,7 @@ class Scheduler:
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
         self._gangs = Gangs(configuration.options, self._evictions)
+        self._trees = Trees()
         self._given_up: list[Delta] = []
         self._notes = Notes()
         self._rounds = 0
@@ -192,6 +194,7 @@ class Scheduler:
                 self._reservations,
                 self._configuration,
                 self._evictions,
+                self._trees,
                 muster,
                 now,
             )

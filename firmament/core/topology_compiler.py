@@ -38,7 +38,7 @@ class Called:
 
 
 def compile_groups(
-    cluster: Cluster, model: TopologyModel | None, columns: MachineColumns, called: Called
+    cluster: Cluster, trees: Trees, model: TopologyModel | None, columns: MachineColumns, called: Called
 ) -> GroupTerms | None:
     """The groups among the gangs of a round; None if there are none."""
     ruled = cluster.ruled_gangs
@@ -46,7 +46,7 @@ def compile_groups(
     if model is None or not numbers:
         return None
     terms = model.topology_terms(columns)
-    tree, position = tree_of(terms)
+    tree, position = trees.of(terms)
     groups = {
         number: _group(cluster, terms.groups[called.jobs[number]], tree, position, called, number)
         for number in numbers
@@ -54,13 +54,24 @@ def compile_groups(
     return GroupTerms(tree, ExactSolver(terms.choice), groups, position)
 
 
-def tree_of(terms: TopologyTerms) -> tuple[Tree, Int64]:
-    """The tree of a round; and int64[M], where each machine stands among its leaves, their number if outside."""
-    placed = {path: row for row, path in enumerate(terms.paths) if path is not None}
-    tree = build_tree(terms.levels, placed)
-    position = np.full(len(terms.paths), tree.leaves, dtype=np.int64)
-    position[tree.rows] = np.arange(tree.leaves)
-    return tree, position
+class Trees:
+    """Builds the tree of a round, anew only if machines have come, gone or moved."""
+
+    def __init__(self) -> None:
+        self._terms: TopologyTerms | None = None
+        self._tree = build_tree(("",), {})
+        self._position = np.empty(0, dtype=np.int64)
+
+    def of(self, terms: TopologyTerms) -> tuple[Tree, Int64]:
+        """The tree; and int64[M], where each machine stands among its leaves, their number if outside."""
+        known = self._terms
+        if known is None or known.levels != terms.levels or known.paths != terms.paths:
+            placed = {path: row for row, path in enumerate(terms.paths) if path is not None}
+            self._tree = build_tree(terms.levels, placed)
+            self._position = np.full(len(terms.paths), self._tree.leaves, dtype=np.int64)
+            self._position[self._tree.rows] = np.arange(self._tree.leaves)
+            self._terms = terms
+        return self._tree, self._position
 
 
 def in_natural_order(cluster: Cluster, members: Int64) -> Int64:

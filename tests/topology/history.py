@@ -54,6 +54,7 @@ class History:
         self.clock = Clock()
         self.core: Scheduler = cluster(clock=self.clock, options=options)
         self.priorities = priorities
+        self.preempts = options.preemption
         self.room: dict[str, int] = {}
         self.rack: dict[str, str] = {}
         self.rules: dict[str, dict[str, dict[str, object]]] = {}
@@ -62,6 +63,7 @@ class History:
         self.priority: dict[str, int] = {}
         self.leaving: set[str] = set()
         self.number = 0
+        self.evicting = 0
         self.apply(ClassDefined(1, task_class(CPU)))
         for name in MACHINES:
             self.apply(self.machine(name))
@@ -89,9 +91,9 @@ class History:
 
     def define(self, name: str) -> list[Event]:
         self.size[name], self.rules[name] = self.random.randint(2, 5), some_constraints(self.random)
-        return [job(name, self.size[name]), rules(name, **self.rules[name])]
+        return [job(name, self.size[name]), rules(name, self.rules[name])]
 
-    def submit(self, name: str, count: int) -> Event:
+    def submit(self, name: str, count: int) -> TasksSubmitted:
         uids = tuple(f"{name}-{self.number + index}" for index in range(count))
         self.number += count
         priority = self.priorities[len(name) * ord(name[0]) % len(self.priorities)]
@@ -148,13 +150,18 @@ class History:
             self.happen()
         before = self.states()
         result = self.core.close_round(opened, placement)
-        fresh = set()
+        fresh: set[str] = set()
+        told: set[str] = set()
+        self.evicting += any(delta.depends_on and self.job_of[delta.uid] for delta in result.deltas)
         for delta in result.deltas:
             if delta.kind is DeltaKind.PREEMPT:
                 self.leaving.add(delta.uid)
+                told.add(delta.uid)
             elif before[delta.uid][0] != "ASSUMED":  # else it is to be bound again where it is
                 fresh.add(delta.uid)
         self.check(fresh, rules_then, rack_then, edited=bool(meanwhile))
+        if self.preempts:  # else gangs that were not whole in time have been given up
+            self.check_victims(told, {each.uid: each.depends_on for each in result.deltas})
         return result
 
     def settle(self) -> None:
@@ -195,11 +202,20 @@ class History:
                     assert states[uid][1] in rack_then, "outside of the tree"
             if not edited:
                 there = {at: count for at, count in counts.items() if at in rack_then and at in self.room}
-                inside = {(rack_then[at], at): count for at, count in there.items()}
+                inside: dict[Path, int] = {(rack_then[at], at): count for at, count in there.items()}
                 assert broken(inside, LEVELS, rules_then[name]) == [], (inside, rules_then[name])
         for at in {states[uid][1] for uid in fresh}:
             here = [uid for uid, (_, where) in states.items() if where == at and uid not in self.leaving]
             assert len(here) <= self.room.get(at, 99), "overfull"
+
+    def check_victims(self, told: set[str], awaited: Mapping[str, tuple[str, ...]]) -> None:
+        """Victims are less important than who waits for them, are needed by somebody, and gangs go as wholes."""
+        for uid, victims in awaited.items():
+            for victim in told.intersection(victims):
+                assert self.priority[victim] < self.priority[uid]
+        assert told <= {victim for victims in awaited.values() for victim in victims}, "evicted for nobody"
+        for name in {self.job_of[uid] for uid in told} - {""}:
+            assert not self.on_machines(name), f"half of {name} was evicted"
 
     def left_behind(self) -> list[str]:
         """Groups and singles that wait although there is a way to place them."""
@@ -218,12 +234,9 @@ class History:
             need = self.size[name] - sum(held.values())
             if need <= 0 or count < need:
                 continue
-            slots: dict[Path, int] = {
-                (rack, at): free.get(at, 0) for at, rack in self.rack.items() if at in self.room
-            }
-            inside = {
-                (self.rack[at], at): many for at, many in held.items() if (self.rack.get(at, ""), at) in slots
-            }
+            present = {at: rack for at, rack in self.rack.items() if at in self.room}
+            slots: dict[Path, int] = {(rack, at): free[at] for at, rack in present.items()}
+            inside: dict[Path, int] = {(present[at], at): many for at, many in held.items() if at in present}
             if possible(slots, inside, need + sum(inside.values()), LEVELS, self.rules[name]):
                 found.append(name)
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from cost_models.registry import load_model
 from cost_models.topology_terms import GROUP_RECORD, TREE_RECORD
@@ -27,7 +28,9 @@ from tests.support.core import Clock, machine, scheduler, task_class, uids
 CPU = 1000
 LEVELS = ("rack", "node")
 
-Racks = Mapping[str, Mapping[str, int]]
+Racks: TypeAlias = Mapping[str, Mapping[str, int]]
+Constraints: TypeAlias = Mapping[str, Mapping[str, object]]
+NONE: Constraints = {}
 
 
 def overlay(**args: object) -> WeightedModel:
@@ -55,7 +58,7 @@ def _bare(units: Mapping[str, object]) -> dict[str, object]:
     return {name: _bare(below) if isinstance(below, Mapping) else {} for name, below in units.items()}
 
 
-def rules(job: str, **constraints: object) -> RecordUpserted:
+def rules(job: str, constraints: Constraints = NONE) -> RecordUpserted:
     payload = {"group": f"ns/{job}", "constraints": constraints}
     return RecordUpserted(GROUP_RECORD, job, json.dumps(payload).encode())
 
@@ -71,18 +74,18 @@ def job(name: str, size: int) -> JobDefined:
 def group(
     name: str,
     size: int,
+    constraints: Constraints = NONE,
     *,
     priority: int = 0,
     cls: int = 1,
     members: int | None = None,
-    **constraints: object,
 ) -> list[Event]:
     """A group whose tasks, NAME-0 to NAME-n, ask for one core each."""
     names = uids(name, size if members is None else members)
     return [
         ClassDefined(1, task_class(CPU)),
         job(name, size),
-        rules(name, **constraints),
+        rules(name, constraints),
         TasksSubmitted(cls, names, job=name, priority=priority, names=names),
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from tests.topology.history import History
+from tests.topology.history import JOBS, History
 
 QUIET = RoundOptions(reserve_after_rounds=10**9, preemption=False)
 EVICTING = RoundOptions(reserve_after_rounds=10**9)
@@ -39,6 +39,11 @@ def test_no_group_is_placed_partly_whatever_happens_during_the_solve(seed: int):
 def test_rules_hold_where_groups_and_singles_evict_others(seed: int):
     history = History(2000 + seed, EVICTING, priorities=(0, 1, 2))
     for _ in range(6):
+        history.apply(history.submit("x", 6), history.submit(history.random.choice(JOBS), 3))
+        history.settle()
+        history.report(everyone=True)
+        history.apply(history.submit(history.random.choice(JOBS), history.random.randint(2, 5)))
+        history.round()
         play(history, 1)
         history.report(everyone=True)
     history.settle()

@@ -84,7 +84,7 @@ def test_nobody_goes_for_room_that_is_of_no_use():
         tree(given),
         running("", {"a-0": ("x", "y"), "b-0": ("z", "w")}),
         running("", {"a-1": ("p", "q"), "b-1": ("r", "s")}, priority=9),
-        group("g", 4, priority=5, **HARD),
+        group("g", 4, HARD, priority=5),
     )
     result = core.run_round()
     assert result.deltas == ()
@@ -100,7 +100,7 @@ def test_those_go_whose_rack_takes_the_group():
         running("", {"a-0": ("a", "b")}),
         running("", {"a-1": ("p", "q")}, priority=9),
         running("", {"b-0": ("x", "y")}, priority=2),
-        group("g", 4, priority=5, **HARD),
+        group("g", 4, HARD, priority=5),
     )
     result = core.run_round()
     assert evicted(result) == ["x", "y"]
@@ -113,7 +113,7 @@ def test_few_go_where_some_will_do():
         machines(given),
         tree(given),
         running("", {"a-0": uids("a", 4), "b-0": uids("b", 2)}),
-        group("g", 4, priority=5, **HARD),
+        group("g", 4, HARD, priority=5),
     )
     result = core.run_round()
     assert evicted(result) == ["b-0", "b-1"]
@@ -127,7 +127,7 @@ def test_a_machine_with_one_large_task_is_emptied_rather_than_one_with_many_smal
         tree(given),
         running("", {"a-0": uids("a", 4)}),
         [ClassDefined(7, task_class(4 * CPU)), TasksBound("b-0", 7, ("large",))],
-        group("g", 4, priority=5, **HARD),
+        group("g", 4, HARD, priority=5),
     )
     assert evicted(core.run_round()) == ["large"]
 
@@ -152,7 +152,7 @@ def test_budgets_hold_where_there_is_another_choice():
         budget("p", "kept", 1),
         on("a-0", "k-0", "k-1", app="kept"),
         on("b-0", "f-0", "f-1", app="free", priority=3),
-        group("g", 2, priority=5, **HARD),
+        group("g", 2, HARD, priority=5),
     )
     assert evicted(core.run_round()) == ["f-0", "f-1"]
 
@@ -164,7 +164,7 @@ def test_budgets_give_way_where_nothing_else_helps():
         tree(given),
         budget("p", "kept", 1),
         on("a-0", "k-0", "k-1", app="kept"),
-        group("g", 2, priority=5, **HARD),
+        group("g", 2, HARD, priority=5),
     )
     result = core.run_round()
     assert evicted(result) == ["k-0", "k-1"]
@@ -195,7 +195,7 @@ def test_rules_decide_who_goes():
         tree(given),
         running("", {"a-0": ("x",), "a-1": ("y",), "b-0": ("u", "v"), "b-1": ("w",)}, priority=1),
         running("", {"c-0": ("p",), "c-1": ("q",)}, priority=9),
-        group("g", 4, priority=5, rack={"type": "spread", "partitions": 2}),
+        group("g", 4, {"rack": {"type": "spread", "partitions": 2}}, priority=5),
     )
     result = core.run_round()
     assert len(evicted(result)) <= 1

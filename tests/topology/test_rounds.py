@@ -7,6 +7,7 @@ import pytest
 from cost_models.topology_terms import NOT_IN_TREE
 from firmament.core.model import (
     ClassDefined,
+    Event,
     MachineRemoved,
     Requirement,
     TaskRemoved,
@@ -19,6 +20,7 @@ from firmament.core.results import GangPhase
 from tests.support.core import machine, messages, placed, scheduler, task_class, uids
 from tests.topology.scene import (
     CPU,
+    Constraints,
     accept,
     cluster,
     counts,
@@ -48,15 +50,15 @@ def test_a_group_packs_on_few_racks_and_machines():
 
 def test_partitions_spread_over_racks_and_pack_within():
     given = racks(a=(4, 4), b=(4, 4), c=(4, 4))
-    result = cluster(machines(given), tree(given), group("g", 8, **SPREAD_2)).run_round()
+    result = cluster(machines(given), tree(given), group("g", 8, SPREAD_2)).run_round()
     assert sorted(counts(result).values()) == [4, 4]
     assert len({name[0] for name in counts(result)}) == 2
 
 
 def test_range_and_spread_on_machines():
     given = {"s0": {"s0-0": 4, "s0-1": 4}, "s1": {"s1-0": 4, "s1-1": 4}}
-    rules_ = {"server": {"type": "pack"}, "node": {"type": "spread", "min": 2, "max": 4}}
-    result = cluster(machines(given), tree(given, ("server", "node")), group("g", 6, **rules_)).run_round()
+    rules_: Constraints = {"server": {"type": "pack"}, "node": {"type": "spread", "min": 2, "max": 4}}
+    result = cluster(machines(given), tree(given, ("server", "node")), group("g", 6, rules_)).run_round()
     assert sorted(counts(result).values()) == [3, 3]
     assert len({name[:2] for name in counts(result)}) == 1
 
@@ -71,13 +73,15 @@ def test_consecutive_indices_are_next_to_each_other():
 
 def test_without_the_overlay_it_is_a_gang():
     given = racks(a=(2,), b=(2,))
-    core = scheduler(machines(given), tree(given), group("g", 4, rack={"hard": True}), policy="trivial")
+    core = scheduler(machines(given), tree(given), group("g", 4, {"rack": {"hard": True}}), policy="trivial")
     assert len(core.run_round().deltas) == 4
 
 
 def test_what_is_not_possible_is_told_with_level_and_rule_and_leaves_its_room_to_others():
     given = racks(a=(2, 2), b=(2, 2))
-    core = cluster(machines(given), tree(given), group("g", 6, rack={"hard": True}), singles(*uids("x", 7)))
+    core = cluster(
+        machines(given), tree(given), group("g", 6, {"rack": {"hard": True}}), singles(*uids("x", 7))
+    )
     result = core.run_round()
     assert len(placed(result)) == 7
     assert "rack" in told(result)["g"]
@@ -102,7 +106,7 @@ def test_a_more_important_group_comes_before_singles():
 def test_two_groups_race_for_a_rack_and_one_gets_it_whole():
     given = racks(a=(2, 2), b=(1, 1))
     hard = {"rack": {"hard": True}}
-    core = cluster(machines(given), tree(given), group("g", 4, **hard), group("h", 4, **hard))
+    core = cluster(machines(given), tree(given), group("g", 4, hard), group("h", 4, hard))
     first = core.run_round()
     assert placed(first).keys() == set(uids("g", 4))
     accept(core, first)
@@ -115,7 +119,7 @@ def test_the_other_tasks_prices_break_ties_between_racks():
     given = racks(a=(2, 2), b=(2, 2))
     pinned = task_class(CPU, node_selector=(("only", "a"),))
     events = [machine(name, cpu=2 * CPU, labels={"only": name[0]}) for name in ("a-0", "a-1", "b-0", "b-1")]
-    others = [ClassDefined(2, pinned), TasksSubmitted(2, uids("x", 4))]
+    others: list[Event] = [ClassDefined(2, pinned), TasksSubmitted(2, uids("x", 4))]
     result = cluster(events, tree(given), others, group("g", 4)).run_round()
     assert counts(result, "g") == {"b-0": 2, "b-1": 2}
     assert counts(result, "x") == {"a-0": 2, "a-1": 2}
@@ -139,7 +143,7 @@ def test_filters_come_before_domains():
         for name in ("a-0", "a-1", "b-0", "b-1")
     ]
     chosen = task_class(CPU, node_selector=(("ok", "True"),))
-    core = cluster(events, tree(given), job("g", 4), rules("g", rack={"hard": True}))
+    core = cluster(events, tree(given), job("g", 4), rules("g", {"rack": {"hard": True}}))
     core.apply([ClassDefined(2, chosen), TasksSubmitted(2, uids("g", 4), job="g")])
     assert set(counts(core.run_round())) <= {"b-0", "b-1"}
 
@@ -157,7 +161,7 @@ def test_several_classes_of_equal_requests_share_the_counted_places():
     given = racks(a=(2, 2), b=(2, 2))
     events = [machine(name, cpu=CPU * 2, labels={"name": name}) for rack in given.values() for name in rack]
     leader = task_class(CPU, node_selector=(("name", "b-1"),))
-    core = cluster(events, tree(given), group("g", 4, members=3, rack={"hard": True}))
+    core = cluster(events, tree(given), group("g", 4, {"rack": {"hard": True}}, members=3))
     core.apply([ClassDefined(2, leader), TasksSubmitted(2, ("g-master",), job="g")])
     result = core.run_round()
     assert placed(result)["g-master"] == "b-1"
@@ -172,7 +176,7 @@ def test_tasks_that_keep_each_other_away_take_a_machine_each():
         anti_affinity=(TaskTerm("host", TaskSelector((Requirement("app", "In", ("x",)),))),),
     )
     events = [machine(name, cpu=CPU * 3, labels={"host": name}) for rack in given.values() for name in rack]
-    core = cluster(events, tree(given), job("g", 3), rules("g", rack={"hard": True}))
+    core = cluster(events, tree(given), job("g", 3), rules("g", {"rack": {"hard": True}}))
     core.apply([ClassDefined(2, apart), TasksSubmitted(2, uids("g", 3), job="g")])
     assert counts(core.run_round()) == {"b-0": 1, "b-1": 1, "b-2": 1}
 
@@ -199,7 +203,7 @@ def test_a_replacement_returns_to_the_domain_of_its_group():
     given = racks(a=(2, 2), b=(4, 4))
     hard = {"rack": {"hard": True}}
     on = {"a-0": ("g-0", "g-1"), "a-1": ("g-2", "g-3")}
-    core = cluster(machines(given), tree(given), job("g", 4), rules("g", **hard), running("g", on))
+    core = cluster(machines(given), tree(given), job("g", 4), rules("g", hard), running("g", on))
     core.run_round()
     core.apply([TaskRemoved("g-1"), TasksSubmitted(1, ("g-4",), job="g")])
     assert placed(core.run_round()) == {"g-4": "a-0"}
@@ -209,7 +213,7 @@ def test_a_replacement_waits_while_its_domain_is_full_and_comes_when_it_is_not()
     given = racks(a=(2, 2), b=(4, 4))
     hard = {"rack": {"hard": True}}
     on = {"a-0": ("g-0", "g-1"), "a-1": ("g-2", "g-3")}
-    core = cluster(machines(given), tree(given), job("g", 4), rules("g", **hard), running("g", on))
+    core = cluster(machines(given), tree(given), job("g", 4), rules("g", hard), running("g", on))
     core.run_round()
     core.apply([TaskRemoved("g-1"), TasksBound("a-0", 1, ("thief",)), TasksSubmitted(1, ("g-4",), job="g")])
     result = core.run_round()
@@ -234,16 +238,16 @@ def test_members_beyond_the_size_wait_and_join_when_one_leaves():
 @pytest.mark.parametrize("edit", ["tree", "size", "rules", "rules gone"])
 def test_an_edit_wakes_a_group_that_waits(edit: str):
     given = racks(a=(2, 2), b=(2, 2))
-    core = cluster(machines(given), tree(given), group("g", 6, rack={"hard": True}))
+    core = cluster(machines(given), tree(given), group("g", 6, {"rack": {"hard": True}}))
     assert core.run_round().deltas == ()
     assert core.next_round_in() is None
-    change = {
+    change: dict[str, Event] = {
         "tree": tree({"a": {**given["a"], **given["b"]}}),
         "size": job("g", 4),
         "rules": rules("g"),
         "rules gone": without_rules("g"),
-    }[edit]
-    core.apply([change])
+    }
+    core.apply([change[edit]])
     assert core.next_round_in() == 0
     assert len(core.run_round().deltas) == (4 if edit == "size" else 6)
 
@@ -254,7 +258,7 @@ def test_labels_give_a_tree_and_a_change_of_them_wakes_groups():
 
     hard = {"zone": {"hard": True}}
     core = cluster(
-        at("m", "a"), at("n", "b"), group("g", 4, **hard), nodeLabels=["topology.kubernetes.io/zone"]
+        at("m", "a"), at("n", "b"), group("g", 4, hard), nodeLabels=["topology.kubernetes.io/zone"]
     )
     assert core.run_round().deltas == ()
     core.apply([at("n", "a")])
@@ -263,7 +267,7 @@ def test_labels_give_a_tree_and_a_change_of_them_wakes_groups():
 
 
 def test_without_any_tree_all_machines_stand_side_by_side():
-    core = cluster(machine("m", cpu=2 * CPU), machine("n", cpu=3 * CPU), group("g", 4, node={"most": 2}))
+    core = cluster(machine("m", cpu=2 * CPU), machine("n", cpu=3 * CPU), group("g", 4, {"node": {"most": 2}}))
     assert sorted(counts(core.run_round()).values()) == [1, 3]
 
 
@@ -289,7 +293,7 @@ def test_a_machine_that_goes_during_the_solve_takes_the_whole_group_with_it():
 
 def test_what_makes_no_sense_in_a_record_is_noted_once_and_stops_nobody_else():
     given = racks(a=(2, 2))
-    bad = rules("g", blade={"type": "pack"})
+    bad = rules("g", {"blade": {"type": "pack"}})
     core = cluster(machines(given), tree(given), group("g", 2), bad, group("h", 2))
     result = core.run_round()
     assert len(result.deltas) == 4
