@@ -19,7 +19,7 @@ def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: I
     """
     room = int((np.maximum(slots, 0) + held).sum())
     if room < size:
-        return Shortage("", f"{room} of {size} pods fit", room)
+        return Shortage("", f"{room} of {size} pods fit" + _running(held), room)
     active = [Rule() for _ in rules]
     found = reach(tree, slots, size, active, held)
     for level in range(len(rules) - 1, -1, -1):
@@ -29,33 +29,34 @@ def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: I
             break
     placeable = max(found.whole.bit_length() - 1, 0)
     text = f"level {tree.levels[level]}: {_obstacle(tree, level, size, rules[level], found)}"
-    if placeable:
-        text += f"; {placeable} of {size} pods fit by this rule"
+    text += f"; at most {placeable} of {size} pods fit" if placeable else f"; none of {size} pods fits"
+    return Shortage(tree.levels[level], text + " by this rule" + _running(held), placeable)
+
+
+def _running(held: Int64) -> str:
+    """A remark on pods that are there already."""
     there = int(held.sum())
-    if there:
-        text += f", {there} of them running"
-    return Shortage(tree.levels[level], text, placeable)
+    return f" ({there} of them running)" if there else ""
 
 
 def _obstacle(tree: Tree, level: int, size: int, rule: Rule, found: Reach) -> str:
     """The rule that cannot be kept, with figures."""
     highest = found.shares[level].highest()
-    able = int((highest > 0).sum())
+    able, most = int((highest > 0).sum()), int(highest.max(initial=0))
+    whose = f"all {size} pods" if level == 0 else f"the whole share of each {tree.levels[level - 1]}"
     if rule.hard and rule.kind == "pack":
-        most = int(highest.max(initial=0))
-        whose = f"all {size} pods" if level == 0 else f"the share of each {tree.levels[level - 1]}"
         return f"hard pack wants {whose} on one unit, the largest holds {most}"
     if rule.hard:
-        return f"hard spread wants one pod on each unit, {able} units can take one, {size} pods"
+        return f"hard spread wants one pod on each unit, {able} units can take one"
     bound = limits(rule)
-    if bound.units:
-        if level == 0 and bound.low * bound.units <= size:
-            share = size // bound.units if rule.kind == "spread" else max(bound.low, 1)
-            able = int((highest >= share).sum())
-            if able < bound.units:
-                return f"{bound.units} partitions wanted, {able} units can hold their share"
-        return f"{bound.units} partitions wanted" + _each(rule)
-    return f"pods per unit{_each(rule)}, {able} units can hold so many"
+    each = _each(rule)
+    if not bound.units:
+        return f"pods per unit: {each}; {able} units can hold such a share"
+    wanted = f"{bound.units} partitions wanted" + (f" (pods per unit: {each})" if each else "")
+    share = max(size // bound.units if rule.kind == "spread" else 1, bound.low)
+    if level == 0 and share <= size:
+        able = int((highest >= share).sum())
+    return wanted + (f", {able} units can hold their share" if able < bound.units or level == 0 else "")
 
 
 def _each(rule: Rule) -> str:
@@ -65,4 +66,4 @@ def _each(rule: Rule) -> str:
         parts.append(f"{max(rule.least, 1)} to {rule.most}" if rule.most else f"at least {rule.least}")
     if rule.factor > 1:
         parts.append(f"multiples of {rule.factor}")
-    return " of " + ", ".join(parts) if parts else ""
+    return ", ".join(parts)

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from cost_models.interface import Int64
 from firmament.topology.diagnosis import shortage
 from firmament.topology.division import divide
@@ -42,7 +44,8 @@ class ExactSolver:
         self, tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], cost: Int64, held: Int64
     ) -> Int64 | Shortage:
         """As `GroupSolver.place`."""
-        found = reach(tree, slots, size, rules, held)
-        if not found.whole >> size & 1:
+        enough = int((np.maximum(slots, 0) + held).sum()) >= size
+        found = reach(tree, slots, size, rules, held) if enough else None
+        if found is None or not found.whole >> size & 1:
             return shortage(tree, slots, size, rules, held)
         return divide(tree, found, size, rules, cost, _SIGN[self.choice])
