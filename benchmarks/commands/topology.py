@@ -1,0 +1,46 @@
+"""``topology``: how long one group takes on a tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(2000, 200_000))
+@click.option("--pods", default=1000, show_default=True, type=click.IntRange(1, 5000), help="Of the group.")
+@click.option(
+    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
+)
+@click.option(
+    "--room", default=8, show_default=True, type=click.IntRange(1, 100), help="Pods per server, at most."
+)
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def topology(output: str, save: Path | None, **options: Any) -> None:
+    """Processor time of the solver for one group, by rules and trees; the core and its rounds are not part of it."""
+    from benchmarks.topology import TopologyOptions, measure_topology
+
+    emit(measure_topology(TopologyOptions(**options), progress=progress()), output, save, _print)
+
+
+def _print(report: dict[str, Any], console: Console) -> None:
+    table = Table("case", "leaves", "pods", "median ms", "slowest ms", "units used, top to bottom", box=None)
+    for each in report["cases"]:
+        used = " ".join(f"{number:,}" for number in each["used"]) if each["placed"] else "not placed"
+        table.add_row(
+            each["name"],
+            f"{each['leaves']:,}",
+            f"{each['pods']:,}",
+            f"{1000 * each['seconds']:.1f}",
+            f"{1000 * each['slowest_seconds']:.1f}",
+            used,
+        )
+    console.print(table)
