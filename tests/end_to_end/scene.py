@@ -34,16 +34,20 @@ SHAPES = (NodeShape("small", cpu="4", memory="16Gi"), NodeShape("large", cpu="16
 
 
 class Scene:
-    """``bindings`` counts those that were posted by path and status, ``writes`` all requests that may change something.
+    """``bindings`` counts those that were posted by path and status, ``writes`` all requests that may change something,
+    ``patches`` those that patch an object, by path.
 
     Creating nodes and pods through the methods here makes no requests.
     """
 
-    def __init__(self, folder: Path, options: ClusterOptions | None = None) -> None:
+    def __init__(
+        self, folder: Path, options: ClusterOptions | None = None, config: Path | None = None
+    ) -> None:
         self.cluster = SimulatedCluster(options, observer=self._observe)
-        self.stack = Stack(StackOptions(folder, kubeconfig=folder / "kubeconfig"))
+        self.stack = Stack(StackOptions(folder, kubeconfig=folder / "kubeconfig", config=config))
         self.bindings: Counter[tuple[str, int]] = Counter()
         self.writes = 0
+        self.patches: Counter[str] = Counter()
         self._on_binding: Callable[[int], None] = lambda _: None
 
     # --- the cluster -----------------------------------------------------------------------------------------
@@ -135,15 +139,19 @@ class Scene:
         if method == "GET":
             return
         self.writes += 1
+        if method == "PATCH":
+            self.patches[path] += 1
         if path.endswith("/binding"):
             self.bindings[path, status] += 1
             self._on_binding(self.count_bound())
 
 
 @asynccontextmanager
-async def scene(folder: Path, options: ClusterOptions | None = None) -> AsyncIterator[Scene]:
+async def scene(
+    folder: Path, options: ClusterOptions | None = None, config: Path | None = None
+) -> AsyncIterator[Scene]:
     """Set a scene whose API server listens; processes are started by the test, and ended here."""
-    made = Scene(folder, options)
+    made = Scene(folder, options, config)
     await made.open()
     try:
         async with made.stack:
