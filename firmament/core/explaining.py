@@ -20,6 +20,7 @@ from firmament.core.preferences import MODEL_NAME
 from firmament.core.residents import residents
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rule_compiler import compile_rules
+from firmament.core.topology_explaining import ExplainedGroup, explain_group
 from firmament.rules.ruleset import PORTS_TAKEN
 from firmament.rules.soft import SoftCost, soft_cost
 from firmament.rules.state import RuleState
@@ -49,7 +50,8 @@ def explain(
     finally:
         if own >= 0:
             cluster.machines.book(own, request, 1)
-    explained = explain_pairs(cluster, configuration, judgement, cls, without=task)
+    grouped = explain_group(cluster, configuration, judgement, task)
+    explained = explain_pairs(cluster, configuration, grouped.judgement, cls, without=task)
     judgement = explained.judgement
     static = with_pins(cluster, cls, judgement.static[0])
     rules = compile_rules(cluster, [cls], without=task)
@@ -71,13 +73,14 @@ def explain(
         name=tasks.name[task],
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
-        machines=tuple(_verdicts(explained, configuration, static, lack, soft)),
+        machines=tuple(_verdicts(explained, grouped, configuration, static, lack, soft)),
         notes=judgement.notes(),
     )
 
 
 def _verdicts(
     explained: ExplainedPairs,
+    grouped: ExplainedGroup,
     configuration: CoreConfiguration,
     static: StaticRow,
     lack: Codes,
@@ -87,11 +90,12 @@ def _verdicts(
     per_model = [
         _model_verdicts(judgement, configuration, index) for index in range(len(configuration.models))
     ]
-    if explained.model >= 0:
-        per_model[explained.model] = [
-            replace(verdict, details=details)
-            for verdict, details in zip(per_model[explained.model], explained.details, strict=True)
-        ]
+    for model, told in ((explained.model, explained.details), (grouped.model, grouped.details)):
+        if model >= 0:
+            per_model[model] = [
+                replace(verdict, details=details)
+                for verdict, details in zip(per_model[model], told, strict=True)
+            ]
     per_model.append(_preference_verdicts(judgement, soft))
     verdicts = []
     for row, name in enumerate(judgement.machines.names):

@@ -19,6 +19,7 @@ from firmament.core.model import Job
 from firmament.core.natural_order import natural_key
 from firmament.core.tasks import State
 from firmament.flow.group_terms import Group, GroupTerms
+from firmament.topology.consistency import inconsistencies
 from firmament.topology.rules import Rule
 from firmament.topology.solver import ExactSolver
 from firmament.topology.tree import Tree, build_tree
@@ -92,7 +93,11 @@ def _group(
     order = np.array([of_task[row] for row in waiting.tolist()], dtype=np.int64)
     levels = tuple(_rule(rules.levels.get(level, _SOFT_PACK)) for level in tree.levels)
     size = len(waiting) + int(held.sum())
-    return Group(job.name or job.id, size, levels, held, order, _unlike(cluster, waiting))
+    refused = _unlike(cluster, waiting)
+    if not refused and tree.leaves:
+        units = [tree.units(level) for level in range(len(tree.levels))]
+        refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
+    return Group(job.name or job.id, size, levels, held, order, refused)
 
 
 def _rule(given: LevelRule) -> Rule:

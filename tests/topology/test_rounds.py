@@ -103,6 +103,18 @@ def test_a_more_important_group_comes_before_singles():
     assert set(uids("g", 3)) < placed(core.run_round()).keys()
 
 
+def test_rules_that_nothing_could_keep_are_told_as_such():
+    given = racks(a=(9, 9), b=(9,))
+    core = cluster(machines(given), tree(given), group("g", 4, {"rack": {"partitions": 3}}))
+    assert (
+        core.run_round()
+        .gangs[0]
+        .message.startswith(
+            "gang ns/g needs 4 places at once: level rack: 3 partitions wanted, the tree has 2 units. "
+        )
+    )
+
+
 def test_two_groups_race_for_a_rack_and_one_gets_it_whole():
     given = racks(a=(2, 2), b=(1, 1))
     hard = {"rack": {"hard": True}}
