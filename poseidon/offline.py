@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from poseidon.batch.budgets import BUDGET_RECORD
 from poseidon.batch.budgets import described as budget_record

@@ -118,10 +118,10 @@ class GrpcTarget:
         events = self._books.take_events()
         if self._figures is not None:
             self._figures.add("translate", self._timer() - begin)
-        for batch in cut(events, BATCH_EVENTS, BATCH_BYTES):
+        for message in cut(events, BATCH_EVENTS, BATCH_BYTES):
             self._sequence += 1
-            message = pb.EventBatch(sequence=self._sequence, events=batch)
-            await self._stream.write(pb.ClientMessage(events=message))
+            message.events.sequence = self._sequence
+            await self._stream.write(message)
         reports = self._books.take_reports()
         if reports:
             await self._stream.write(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from poseidon.batch.groups import Group, Groups
 from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class _Entry:
     job: pb.Job
-    members: int = 0
+    members: int
 
 
 class Jobs:
@@ -30,11 +30,17 @@ class Jobs:
 
     def join(self, job: pb.Job) -> None:
         """Count one more member of a job."""
-        entry = self._entries.get(job.id)
-        if entry is None:
-            entry = self._entries[job.id] = _Entry(job)
+        if not self.join_known(job.id):
+            self._entries[job.id] = _Entry(job, 1)
             self._ended.pop(job.id, None)
+
+    def join_known(self, job_id: str) -> bool:
+        """Count one more member of a job that has members; returns whether it has."""
+        entry = self._entries.get(job_id)
+        if entry is None:
+            return False
         entry.members += 1
+        return True
 
     def replace(self, job: pb.Job) -> None:
         """Describe a job with members anew; the solver is told if it knows the former description."""

@@ -31,7 +31,10 @@ class Occupancy:
         if not node:
             return
         self._charged[uid] = charge
-        used = self._used.setdefault(node, {})
+        used = self._used.get(node)
+        if used is None:
+            self._used[node] = dict(requests)
+            return
         for resource, amount in requests:
             used[resource] = used.get(resource, 0) + amount
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from poseidon.bridge.records import PodRecord
 from poseidon.translate import pod as pod_translation
@@ -127,14 +128,18 @@ class Pods:
             self._books.tasks.mark(task.uid)
 
     def _join(self, pod: Pod, record: PodRecord) -> None:
-        jobs = self._books.jobs
-        group_job = self._books.gangs.job(record.task.uid) if record.task.job else None
-        job = group_job or (pod_translation.job(pod.metadata) if record.task.job else None)
-        if job is not None:
-            jobs.join(job)
+        jobs, job_id = self._books.jobs, record.task.job
+        if not job_id:
+            return
+        group_job = self._books.gangs.job(record.task.uid)
         if group_job is not None:
+            jobs.join(group_job)
             # Others of the same owner may have been met before.
             jobs.replace(group_job)
+        elif not jobs.join_known(job_id):
+            job = pod_translation.job(pod.metadata)
+            if job is not None:
+                jobs.join(job)
 
     def _priority_wait(self, uid: str, pod: Pod) -> str:
         """Return why a pod's importance is not known yet, or ""."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from poseidon.kube.references import PodRef
 
@@ -24,8 +25,7 @@ class Standing(NamedTuple):
     initialized: float = 0.0
 
 
-@dataclass(slots=True)
-class PodRecord:
+class PodRecord(Struct, eq=False, gc=False):
     """One pod that a solver should know of.
 
     ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -103,13 +103,13 @@ class Bridge:
 
     # --- what a session asks its peer ----------------------------------------------------------------------
 
-    def snapshot(self) -> Sequence[pb.Event]:
+    def snapshot(self) -> Iterable[pb.Event]:
         """Return everything, for a solver that knows nothing."""
-        return self.state.snapshot()
+        return self.state.telling.snapshot()
 
-    def take_events(self) -> Sequence[pb.Event]:
+    def take_events(self) -> Iterable[pb.Event]:
         """Return what the solver has to be told."""
-        return self.state.take_events()
+        return self.state.telling.take_events()
 
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of the solver's deltas."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -36,11 +37,11 @@ Call: TypeAlias = "aio.StreamStreamCall[pb.ClientMessage, pb.ServerMessage]"
 class Peer(Protocol):
     """What a session speaks for: the state of the bridge. All calls come from the event loop's thread."""
 
-    def snapshot(self) -> Sequence[pb.Event]:
+    def snapshot(self) -> Iterable[pb.Event]:
         """Return everything, for a solver that knows nothing; later events are relative to it."""
 
-    def take_events(self) -> Sequence[pb.Event]:
-        """Return what has changed since the last call."""
+    def take_events(self) -> Iterable[pb.Event]:
+        """Return what has changed since the last call. It is gone through at once, before anything else changes."""
 
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of deltas since the last call."""
@@ -257,11 +258,11 @@ class Session:
     async def _send(self, call: Call, window: Window) -> None:
         """Send the snapshot, then whatever comes up, until drained."""
         started = self._clock()
-        events = self._peer.snapshot()
+        snapshot = self._batches(self._peer.snapshot())
         await call.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
-        await self._send_events(call, window, events)
+        count = await self._send_batches(call, window, snapshot)
         await call.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
-        _log.info("snapshot sent events=%d seconds=%.2f", len(events), self._clock() - started)
+        _log.info("snapshot sent events=%d seconds=%.2f", count, self._clock() - started)
         while True:
             if not self._draining:
                 await self._wake.wait()
@@ -272,16 +273,24 @@ class Session:
             reports = self._peer.take_reports()
             if reports:
                 await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
-            await self._send_events(call, window, self._peer.take_events())
+            await self._send_batches(call, window, self._batches(self._peer.take_events()))
             if last:
                 await call.done_writing()
                 return
 
-    async def _send_events(self, call: Call, window: Window, events: Sequence[pb.Event]) -> None:
-        for batch in cut(events, self._options.batch_events, self._options.batch_bytes):
-            sequence = await window.next()
-            await call.write(pb.ClientMessage(events=pb.EventBatch(sequence=sequence, events=batch)))
-            self._metrics.events_sent.inc(len(batch))
+    def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
+        return deque(cut(events, self._options.batch_events, self._options.batch_bytes))
+
+    async def _send_batches(self, call: Call, window: Window, batches: deque[pb.ClientMessage]) -> int:
+        """Number batches and send them; what has been sent is let go. Returns how many events they held."""
+        count = 0
+        while batches:
+            message = batches.popleft()
+            message.events.sequence = await window.next()
+            await call.write(message)
+            count += len(message.events.events)
+            self._metrics.events_sent.inc(len(message.events.events))
+        return count
 
     # --- ends ----------------------------------------------------------------------------------------------
 

@@ -95,7 +95,8 @@ class BridgeState:
         self._refused = books.refused
         self._nodes = Nodes(books)
         self._pods = Pods(frozenset(scheduler_names), books, clock)
-        self._telling = Telling(books)
+        self.telling = Telling(books)
+        """The same as ``snapshot`` and ``take_events``, one by one."""
 
     @property
     def node_count(self) -> int:
@@ -212,11 +213,11 @@ class BridgeState:
 
         Pods that are being bound, or have just been, stand in it as bound.
         """
-        return self._telling.snapshot()
+        return list(self.telling.snapshot())
 
     def take_events(self) -> list[pb.Event]:
         """Return what the solver has to be told, once, in an order in which it can be applied."""
-        return self._telling.take_events()
+        return list(self.telling.take_events())
 
     def take_reports(self) -> list[pb.BindingReport]:
         """Return what has become of the solver's deltas, once."""

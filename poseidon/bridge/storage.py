@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from poseidon.translate.claims import claims_of
 from poseidon.volumes.state import VolumeState, ranked

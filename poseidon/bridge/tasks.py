@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from poseidon.translate.events import bound, submitted
@@ -135,8 +136,11 @@ class Tasks:
             record.told = None
         self._changed = dict.fromkeys(self._records)
 
-    def take(self) -> tuple[list[pb.Event], list[Task]]:
-        """Return what brings the solver up to date, once, and the tasks that this defines or changes."""
+    def take(self) -> tuple[Iterator[pb.Event], list[Task]]:
+        """Return what brings the solver up to date, once, and the tasks that this defines or changes.
+
+        The events are made while they are gone through.
+        """
         removed = list(self._removed)
         waiting: list[Task] = []
         placed: list[tuple[Task, str]] = []
@@ -157,9 +161,7 @@ class Tasks:
         self._changed.clear()
         self._removed.clear()
         self._doubted.clear()
-        events = [pb.Event(task_removed=uid) for uid in removed]
-        events.extend(bound(placed))
-        events.extend(submitted(waiting))
+        events = chain((pb.Event(task_removed=uid) for uid in removed), bound(placed), submitted(waiting))
         return events, [*(task for task, _ in placed), *waiting]
 
     def _standing(self, record: PodRecord) -> Standing | None:

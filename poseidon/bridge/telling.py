@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -17,8 +18,8 @@ class Telling:
         self._books = books
         self._told_classes: set[int] = set()
 
-    def snapshot(self) -> list[pb.Event]:
-        """Return everything, for a solver that knows nothing; later events are relative to it.
+    def snapshot(self) -> Iterator[pb.Event]:
+        """Yield everything, for a solver that knows nothing; later events are relative to it.
 
         Pods that are being bound, or have just been, stand in it as bound.
         """
@@ -38,51 +39,50 @@ class Telling:
         books.placements.forget_reports()
         return self.take_events()
 
-    def take_events(self) -> list[pb.Event]:
-        """Return what the solver has to be told, once, in an order in which it can be applied."""
+    def take_events(self) -> Iterator[pb.Event]:
+        """Yield what the solver has to be told, once, in an order in which it can be applied.
+
+        To be gone through at once and to its end: nothing may change meanwhile.
+        """
         books = self._books
         self._weigh_images()
         if books.classes.refresh():
             books.tasks.mark_moved()
-        events = self._machine_events()
-        events.extend(books.history.take())
-        events.extend(books.namespaces.take())
+        yield from self._machine_events()
+        yield from books.history.take()
+        yield from books.namespaces.take()
         # Before the tasks: no round may place a group without its rules.
-        events.extend(books.gangs.topology.records.take())
-        events.extend(pb.Event(job=job) for job in books.jobs.take_changed())
-        events.extend(self._task_events())
+        yield from books.gangs.topology.records.take()
+        yield from (pb.Event(job=job) for job in books.jobs.take_changed())
+        yield from self._task_events()
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
         self._tell_applications()
-        events.extend(books.custom_records.take())
-        events.extend(books.samples.take(lambda node: node in books.machines))
-        events.extend(pb.Event(job_removed=job_id) for job_id in books.jobs.take_ended())
-        events.extend(self._ended_classes())
-        return events
+        yield from books.custom_records.take()
+        yield from books.samples.take(lambda node: node in books.machines)
+        yield from (pb.Event(job_removed=job_id) for job_id in books.jobs.take_ended())
+        yield from self._ended_classes()
 
-    def _machine_events(self) -> list[pb.Event]:
+    def _machine_events(self) -> Iterator[pb.Event]:
         books = self._books
-        events = []
         for name in books.machines.take_removed():
             books.tasks.forget_node(name)
-            events.append(pb.Event(machine_removed=name))
-        events.extend(pb.Event(machine=machine) for machine in books.machines.take_changed())
-        return events
+            yield pb.Event(machine_removed=name)
+        for machine in books.machines.take_changed():
+            yield pb.Event(machine=machine)
 
-    def _task_events(self) -> list[pb.Event]:
-        """Return what has become of tasks, behind the classes and jobs that they refer to for the first time."""
+    def _task_events(self) -> Iterator[pb.Event]:
+        """Yield what has become of tasks, behind the classes and jobs that they refer to for the first time."""
         books = self._books
-        events = []
         task_events, tasks = books.tasks.take()
         for number in dict.fromkeys(task.task_class for task in tasks):
             if number not in self._told_classes:
                 self._told_classes.add(number)
-                events.append(pb.Event(task_class=books.classes.message(number)))
+                yield pb.Event(task_class=books.classes.message(number))
         for job_id in dict.fromkeys(task.job for task in tasks if task.job):
             job = books.jobs.define(job_id)
             if job is not None:
-                events.append(pb.Event(job=job))
-        events.extend(task_events)
-        return events
+                yield pb.Event(job=job)
+        yield from task_events
 
     def _ended_classes(self) -> list[pb.Event]:
         """Forget the classes that no pod has any more; to be called when the solver has been told of all tasks."""

@@ -14,37 +14,35 @@ if TYPE_CHECKING:
 
 def submitted(tasks: Iterable[Task]) -> Iterator[pb.Event]:
     """Yield one event per class, job and priority, in order of first appearance."""
-    batches: dict[tuple[int, str, int], pb.TaskBatch] = {}
+    batches: dict[tuple[int, str, int], list[Task]] = {}
     for task in tasks:
-        key = (task.task_class, task.job, task.priority)
-        batch = batches.get(key)
-        if batch is None:
-            batch = pb.TaskBatch(task_class=task.task_class, job=task.job, priority=task.priority)
-            batches[key] = batch
-        batch.uids.append(task.uid)
-        batch.names.append(task.name)
-        batch.created.append(task.created)
-    for batch in batches.values():
-        yield pb.Event(tasks=batch)
+        batches.setdefault((task.task_class, task.job, task.priority), []).append(task)
+    for (task_class, job, priority), members in batches.items():
+        event = pb.Event()
+        # Filled in place: a message that is handed to a constructor is copied, and there may be a hundred thousand.
+        batch = event.tasks
+        batch.task_class, batch.job, batch.priority = task_class, job, priority
+        batch.uids.extend([task.uid for task in members])
+        batch.names.extend([task.name for task in members])
+        batch.created.extend([task.created for task in members])
+        yield event
 
 
 def bound(placed: Iterable[tuple[Task, str]]) -> Iterator[pb.Event]:
     """Yield one event per machine, class, job and priority of ``(task, machine)``, in order of appearance."""
-    batches: dict[tuple[str, int, str, int], pb.BoundTasks] = {}
+    batches: dict[tuple[str, int, str, int], list[Task]] = {}
     for task, machine in placed:
-        key = (machine, task.task_class, task.job, task.priority)
-        batch = batches.get(key)
-        if batch is None:
-            batch = pb.BoundTasks(
-                machine=machine, task_class=task.task_class, job=task.job, priority=task.priority
-            )
-            batches[key] = batch
-        batch.uids.append(task.uid)
-        batch.names.append(task.name)
-        batch.assigned.append(task.scheduled)
-        batch.initialized.append(task.initialized)
-    for batch in batches.values():
-        for times in (batch.assigned, batch.initialized):
-            if not any(times):
-                del times[:]
-        yield pb.Event(bound=batch)
+        batches.setdefault((machine, task.task_class, task.job, task.priority), []).append(task)
+    for (machine, task_class, job, priority), members in batches.items():
+        event = pb.Event()
+        batch = event.bound
+        batch.machine, batch.task_class, batch.job, batch.priority = machine, task_class, job, priority
+        batch.uids.extend([task.uid for task in members])
+        batch.names.extend([task.name for task in members])
+        for times, known in (
+            (batch.assigned, [task.scheduled for task in members]),
+            (batch.initialized, [task.initialized for task in members]),
+        ):
+            if any(known):
+                times.extend(known)
+        yield event

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from poseidon.translate.priority import NEVER, UnknownPriorityClassError
@@ -33,12 +33,11 @@ class Disposition(Enum):
     PENDING = "pending"  # wants a node
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True, gc=False):
     """A pod in the terms of the protocol. ``job`` is the owner's id, "" for a pod that owns itself.
 
     ``scheduled`` and ``initialized`` are the times of these conditions of a pod, in seconds since the epoch, 0 for not
-    yet and where no model looks at them.
+    yet and where no model looks at them. There is one per pod, and nothing in it refers back to it (``gc=False``).
     """
 
     uid: str

@@ -63,7 +63,7 @@ class PriorityResolver:
             return _clipped(spec.priority)
         name = spec.priority_class_name
         if not name:
-            return min(self._defaults.values(), default=0)
+            return min(self._defaults.values()) if self._defaults else 0
         if name not in self._values:
             raise UnknownPriorityClassError(name)
         return self._values[name]

@@ -68,7 +68,7 @@ class Stream:
     def classes(self):
         """How many classes the bridge, the protocol and the core know."""
         return (
-            len(self.state._telling._books.classes),
+            len(self.state.telling._books.classes),
             len(self.view.classes),
             len(self.core._cluster.classes.rows),
         )
@@ -107,7 +107,7 @@ def test_what_is_kept_does_not_grow_with_the_jobs_that_have_been():
     finally:
         tracemalloc.stop()
     early, late = sum(figures[6:12]), sum(figures[12:])  # what is forgotten in bulk goes up and down
-    assert late <= 1.05 * early, figures
+    assert late <= 1.2 * early, figures  # 1.67, if it grew with the turns
 
 
 def test_a_pod_that_stays_keeps_its_class():
