@@ -101,7 +101,7 @@ def _problems(options: TopologyOptions) -> Iterator[Problem]:
     yield problem("pack everywhere, idle cluster", large, options.pods, [PACK] * 4, idle)
     yield problem("spread everywhere", large, options.pods, [SPREAD] * 4)
     two = Rule("spread", partitions=2)
-    yield problem("2 zones, packed, 4 per server", large, options.pods, [two, PACK, PACK, Rule(factor=4)])
+    yield problem("2 rows, packed, 4 per server", large, options.pods, [PACK, two, PACK, Rule(factor=4)])
     ranges = [PACK, PACK, Rule("pack", least=20, most=40), Rule("spread", least=2, most=4)]
     yield problem("20-40 per rack, 2-4 per server", large, options.pods, ranges)
     yield problem("5-8 per server", large, options.pods, [PACK, PACK, PACK, Rule(least=5, most=8)])

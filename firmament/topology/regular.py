@@ -25,10 +25,10 @@ def totals(caps: Int64, least: int, units: int, size: int) -> Bool:
     if units:
         valid &= used == units
     row, _ = np.nonzero(valid)
-    steps = np.zeros((rows, size + 2), dtype=np.int32)
-    np.add.at(steps, (row, start[valid]), 1)
-    np.add.at(steps, (row, end[valid] + 1), -1)
-    return np.cumsum(steps[:, :-1], axis=1) > 0
+    width = size + 2
+    begun = np.bincount(row * width + start[valid], minlength=rows * width)
+    ended = np.bincount(row * width + end[valid] + 1, minlength=rows * width)
+    return np.cumsum((begun - ended).reshape(rows, width)[:, :-1], axis=1) > 0
 
 
 def packed(caps: Int64, least: int, units: int, shares: Int64) -> Int64:

@@ -53,9 +53,8 @@ class Tree:
         """Per level, int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each unit."""
         sums = [np.asarray(leaf_values, dtype=np.int64)]
         for level in range(len(self.levels) - 1, 0, -1):
-            above = np.zeros(self.units(level - 1), dtype=np.int64)
-            np.add.at(above, self.parents[level], sums[-1])
-            sums.append(above)
+            # Every unit has a child, so no slice is empty.
+            sums.append(np.add.reduceat(sums[-1], self.first_children(level)[:-1]))
         return sums[::-1]
 
     def path(self, level: int, unit: int) -> tuple[str, ...]:
