@@ -41,9 +41,10 @@ def in_valid_order(residual: Residual, units: Assignments) -> Assignments | None
 
 
 def _units_in_order(residual: Residual, state: RuleState, proposed: Assignments) -> Assignments:
-    """Single tasks, by priority, then by how full their domain will be, then by longest wait, class and machine."""
-    cls = np.repeat(proposed.cls, proposed.count)
-    machine = np.repeat(proposed.machine, proposed.count)
+    """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
+    by_class = np.lexsort((proposed.machine, proposed.cls))
+    cls = np.repeat(proposed.cls[by_class], proposed.count[by_class])
+    machine = np.repeat(proposed.machine[by_class], proposed.count[by_class])
     level = np.zeros(len(cls), dtype=np.int64)
     for each in np.unique(cls).tolist():
         for spreading in state.rules.rules(each).spreadings:
@@ -52,8 +53,20 @@ def _units_in_order(residual: Residual, state: RuleState, proposed: Assignments)
             heights = state.counts[spreading.counter][np.maximum(domain, 0)] + _rank_within(domain)
             level[entries] = np.maximum(level[entries], heights)
     oldest = np.argmax(residual.remaining > 0, axis=1)
-    order = np.lexsort((machine, cls, oldest[cls], level, -residual.problem.priority[cls]))
+    turn = _turns(cls)
+    order = np.lexsort((machine, cls, turn, oldest[cls], level, -residual.problem.priority[cls]))
     return Assignments(cls[order], machine[order], np.ones(len(order), dtype=np.int64))
+
+
+def _turns(cls: Int64) -> Int64:
+    """When each task is tried: one of each class at a time, and every class begins at another place of its own.
+
+    Classes that keep each other off their machines may all be proposed for the same ones. Each then gets some, which
+    the next wave fills, instead of the first class all.
+    """
+    classes, of_class, tasks = np.unique(cls, return_inverse=True, return_counts=True)
+    begin = np.arange(len(classes)) * tasks // max(1, len(classes))
+    return (_rank_within(cls) - begin[of_class]) % tasks[of_class]
 
 
 def _rank_within(group: Int64) -> Int64:

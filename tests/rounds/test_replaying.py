@@ -34,6 +34,20 @@ def test_what_rules_forbid_is_refused_and_what_is_admitted_is_booked():
     assert state.counts[0].tolist() == [1, 1]
 
 
+def test_classes_that_keep_each_other_off_the_same_machines_share_them_out():
+    rules = {
+        cls: ClassRules(
+            adds=(cls,), exclusions=tuple(Exclusion(each, TOO_NEAR) for each in range(3) if each != cls)
+        )
+        for cls in range(3)
+    }
+    counters = [counter(list(range(6))) for _ in range(3)]
+    given = ruled(counters, rules, tasks=[6] * 3, requests=[[1]] * 3, free=[[9]] * 6)
+    residual, state = begin(given)
+    every = proposed(*((cls, machine) for cls in range(3) for machine in range(6)))
+    assert sorted(units(replay(residual, state, every))) == [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5)]
+
+
 def test_room_is_kept():
     residual, state = begin(
         ruled([counter(HOST)], {0: together(0)}, tasks=[9], requests=[[4, 1]], free=[[9, 9]] * 4)
@@ -123,7 +137,7 @@ def test_a_valid_order_is_found():
     given = ruled([counter(ZONE)], rules, tasks=[2, 1], requests=[[1]] * 2, free=FREE)
     found = in_valid_order(Residual(given), proposed((0, 0), (0, 1), (1, 1)))
     assert found is not None
-    assert units(found) == [(1, 1), (0, 0), (0, 1)]
+    assert units(found) == [(1, 1), (0, 1), (0, 0)]
 
 
 def test_no_order_is_found_where_there_is_none():
