@@ -238,3 +238,48 @@ async def test_a_more_important_gang_that_arrives_while_another_waits_goes_first
         on.scene.operations.delete(PODS, "default", "filler")
         await on.until(lambda: len(on.nodes_of("high")) == 7, "the more important gang is whole")
         assert on.nodes_of("low") == {}
+
+
+async def running_gang(on, members, **spec):
+    """A gang of low priority that fills both nodes, and the pods of a more important one that needs them."""
+    on.group("nightly", members)
+    for name in names("low", members):
+        on.pod(name, group="nightly", cpu="2", priorityClassName="low", stop="5", **spec)
+    await on.until(lambda: on.status("nightly").get("phase") == "Running", "the first gang runs")
+
+
+async def test_a_gang_takes_the_place_of_a_whole_one(tmp_path):
+    async with stage(tmp_path) as on:
+        await running_gang(on, 4, terminationGracePeriodSeconds=60)
+        on.group("train", 2)
+        for name in names("high", 2):
+            on.pod(name, group="train", cpu="3", priorityClassName="high")
+        leaves = lambda: {name for name, each in on.pods().items() if "deletionTimestamp" in each["metadata"]}  # noqa: E731 - said twice
+        await on.until(lambda: len(leaves()) == 4, "all of the gang leave")
+        assert leaves() == set(names("low", 4))
+        assert on.nodes_of("high") == {}
+        on.now = 5.0
+        await on.until(lambda: len(on.nodes_of("high")) == 2, "the more important gang is whole")
+        assert set(on.scene.placed()) == set(names("high", 2))
+        on.scene.check_sound()
+
+
+async def test_a_gang_one_of_whose_victims_stays_is_not_bound_by_half(tmp_path):
+    """A victim's eviction is refused once: all who counted on it wait, and the gang is whole in the end."""
+    async with stage(tmp_path) as on:
+        await running_gang(on, 4)
+        refusal = Fault(".*/pods/low-0002/eviction", "POST", times=1, code=403, reason="Forbidden")
+        on.scene.cluster.faults.add(refusal)
+        on.group("train", 2, scheduleTimeoutSeconds=60)
+        bound = []
+        for name in names("high", 2):
+            on.pod(name, group="train", cpu="3", priorityClassName="high")
+
+        def whole():
+            on.now += 1.0
+            bound.append(len(on.nodes_of("high")))
+            return bound[-1] == 2
+
+        await on.until(whole, "the more important gang is whole")
+        assert refusal.hits == 1
+        on.scene.check_sound()

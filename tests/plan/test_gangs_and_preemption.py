@@ -79,6 +79,21 @@ def test_who_makes_way(files, victim, node):
     assert plan["pending"] == []
 
 
+def test_a_gang_takes_the_place_of_a_whole_one():
+    plan = run("plan", "09-preemption", "cluster", "gangs")
+    nodes = {"default/nightly-0": "n1", "default/nightly-1": "n1", "default/nightly-2": "n2"}
+    nodes["default/nightly-3"] = "n2"
+    assert {each["pod"]: each["node"] for each in plan["preemptions"]} == nodes
+    assert {each["for"] for each in plan["preemptions"]} == {"default/train"}
+    after = sorted(nodes)
+    assert plan["bindings"] == [
+        {"pod": "default/train-0", "node": "n1", "after": after},
+        {"pod": "default/train-1", "node": "n2", "after": after},
+    ]
+    statuses = {each["group"]: each["status"] for each in plan["groups"]}
+    assert statuses == {"default/nightly": "Preempted", "default/train": "Preempting"}
+
+
 def test_a_polite_pod_waits():
     plan = run("plan", "09-preemption", "cluster", "running", "polite")
     assert plan["preemptions"] == plan["bindings"] == []
