@@ -67,18 +67,10 @@ def _carried_out(
 ) -> list[Delta]:
     tasks = cluster.tasks
     leans = _leans(cluster, picture, placed, kept)
+    before = _before(cluster, picture, preemption, kept)
     deltas = []
     coming: list[Delta] = []
     for index, (each, guest) in enumerate(kept):
-        name = picture.machine_names[each.machine]
-        awaited = [
-            int(preemption.row[other])
-            for other in each.awaits
-            if tasks.sequence[preemption.row[other]] == preemption.sequence[other]
-            and tasks.state[preemption.row[other]] == State.BOUND
-        ]
-        uid = tasks.uid[guest]
-        before = tuple(dict.fromkeys((*(tasks.uid[row] for row in awaited), *leans.get(index, ()))))
         deltas += [
             Delta(
                 DeltaKind.PREEMPT,
@@ -89,7 +81,9 @@ def _carried_out(
             for victim in each.evicts
         ]
         evictions.tell(cluster, (int(preemption.row[victim]) for victim in each.evicts))
-        coming.append(Delta(DeltaKind.PLACE, uid, name, depends_on=before))
+        depends_on = tuple(dict.fromkeys((*before[index], *leans.get(index, ()))))
+        name = picture.machine_names[each.machine]
+        coming.append(Delta(DeltaKind.PLACE, tasks.uid[guest], name, depends_on=depends_on))
     rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
     come = np.array([guest for _, guest in kept], dtype=np.int64)
     cluster.assume_all(come, rows)
@@ -98,7 +92,49 @@ def _carried_out(
     tasks.displacing[come] = keeps_order(picture, cls, machine)
     for delta, (_, guest) in zip(coming, kept, strict=True):
         evictions.count_on(cluster, delta.depends_on, guest)
+    for members in _gangs(picture, kept):
+        evictions.share_fate(cluster, [kept[index][1] for index in members])
     return [*deltas, *coming]
+
+
+def _gangs(picture: Picture, kept: Sequence[tuple[Eviction, int]]) -> list[list[int]]:
+    """Indices of those who come and belong to one gang, gang by gang, where there are several."""
+    members: dict[int, list[int]] = {}
+    if len(picture.gangs):
+        for index, (each, _) in enumerate(kept):
+            members.setdefault(int(picture.problem.gang[each.cls]), []).append(index)
+    return [indices for gang, indices in members.items() if gang >= 0 and len(indices) > 1]
+
+
+def _before(
+    cluster: Cluster,
+    picture: Picture,
+    preemption: PreemptionProblem,
+    kept: Sequence[tuple[Eviction, int]],
+) -> list[tuple[str, ...]]:
+    """Uids of those who must be gone before each may come.
+
+    The first of a gang waits for all that go for the gang, and the others for the first: if one of those stays, none of
+    the gang is bound.
+    """
+    tasks = cluster.tasks
+    before = [
+        tuple(
+            tasks.uid[int(preemption.row[other])]
+            for other in each.awaits
+            if tasks.sequence[preemption.row[other]] == preemption.sequence[other]
+            and tasks.state[preemption.row[other]] == State.BOUND
+        )
+        for each, _ in kept
+    ]
+    for members in _gangs(picture, kept):
+        everybody = tuple(dict.fromkeys(uid for index in members for uid in before[index]))
+        first = members[0]
+        for index in members[1:]:
+            if len(before[index]) < len(everybody):
+                before[index] = (*before[index], tasks.uid[kept[first][1]])
+        before[first] = everybody
+    return before
 
 
 def _leans(

@@ -35,6 +35,7 @@ class Evictions:
         self._counted_on: dict[_Waiting, list[str]] = {}
         self._waiting: Int64 | None = None
         self._needless: set[str] = set()
+        self._companions: dict[_Waiting, tuple[_Waiting, ...]] = {}
 
     def tell(self, cluster: Cluster, victims: Iterable[int]) -> None:
         """Note that ``victims`` (rows of bound tasks) are told to go."""
@@ -54,8 +55,18 @@ class Evictions:
                 self._waiting = None
                 self._needless.discard(uid)
 
+    def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
+        """Note that tasks (rows, just assumed) lose their places together if somebody whom one counts on stays."""
+        together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
+        self._companions.update(dict.fromkeys(together, together))
+
+    def holds_up(self, cluster: Cluster, waiting: int) -> bool:
+        """Whether a task (row, assumed) waits for others to go."""
+        who = waiting, int(cluster.tasks.came[waiting])
+        return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
+
     def let_off(self, cluster: Cluster, victim: int) -> list[int]:
-        """Note that a task (row) will not go after all; returns the rows of those that still count on it."""
+        """Note that a task (row) will not go after all; returns the rows of those that lose their places by that."""
         tasks = cluster.tasks
         notice = self._notices.pop(tasks.uid[victim], None)
         self._needless.discard(tasks.uid[victim])
@@ -63,10 +74,9 @@ class Evictions:
         cluster.jobs.touch(tasks.job[victim])
         if notice is None:
             return []
+        lost = {each for who in notice.waiting for each in self._companions.get(who, (who,))}
         return [
-            row
-            for row, came in sorted(notice.waiting)
-            if tasks.state[row] == State.ASSUMED and tasks.came[row] == came
+            row for row, came in sorted(lost) if tasks.state[row] == State.ASSUMED and tasks.came[row] == came
         ]
 
     def classes(self) -> frozenset[int]:
@@ -80,6 +90,13 @@ class Evictions:
 
     def forget_gone(self, cluster: Cluster) -> None:
         """Drop what concerns tasks that are gone, or that are somewhere else by now."""
+        tasks = cluster.tasks
+        for row, came in [
+            who
+            for who in self._companions
+            if tasks.state[who[0]] != State.ASSUMED or tasks.came[who[0]] != who[1]
+        ]:
+            del self._companions[row, came]
         for uid in list(self._notices):
             if not self._still_goes(cluster, uid):
                 del self._notices[uid]

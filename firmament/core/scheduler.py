@@ -127,7 +127,8 @@ class Scheduler:
                     cluster.mark(report.machine)  # from now on it may be evicted
                 continue
             self._back_off(task)
-            if report.retry and self._gangs.keeps_place(cluster, task):
+            waits = self._evictions.holds_up(cluster, task)
+            if report.retry and not waits and self._gangs.keeps_place(cluster, task):
                 continue
             cluster.vacate(task)
             tasks.state[task] = State.PENDING

@@ -353,3 +353,34 @@ def test_a_gang_takes_the_place_of_a_less_important_one():
     # One of them may not be evicted: all wait again, nobody is bound beside half of the other gang.
     made.report([BindingReport("g2", "n", bound=False, reason="a budget says no")])
     assert {state.state for state in made.task_states() if state.uid.startswith("p")} == {"BACKOFF"}
+
+
+def test_a_gang_loses_all_its_places_if_one_of_those_who_should_go_stays():
+    clock = Clock()
+    made = scheduler(machine("m"), machine("n"), machine("o"), clock=clock)
+    made.apply([*running("m", "a", cpu=4000), *running("n", "b", cpu=4000)])
+    made.apply([JobDefined(Job("wanted", min_members=3)), ClassDefined(WANTED, task_class(3000))])
+    made.apply([TasksSubmitted(WANTED, uids("p", 3), job="wanted", priority=10)])
+    deltas = placed(made.run_round())
+    first, *others = deltas.values()
+    assert (first.depends_on, len(others)) == (("a", "b"), 2)
+    assert all(first.uid in each.depends_on for each in others)
+    made.report([BindingReport("b", "n", bound=False, reason="a budget says no")])
+    assert {state.uid: state.state for state in made.task_states()} == {
+        "a": "BOUND",
+        "b": "BOUND",
+        **dict.fromkeys(uids("p", 3), "BACKOFF"),
+    }
+    clock.advance(2.0)
+    again = made.run_round()  # a goes, or has been let off, and b is asked once more
+    assert len(placed(again)) == 3
+
+
+def test_a_member_that_waits_for_others_to_go_is_not_bound_beside_them():
+    made = scheduler(machine("m"), machine("n"), running("m", "a", cpu=4000), running("n", "b", cpu=4000))
+    made.apply([JobDefined(Job("wanted", min_members=2)), ClassDefined(WANTED, task_class(3000))])
+    made.apply([TasksSubmitted(WANTED, ("p", "q"), job="wanted", priority=10)])
+    for delta in placed(made.run_round()).values():
+        made.report([BindingReport(delta.uid, delta.machine, bound=False, reason="no", retry=True)])
+    assert {state.state for state in made.task_states() if state.uid in "pq"} == {"BACKOFF"}
+    assert {state.machine for state in made.task_states() if state.uid in "pq"} == {""}
