@@ -97,7 +97,7 @@ class ZoneOpening:
         threshold = self._requests.threshold[shape, 0]
         asked = threshold >= 0
         left = self._left[:, machine].T
-        listed = (left[:, asked] >= 0).all(axis=1)
+        listed: Bool = np.all(left[:, asked] >= 0, axis=1)
         if not listed.any():
             return False
         # Tasks that go may have been in zones, too, that the one that comes cannot have.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Float64, Int64
 from cost_models.pairs import PairModel
 from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
@@ -78,10 +79,7 @@ def take_picture(
     cls = np.array([group[0] for group in groups], dtype=np.int64)
     priorities = np.array([group[1] for group in groups], dtype=np.int64)
     shapes, closed, shape_of = _shapes(cluster, reservations, groups)
-    counts = np.zeros((len(groups), WAIT_BUCKETS), dtype=np.int64)
-    for index, rows in enumerate(members):
-        bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, now - tasks.arrived[rows], side="right")
-        counts[index] = np.bincount(bucket, minlength=WAIT_BUCKETS)
+    counts = _by_wait(members, tasks.arrived, now)
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
 
     columns = machine_columns(
@@ -143,6 +141,16 @@ def take_picture(
         if configuration.options.preemption
         else None,
     )
+
+
+def _by_wait(members: Sequence[Int64], arrived: Float64, now: float) -> Int64:
+    """int64[C, WAIT_BUCKETS]: how many of each group's ``members`` (rows of ``arrived``) have waited how long."""
+    group = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+    rows = np.concatenate(members) if len(members) else np.empty(0, dtype=np.int64)
+    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, now - arrived[rows], side="right")
+    width = len(members) * WAIT_BUCKETS
+    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=width)
+    return counts.reshape(len(members), WAIT_BUCKETS).astype(np.int64)
 
 
 def _grouped(

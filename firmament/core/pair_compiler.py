@@ -37,9 +37,9 @@ def find_kinds(cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *,
     wanted = frozenset(keys)
     for row in (*waiting, *present.tolist()):
         if row not in kind_of:
-            labels = tuple(
-                sorted(pair for pair in cluster.classes.rows[row].content.labels if pair[0] in wanted)
-            )
+            labels = tuple([pair for pair in cluster.classes.rows[row].content.labels if pair[0] in wanted])
+            if len(labels) > 1:
+                labels = tuple(sorted(labels))
             if labels:
                 kind_of[row] = number.setdefault(labels, len(number))
     kind = np.array([kind_of.get(row, -1) for row in present.tolist()], dtype=np.int64)[of_task]

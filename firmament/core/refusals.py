@@ -45,11 +45,7 @@ def pending_reasons(
     the next round tries again.
     """
     tasks = cluster.tasks
-    pending = {
-        index: rows
-        for index in range(len(picture.cls))
-        if len(rows := _still_pending(cluster, picture, index))
-    }
+    pending = _still_pending(cluster, picture)
     if not pending:
         return np.empty(0, dtype=np.int64), []
     free = cluster.machines.capacity - cluster.machines.used
@@ -105,11 +101,14 @@ def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:
     return f"gang {name} needs {int(picture.problem.gang_need[gang])} places at once: "
 
 
-def _still_pending(cluster: Cluster, picture: Picture, index: int) -> Int64:
-    """Members of a class of the picture that are the same tasks as then, unchanged, and pending."""
+def _still_pending(cluster: Cluster, picture: Picture) -> dict[int, Int64]:
+    """By class of the picture, its members that are the same tasks as then, unchanged, and pending, if any."""
     tasks = cluster.tasks
-    rows = picture.members[index]
-    return rows[(tasks.state[rows] == State.PENDING) & ~tasks.revised[rows]]
+    pending: Bool = (tasks.state == int(State.PENDING)) & ~tasks.revised
+    counts = [len(rows) for rows in picture.members]
+    every = np.concatenate(picture.members) if counts else np.empty(0, dtype=np.int64)
+    concerned = np.unique(np.repeat(np.arange(len(counts)), counts)[pending[every]])
+    return {index: rows[pending[rows]] for index in concerned.tolist() for rows in (picture.members[index],)}
 
 
 def _reason_counts(

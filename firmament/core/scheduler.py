@@ -114,9 +114,9 @@ class Scheduler:
             task = tasks.row_of.get(report.uid)
             if task is None or cluster.where(task) != report.machine:
                 continue
-            if tasks.state[task] == State.BOUND and tasks.leaving[task] and not report.bound:
+            if not report.bound and int(tasks.state[task]) == State.BOUND and tasks.leaving[task]:
                 self._let_off(task)
-            if tasks.state[task] != State.ASSUMED:
+            if int(tasks.state[task]) != State.ASSUMED:
                 continue
             cluster.jobs.touch(tasks.job[task])
             if report.bound:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool
 from firmament.flow.network import crowding_cost
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.rounds.domains import Dealer
@@ -102,7 +102,13 @@ def open_to_pairs(residual: Residual, state: RuleState, pairs: PairState, cls: i
 def _plan_wave(residual: Residual, state: RuleState, pairs: PairState, *, first: bool) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present."""
     plan = DomainPlan(residual, state, pairs)
-    row_of = {cls: row for row, cls in enumerate(plan.classes.tolist())}
+    planned: dict[int, list[tuple[int, int]]] = {cls: [] for cls in plan.classes.tolist()}
+    rows, domains = np.nonzero(plan.counts)
+    counts = plan.counts[rows, domains]
+    for cls, domain, count in zip(
+        plan.classes[rows].tolist(), domains.tolist(), counts.tolist(), strict=True
+    ):
+        planned[cls].append((domain, count))
     inside = [pairs.terms.domain == domain for domain in range(pairs.terms.domains)]
     problem = residual.problem
     active = residual.active()
@@ -110,9 +116,8 @@ def _plan_wave(residual: Residual, state: RuleState, pairs: PairState, *, first:
     dealer = Dealer(residual, state)
     parts: list[Part] = []
     for cls in active[np.lexsort((active, oldest[active], -problem.priority[active]))].tolist():
-        row = row_of.get(cls)
-        if row is not None:
-            parts += _within_domains(residual, state, cls, plan.counts[row], inside, first=first)
+        if cls in planned:
+            parts += _within_domains(residual, state, cls, planned[cls], inside, first=first)
         elif cls in state.rules.of:
             parts += parts_of(residual, state, dealer, cls, first=first)
         else:
@@ -121,19 +126,24 @@ def _plan_wave(residual: Residual, state: RuleState, pairs: PairState, *, first:
 
 
 def _within_domains(
-    residual: Residual, state: RuleState, cls: int, counts: Int64, inside: list[Bool], *, first: bool
+    residual: Residual,
+    state: RuleState,
+    cls: int,
+    planned: list[tuple[int, int]],
+    inside: list[Bool],
+    *,
+    first: bool,
 ) -> list[Part]:
-    """A class's parts, one per domain of the plan."""
-    domains = np.flatnonzero(counts).tolist()
+    """A class's parts, one per domain of the plan. ``planned``: domains, and how many tasks go there."""
     rules = state.rules.rules(cls)
     if not (rules.binding or rules.soft):
-        return [Part(cls, int(counts[domain]), inside[domain]) for domain in domains]
+        return [Part(cls, count, inside[domain]) for domain, count in planned]
     open_to = open_machines(residual, state, cls)
     soft = soft_cost(state, cls, open_to)
     found = []
-    for domain in domains:
+    for domain, count in planned:
         allowed = open_to & inside[domain]
-        count, machines = int(counts[domain]), int(np.count_nonzero(allowed))
+        machines = int(np.count_nonzero(allowed))
         if machines:
             most = most_per_machine(state, cls, count, machines, first=first)
             found.append(Part(cls, count, allowed, None if soft is None else soft.points, most))
