@@ -18,14 +18,8 @@ from poseidon.bridge.actions import (
     WriteGroupStatus,
     WriteMemberLabels,
 )
-from poseidon.bridge.feeds import (
-    GROUP_MAPS,
-    NATIVE_POD_GROUPS,
-    POD_GROUPS,
-    SCALED_OWNERS,
-    WORKLOADS,
-    tree_maps,
-)
+from poseidon.bridge.feeds import NATIVE_POD_GROUPS, POD_GROUPS, SCALED_OWNERS, WORKLOADS
+from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
 from poseidon.kube.batch_writers import GroupStatusWriter, NominationWriter
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.topology_writers import TopologyWriter

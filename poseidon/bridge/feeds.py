@@ -10,7 +10,6 @@ from poseidon.kube.batch_objects import (
     Workload,
 )
 from poseidon.kube.listing import Resource
-from poseidon.kube.network_objects import ConfigMap
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
 from poseidon.kube.storage_objects import (
@@ -19,7 +18,6 @@ from poseidon.kube.storage_objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from poseidon.topology.keys import GROUP_MAP_LABEL, TREE_MAP_LABEL
 
 NODES = Resource("nodes", "/api/v1/nodes", Node)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
@@ -46,7 +44,6 @@ WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", 
 NATIVE_POD_GROUPS = Resource(
     "podgroups.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1alpha2/podgroups", NativePodGroup
 )
-GROUP_MAPS = Resource("configmaps of groups", "/api/v1/configmaps", ConfigMap, label_selector=GROUP_MAP_LABEL)
 BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
 SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "ReplicaSet": Resource("replicasets", "/apis/apps/v1/replicasets", ScaledOwner),
@@ -54,9 +51,3 @@ SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
 }
 """Owners by kind; followed only once some pod's gang is a share of its owner's pods."""
-
-
-def tree_maps(namespace: str) -> Resource[ConfigMap]:
-    """Return the collection of the ConfigMaps in a namespace that describe the cluster's tree."""
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
-    return Resource("configmaps of trees", path, ConfigMap, label_selector=TREE_MAP_LABEL)

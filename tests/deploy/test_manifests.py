@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from poseidon.bridge import feeds
+from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
 from poseidon.kube.listing import Resource
 from poseidon.sources import koordinator, metrics_server
 from tests.deploy.manifests import DEPLOY, arguments_of, container_of, everything, load, of_kind, pod_of
@@ -215,6 +216,15 @@ def test_creating_pods_is_a_right_of_its_own_that_can_be_left_out():
 
 def test_evicting_pods_is_a_right_of_its_own_that_can_be_left_out():
     assert rights_of("poseidon-preemption") == {("", "pods/eviction", "create"), ("", "pods", "delete")}
+
+
+def test_topology_groups_have_rights_of_their_own():
+    followed = {GROUP_MAPS.path, tree_maps("default").path}
+    assert {path.rpartition("/")[2] for path in followed} == {"configmaps"}
+    verbs = ("list", "watch", "patch")
+    assert rights_of("poseidon-topology") == {("", "configmaps", verb) for verb in verbs} | {
+        ("", "pods", "patch")
+    }
 
 
 def test_every_role_is_bound_by_its_name():
