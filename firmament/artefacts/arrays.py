@@ -8,7 +8,7 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
 * ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
 * ``ledger_reason``: one entry per ledger. Ledgers are code of a model and cannot be saved, so a problem that has any
   cannot be read back;
-* ``rules_...`` and ``pairs_...``: see ``rule_arrays`` and ``pair_arrays``.
+* ``rules_...``, ``pairs_...`` and ``groups_...``: see ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
 
 ``most`` and ``model_shape`` are missing: only problems that are derived within a round have them.
 
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Int64, JointRows
 from firmament.artefacts.errors import ArtefactError, MalformedEntryError
+from firmament.artefacts.group_arrays import decode_groups, encode_groups
 from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
 from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
@@ -70,6 +71,8 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         arrays |= encode_rules(problem.rules, problem.machines)
     if problem.pairs is not None:
         arrays |= encode_pairs(problem.pairs)
+    if problem.topology is not None:
+        arrays |= encode_groups(problem.topology)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     return content.getvalue()
@@ -124,6 +127,7 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         joint=joint,
         rules=decode_rules(arrays, len(plain["shape"]), len(plain["free"])),
         pairs=decode_pairs(arrays, len(plain["shape"]), len(plain["free"])),
+        topology=decode_groups(arrays, plain["gang"], len(plain["free"])),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
     )
 

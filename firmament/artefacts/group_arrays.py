@@ -1,0 +1,150 @@
+"""Groups with rules as entries of ``problem.npz`` that begin with ``groups_``; a round without such groups has none.
+
+* ``groups_levels``: names of the tree's levels; ``groups_paths``: per leaf the names of its units; ``groups_rows``: its
+  machine; ``groups_choice``: that of the solver;
+* per group ``groups_number`` (its gang), ``groups_name``, ``groups_refused``, ``groups_size``, and ``groups_rules``:
+  for each level spread (1) or pack (0), hard, partitions, least, most, factor;
+* ``groups_order_group``, ``groups_order_class``: the class of each waiting task, group after group;
+* ``groups_held_group``, ``groups_held_leaf``, ``groups_held_count``: tasks that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Int64
+from firmament.artefacts.errors import MalformedEntryError
+from firmament.flow.group_terms import Group, GroupTerms
+from firmament.topology.rules import Rule
+from firmament.topology.solver import CHOICES, ExactSolver
+from firmament.topology.tree import build_tree
+
+_SIZES: Mapping[str, tuple[Any, str]] = {
+    "levels": (np.str_, "H"),
+    "paths": (np.str_, "LH"),
+    "rows": (np.int64, "L"),
+    "choice": (np.str_, ""),
+    "number": (np.int64, "G"),
+    "name": (np.str_, "G"),
+    "refused": (np.str_, "G"),
+    "size": (np.int64, "G"),
+    "rules": (np.int64, "GHF"),
+    "order_group": (np.int64, "N"),
+    "order_class": (np.int64, "N"),
+    "held_group": (np.int64, "A"),
+    "held_leaf": (np.int64, "A"),
+    "held_count": (np.int64, "A"),
+}
+"""Kind of each entry, and by letters its size: levels, leaves, groups, fields of a rule, tasks."""
+_FIELDS = 6
+
+
+def encode_groups(terms: GroupTerms) -> dict[str, NDArray[Any]]:
+    """Return the entries by name; the solver is taken for an `ExactSolver`."""
+    tree, groups = terms.tree, list(terms.groups.values())
+    last = len(tree.levels) - 1
+    paths = [tree.path(last, leaf) for leaf in range(tree.leaves)]
+    held = np.array([group.held for group in groups], dtype=np.int64).reshape(len(groups), tree.leaves)
+    at = np.nonzero(held)
+    sizes = [len(group.order) for group in groups]
+    entries: dict[str, Any] = {
+        "levels": tree.levels,
+        "paths": np.array(paths, dtype=np.str_).reshape(len(paths), last + 1),
+        "rows": tree.rows,
+        "choice": getattr(terms.solver, "choice", CHOICES[0]),
+        "number": list(terms.groups),
+        "name": [group.name for group in groups],
+        "refused": [group.refused for group in groups],
+        "size": [group.size for group in groups],
+        "rules": np.array([[_numbers(rule) for rule in group.rules] for group in groups], dtype=np.int64),
+        "order_group": np.repeat(np.arange(len(groups)), sizes),
+        "order_class": np.concatenate([np.empty(0, np.int64), *(group.order for group in groups)]),
+        "held_group": at[0],
+        "held_leaf": at[1],
+        "held_count": held[at],
+    }
+    return {f"groups_{name}": np.array(entry, dtype=_SIZES[name][0]) for name, entry in entries.items()}
+
+
+def decode_groups(arrays: Mapping[str, NDArray[Any]], gang: Int64, machines: int) -> GroupTerms | None:
+    """Return what ``encode_groups`` was given, None if the entries hold no groups.
+
+    ``gang``: int64[C], that of each class. Raises ``KeyError`` for a missing entry, ``MalformedEntryError`` for one
+    that makes no sense.
+    """
+    if "groups_levels" not in arrays:
+        return None
+    given = {name: arrays[f"groups_{name}"] for name in _SIZES}
+    for fault in _faults(given, gang, machines):
+        raise MalformedEntryError(fault)
+    levels = tuple(given["levels"].tolist())
+    placed = dict(zip(map(tuple, given["paths"].tolist()), given["rows"].tolist(), strict=True))
+    tree = build_tree(levels, placed)
+    position = np.full(machines, tree.leaves, dtype=np.int64)
+    position[tree.rows] = np.arange(tree.leaves)
+    groups = {}
+    for index, number in enumerate(given["number"].tolist()):
+        held = np.zeros(tree.leaves, dtype=np.int64)
+        here = given["held_group"] == index
+        held[given["held_leaf"][here]] = given["held_count"][here]
+        groups[number] = Group(
+            name=str(given["name"][index]),
+            size=int(given["size"][index]),
+            rules=tuple(_rule(numbers) for numbers in given["rules"][index].tolist()),
+            held=held,
+            order=given["order_class"][given["order_group"] == index],
+            refused=str(given["refused"][index]),
+        )
+    choice = next(each for each in CHOICES if each == str(given["choice"]))
+    return GroupTerms(tree, ExactSolver(choice), groups, position)
+
+
+def _numbers(rule: Rule) -> list[int]:
+    return [
+        int(rule.kind == "spread"),
+        int(rule.hard),
+        rule.partitions,
+        rule.least,
+        rule.most,
+        rule.factor,
+    ]
+
+
+def _rule(numbers: list[int]) -> Rule:
+    spread, hard, partitions, least, most, factor = numbers
+    return Rule("spread" if spread else "pack", bool(hard), partitions, least, most, factor)
+
+
+def _faults(given: Mapping[str, NDArray[Any]], gang: Int64, machines: int) -> Iterator[str]:
+    """Yield what has another kind or size than it should, or points nowhere."""
+    sizes = {"F": _FIELDS}
+    for name, (kind, letters) in _SIZES.items():
+        array = given[name]
+        if array.dtype.kind != np.dtype(kind).kind or array.ndim != len(letters):
+            yield f"groups_{name} is {array.dtype} of the size {array.shape}"
+        expected = tuple(
+            sizes.setdefault(letter, found) for letter, found in zip(letters, array.shape, strict=True)
+        )
+        if array.shape != expected:
+            yield f"groups_{name} has the size {array.shape}, not {expected}"
+    if str(given["choice"]) not in CHOICES:
+        yield f"groups_choice is {given['choice']}, not one of {', '.join(CHOICES)}"
+    if len(np.unique(given["paths"], axis=0)) < sizes["L"]:
+        yield "groups_paths names a leaf twice"
+    limits = {
+        "rows": (0, machines),
+        "number": (0, int(gang.max(initial=-1)) + 1),
+        "rules": (0, 2**62),
+        "order_group": (0, sizes["G"]),
+        "order_class": (0, len(gang)),
+        "held_group": (0, sizes["G"]),
+        "held_leaf": (0, sizes["L"]),
+        "held_count": (1, 2**62),
+    }
+    for name, (least, end) in limits.items():
+        if ((given[name] < least) | (given[name] >= end)).any():
+            yield f"groups_{name} holds numbers out of range"
