@@ -60,11 +60,31 @@ def reachable(options: Sequence[tuple[int, bool]], units: int, size: int) -> int
     out); ``units``: exactly so many are used, 0 for any number.
     """
     if units:
-        return _exactly(options, units, size) & ~1
+        return _exactly(enough(options, units, size), units, size) & ~1
     total = 1
     for (counts, must), number in Counter(options).items():
         total = sums(total, _multiple(counts if must else counts | 1, number, size), size)
     return total & ~1
+
+
+def enough(options: Sequence[tuple[int, bool]], units: int, size: int) -> list[tuple[int, bool]]:
+    """``options`` without those that no total up to ``size`` needs: children that can hold nothing, and of children
+    that are alike and may be left out all but as many as can be used at once.
+    """
+    spare = size - sum(lowest(counts) for counts, must in options if must and counts)
+    others = units - sum(must for _, must in options) if units else spare
+    left: dict[int, int] = {}
+    kept = []
+    for option in options:
+        counts, must = option
+        if not must:
+            if counts not in left:
+                left[counts] = min(others, spare // lowest(counts)) if counts else 0
+            left[counts] -= 1
+            if left[counts] < 0:
+                continue
+        kept.append(option)
+    return kept
 
 
 def _multiple(counts: int, number: int, size: int) -> int:
@@ -83,8 +103,6 @@ def _exactly(options: Sequence[tuple[int, bool]], units: int, size: int) -> int:
     """The totals of exactly ``units`` used children."""
     totals = [1] + [0] * units
     for counts, must in options:
-        if not counts and not must:
-            continue
         for used in range(units, 0, -1):
             with_it = sums(totals[used - 1], counts, size)
             totals[used] = with_it if must else totals[used] | with_it

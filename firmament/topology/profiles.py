@@ -14,7 +14,7 @@ from operator import or_
 import numpy as np
 from numpy.typing import NDArray
 
-from firmament.topology.counts import lowest, members
+from firmament.topology.counts import enough, lowest, members
 from firmament.topology.regular import packed, spread
 
 Table = NDArray[np.object_]
@@ -27,7 +27,7 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
     with the gaps as well it is the answer. Else a table is worked out.
     """
     within = (2 << total) - 1
-    used = [(counts & within, must) for counts, must in options if must or counts & within]
+    used = enough([(counts & within, must) for counts, must in options], units, total)
     if not any(must for _, must in used):
         profile = _without_gaps([counts for counts, _ in used], units, pack, total)
         if _holds([counts for counts, _ in used], profile):
