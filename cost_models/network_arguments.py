@@ -7,7 +7,9 @@ the NetworkTopology are looked for, in this order; ``weightsName`` ("UserDefined
 Beyond upstream: ``bothDirections`` (true), a task is also charged for those that depend on it;
 ``jointImprovement`` (true), applications are placed anew as long as that gains; ``strictMaxNetworkCost`` (false), no
 dependency may exceed its ``maxNetworkCost``; ``enforceBandwidth`` (false), the ``minBandwidth`` of all dependencies
-together stays within the capacity of each link; ``observeOnly`` (false), costs are reported and steer nothing.
+together stays within the capacity of each link; ``observeOnly`` (false), costs are reported and steer nothing;
+``percentile`` (p90, p50, p99), which of the measured latencies become costs: the driver computes these, so that it is
+checked here and has no effect on the model.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from typing import Any
 from cost_models.arguments import Arguments
 
 MODEL_NAME = "network_overhead"
+
+PERCENTILES = ("p90", "p50", "p99")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +52,6 @@ def read_options(given: Mapping[str, Any]) -> NetworkOptions:
         bandwidth=args.flag("enforceBandwidth", default=False),
         observe_only=args.flag("observeOnly", default=False),
     )
+    args.choice("percentile", PERCENTILES)
     args.finish()
     return options

@@ -122,13 +122,14 @@ def network_options(configuration: Configuration) -> NetworkOptions:
     assert isinstance(configuration, SchedulerConfiguration)
     section = configuration.network
     overlay = next((each for each in configuration.cost_models if each.name == "network_overhead"), None)
-    namespaces = overlay.args.get("namespaces") if overlay is not None else None
+    args = overlay.args if overlay is not None else {}
+    namespaces = args.get("namespaces")
     wanted = section.controllers == "always" or (section.controllers == "auto" and overlay is not None)
     return NetworkOptions(
         overlay=overlay is not None,
         controllers=wanted,
         namespaces=tuple(namespaces) if namespaces else NetworkOptions().namespaces,
-        percentile=section.percentile,
+        percentile=args.get("percentile") or section.percentile,
         annotations=section.bandwidth_annotations,
     )
 

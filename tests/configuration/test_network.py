@@ -41,8 +41,19 @@ def test_controllers_without_overlay_and_the_other_way_round(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("argument", "section", "counts"),
+    [("", "", "p90"), ("percentile: p99", "", "p99"), ("", "p50", "p50"), ("percentile: p99", "p50", "p99")],
+)
+def test_the_percentile_of_the_overlay_goes_before_that_of_the_section(tmp_path, argument, section, counts):
+    overlay = f"costModels: [{{name: network_overhead, args: {{{argument}}}}}]\n"
+    found = options(tmp_path, overlay + (f"network: {{percentile: {section}}}\n" if section else ""))
+    assert found.percentile == counts
+
+
+@pytest.mark.parametrize(
     ("written", "field"),
     [
+        ("costModels: [{name: network_overhead, args: {percentile: p95}}]\n", "percentile"),
         ("network: {percentile: p95}\n", "network.percentile"),
         ("network: {controllers: sometimes}\n", "network.controllers"),
         ("network: {bandwidthAnnotations: 1}\n", "network.bandwidthAnnotations"),
