@@ -10,7 +10,7 @@ from poseidon.kube.network_objects import ConfigMap
 from poseidon.kube.objects import ObjectMeta
 from tests.bridge import objects
 
-RACKS = {"rack-0": {"n1": {}, "n2": {}}, "rack-1": {"n3": {}, "n4": {}}}
+RACKS: dict[str, dict[str, dict[str, str]]] = {"rack-0": {"n1": {}, "n2": {}}, "rack-1": {"n3": {}, "n4": {}}}
 
 
 def config_map(

@@ -13,12 +13,20 @@ from tests.topology_bridge.objects import config_map, group_map, tree_map
 TRAIN = GroupName("default", "train")
 
 
+def train(maps):
+    return maps.get(TRAIN)
+
+
+def news(told, described, wanted):
+    return told.news_of_map(described, wanted)
+
+
 def test_a_group_is_known_by_the_name_in_its_data():
     maps = GroupMaps()
     assert maps.put(group_map(own="other-name")) == {TRAIN}
-    assert maps.get(TRAIN).spec.size == 2
+    assert train(maps).spec.size == 2
     assert maps.put(group_map("tune", own="other-name")) == {TRAIN, GroupName("default", "tune")}
-    assert maps.get(TRAIN) is None
+    assert train(maps) is None
     assert maps.remove("map-other-name") == {GroupName("default", "tune")}
     assert maps.remove("map-other-name") == set()
 
@@ -34,19 +42,19 @@ def test_a_map_that_loses_its_label_describes_nothing():
     maps = GroupMaps()
     maps.put(group_map())
     assert maps.put(config_map("train", "app")) == {TRAIN}
-    assert maps.get(TRAIN) is None
+    assert train(maps) is None
 
 
 def test_of_two_maps_for_one_group_the_older_counts():
     maps = GroupMaps()
     maps.put(group_map(size=5, own="late", created="2026-01-02T00:00:00Z"))
     maps.put(group_map(size=4, own="early"))
-    assert maps.get(TRAIN).spec.size == 4
+    assert train(maps).spec.size == 4
     [(ignored, text)] = maps.ignored(TRAIN)
     assert ignored.uid == "map-late"
     assert text.startswith("ConfigMap early describes group default/train already")
     maps.remove("map-early")
-    assert maps.get(TRAIN).spec.size == 5
+    assert train(maps).spec.size == 5
     assert maps.ignored(TRAIN) == []
 
 
@@ -54,47 +62,47 @@ def test_what_was_said_last_without_faults_stays_in_force():
     maps = GroupMaps()
     maps.put(group_map(size=4))
     maps.put(group_map(size=0))
-    found = maps.get(TRAIN)
+    found = train(maps)
     assert found.spec.size == 4
     assert found.problem.endswith("; what it said before stays in force")
     assert found.annotation() == '{"name":"train","size":"4"}'
     maps.put(group_map(size=6))
-    assert (maps.get(TRAIN).spec.size, maps.get(TRAIN).problem, maps.get(TRAIN).annotation()) == (6, "", None)
+    assert (train(maps).spec.size, train(maps).problem, train(maps).annotation()) == (6, "", None)
 
 
 def test_another_process_takes_up_the_last_good_data():
     left = {"topology.firmament.io/last-good": '{"name":"train","size":"4"}'}
     maps = GroupMaps()
     maps.put(group_map(size=0, notes=left))
-    assert maps.get(TRAIN).spec.size == 4
+    assert train(maps).spec.size == 4
     for useless in ("nonsense", "[]", '{"size": 4}', '{"size": "0"}'):
         maps = GroupMaps()
         maps.put(group_map(size=0, notes={"topology.firmament.io/last-good": useless}))
-        assert maps.get(TRAIN).spec is None
-        assert maps.get(TRAIN).problem == "data.size: 0 is out of range; write 1 or more"
+        assert train(maps).spec is None
+        assert train(maps).problem == "data.size: 0 is out of range; write 1 or more"
 
 
 def test_only_news_are_written():
     maps, told = GroupMaps(), Told()
     maps.put(group_map(status="Ready", rank="old"))
-    found = maps.get(TRAIN)
-    write = told.news_of_map(found, {"status": "Bound", "rank": None, "message": None})
+    found = train(maps)
+    write = news(told, found, {"status": "Bound", "rank": None, "message": None})
     assert (write.namespace, write.name, write.uid) == ("default", "train", "map-train")
     assert (write.data, write.annotations) == ({"status": "Bound", "rank": None}, {})
-    assert told.news_of_map(found, {"status": "Bound", "rank": None}) is None
+    assert news(told, found, {"status": "Bound", "rank": None}) is None
     maps.put(group_map(size=0))
-    write = told.news_of_map(maps.get(TRAIN), {"status": "Bound"})
+    write = news(told, train(maps), {"status": "Bound"})
     assert (write.data, list(write.annotations)) == ({}, ["topology.firmament.io/last-good"])
-    later = told.news_of_map(maps.get(TRAIN), {"message": "m"})
+    later = news(told, train(maps), {"message": "m"})
     assert later.over(write).annotations == write.annotations
     told.forget("map-train")
-    assert told.news_of_map(maps.get(TRAIN), {"rank": None}).annotations
+    assert news(told, train(maps), {"rank": None}).annotations
 
 
 def test_rules_for_levels_that_the_tree_lacks():
     maps = GroupMaps()
     maps.put(group_map(constraints={"server": {}, "node": {}}))
-    [line] = remarks_on(maps.get(TRAIN).spec, ("rack", "node"))
+    [line] = remarks_on(train(maps).spec, ("rack", "node"))
     assert (
         line
         == "data.constraints.server: the tree has no such level, and the rule is ignored; levels are rack, node"

@@ -61,6 +61,10 @@ def groups(*pods, size=2, described=True, **more):
     return found
 
 
+def topology(found, uid):
+    return found.topology(found.group_of(uid))
+
+
 def waits(found):
     return {uid: wait for change in found.take_changes() for uid, wait in change.waits.items()}
 
@@ -116,7 +120,7 @@ def test_a_pod_group_describes_a_group_where_no_map_does():
     found.put_source(POD_GROUP, "1", pod_group("train", 3))
     [change] = found.take_changes()
     assert (change.job.min_members, change.priority, change.waits) == (3, None, {"pod-a": ""})
-    assert found.topology(found.group_of("pod-a")).size == 3
+    assert topology(found, "pod-a").size == 3
     maps = GroupMaps()
     maps.put(group_map(size=4, priority="1"))
     found.put_described("default", "train", maps.get(GroupName("default", "train")))
@@ -135,5 +139,5 @@ def test_a_pod_group_is_placed_by_the_tree_if_it_has_rules():
     for name in ("plain", "ruled"):
         made = pod(name, "", labels={"scheduling.x-k8s.io/pod-group": name})
         found.put_pod(made.metadata.uid, made)
-    assert found.topology(found.group_of("pod-plain")) is None
-    assert found.topology(found.group_of("pod-ruled")).constraints.keys() == {"node"}
+    assert topology(found, "pod-plain") is None
+    assert topology(found, "pod-ruled").constraints.keys() == {"node"}

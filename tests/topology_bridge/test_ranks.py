@@ -22,7 +22,7 @@ placements = st.lists(paths, max_size=9).map(
 
 
 def graph(placed):
-    found = nx.Graph()
+    found: nx.Graph[object] = nx.Graph()
     for name, path in placed.items():
         units = [path[:depth] for depth in range(len(path) + 1)]
         nx.add_path(found, [*units, name])

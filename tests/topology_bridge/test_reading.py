@@ -197,7 +197,7 @@ def test_a_tree_that_makes_no_sense(given, expected):
 
 
 def test_a_tree_that_is_too_deep():
-    deep = {}
+    deep: dict[str, object] = {}
     for _ in range(40):
         deep = {"u": deep}
     assert "more than 32 levels" in texts(tree(deep).defects)[0]
