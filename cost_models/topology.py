@@ -52,7 +52,7 @@ class Topology:
     name = MODEL_NAME
     kind: ClassVar[Kind] = "overlay"
     range = Range(best=0.0, worst=100.0)
-    record_kinds = (TREE_RECORD, GROUP_RECORD)
+    record_kinds: Sequence[str] = (TREE_RECORD, GROUP_RECORD)
     plans_groups = True
 
     def __init__(self, **args: Any) -> None:
@@ -70,7 +70,7 @@ class Topology:
         groups = self._reader.groups()
         if groups:
             notes += _unknown(groups, self._levels(machines))
-        return Assessment(raw=np.zeros((shapes.count, 1)), notes=notes)
+        return Assessment(raw=np.zeros((shapes.count, 1)), notes=tuple(notes))
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
         """Return 0: tasks do not crowd each other on a machine."""
