@@ -17,7 +17,10 @@ def shortage(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: I
 
     Rules are added from the leaves up; the first level that leaves no placement gets the blame.
     """
-    room = int((np.maximum(slots, 0) + held).sum())
+    there = int(held.sum())
+    if there > size:
+        return Shortage("", f"{there} pods run already, more than the size {size}", 0)
+    room = int((np.clip(slots, 0, size) + held).sum())
     if room < size:
         return Shortage("", f"{room} of {size} pods fit" + _running(held), room)
     active = [Rule() for _ in rules]

@@ -14,6 +14,9 @@ from firmament.topology.rules import Limits, Rule, limits
 from firmament.topology.shares import Shares, batches, caps, plain
 from firmament.topology.tree import Tree
 
+ENDLESS = 1 << 40
+"""Slots of a leaf that count as no limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -30,7 +33,8 @@ class Reach:
 def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Reach:
     """The shares of every unit of ``tree``; arguments as of `GroupSolver.place`."""
     bounds = [limits(rule) for rule in rules]
-    room = tree.sums(np.maximum(slots, 0) + held)
+    # Clipped so that sums stay within 64 bits for tasks that ask for nothing.
+    room = tree.sums(np.clip(slots, 0, ENDLESS) + held)
     must = [there > 0 for there in tree.sums(held)]
     shares = [_of_leaves(bounds[-1], size, held, room[-1])]
     for level in range(len(tree.levels) - 1, 0, -1):

@@ -44,7 +44,7 @@ class ExactSolver:
         self, tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], cost: Int64, held: Int64
     ) -> Int64 | Shortage:
         """As `GroupSolver.place`."""
-        enough = int((np.maximum(slots, 0) + held).sum()) >= size
+        enough = int((np.clip(slots, 0, size) + held).sum()) >= size
         found = reach(tree, slots, size, rules, held) if enough else None
         if found is None or not found.whole >> size & 1:
             return shortage(tree, slots, size, rules, held)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from firmament.topology.rules import Shortage
 from firmament.topology.solver import ExactSolver
 from tests.topology_solver.cases import Case, random_case
-from tests.topology_solver.exhaustive import best, keeps, leaf_paths, worth
+from tests.topology_solver.exhaustive import best, keeps, later_first, leaf_paths, worth
 
 
 def complaint(case: Case) -> str | None:
@@ -22,6 +22,8 @@ def complaint(case: Case) -> str | None:
         return f"{counts} bends a strict rule"
     if sum(counts) != case.size or (answer < case.held).any() or (answer > case.held + case.slots).any():
         return f"{counts} is not a placement"
+    if late := later_first(case, paths, counts):
+        return f"{counts}: {late} holds more than an earlier unit that is just like it"
     found = worth(case, paths, counts)
     return None if found == expected else f"{counts} is worth {found}, the best {expected}"
 

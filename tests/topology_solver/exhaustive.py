@@ -60,6 +60,22 @@ def worth(case: Case, paths: Sequence[Path], counts: Sequence[int]) -> tuple[Any
     return (*obedience, *fit[:-1], price, fit[-1])
 
 
+def later_first(case: Case, paths: Sequence[Path], counts: Sequence[int]) -> Path | None:
+    """A unit that holds more than an earlier sibling which is alike: same leaves with same slots, costs and pods."""
+    leaves = list(zip(case.slots.tolist(), case.cost.tolist(), case.held.tolist(), strict=True))
+    for level in range(len(case.rules)):
+        content: dict[Path, list[tuple[Any, ...]]] = defaultdict(list)
+        for path, leaf in zip(paths, leaves, strict=True):
+            content[path[: level + 1]].append((path[level + 1 :], leaf))
+        last: dict[tuple[Path, str], int] = {}
+        for path, share in _per_unit(paths, counts, level).items():
+            kind = (path[:-1], repr(content[path]))
+            if share > last.get(kind, share):
+                return path
+            last[kind] = share
+    return None
+
+
 def _all(slots: Sequence[int], held: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
     """All counts with held <= count <= held + slots and the given sum."""
     if not slots:

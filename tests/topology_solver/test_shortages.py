@@ -119,3 +119,15 @@ def test_what_is_complained_about_is_impossible_on_an_idle_cluster():
             idle = np.full(case.tree.leaves, size)
             assert isinstance(asked(case.tree, idle, size, *case.rules), Shortage)
     assert complaints > 50
+
+
+def test_more_pods_that_run_than_the_size_is_said():
+    held = np.full(16, 1)
+    answer = asked(TREE, ROOM, 6, PACK, PACK, held=held)
+    assert answer == Shortage("", "16 pods run already, more than the size 6", 0)
+
+
+def test_room_without_end_is_room():
+    answer = asked(TREE, np.full(16, np.iinfo(np.int64).max), 30, PACK, SPREAD)
+    assert not isinstance(answer, Shortage)
+    assert answer.tolist() == [8, 8, 7, 7] + [0] * 12
