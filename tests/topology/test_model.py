@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,7 @@ from cost_models.topology_trees import RACK_LABEL
 
 
 def columns(
-    *names: str, labels: dict[str, dict[str, str]] | None = None, **records: dict[str, object]
+    *names: str, labels: dict[str, dict[str, str]] | None = None, **records: Mapping[str, object]
 ) -> MachineColumns:
     """Machines by name; ``records``: payloads by kind and name."""
     some = ordinary_machines()

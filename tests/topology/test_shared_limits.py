@@ -1,0 +1,113 @@
+"""Groups where tasks share more than resources: limits over several machines, ledgers, costs of other models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Assessment, Bool, Int64, JointRows, Ledger, MachineColumns, ShapeBatch
+from firmament.core.configuration import WeightedModel
+from tests.support.core import machine, messages, placed, scheduler, uids
+from tests.support.models import Stated, flat
+from tests.topology.scene import CPU, Constraints, counts, group, machines, overlay, racks, singles, tree
+
+RACKS = racks(a=(3, 3), b=(3, 3))
+HARD: Constraints = {"rack": {"hard": True}}
+
+
+def limited(most: int, *names: str):
+    """At most so many tasks on some machines together."""
+
+    def assess(columns: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        row_of = np.array([0 if name in names else -1 for name in columns.names], dtype=np.int64)
+        rows = JointRows(row_of, np.ones(shapes.count, dtype=np.int64), np.array([most]), "shared limit")
+        return Assessment(raw=np.zeros((shapes.count, 1)), joint=(rows,))
+
+    return WeightedModel(Stated(assess, name="shared"))
+
+
+class OneOf:
+    """Room for one task of any shape on each machine."""
+
+    reason = "one at a time"
+
+    def __init__(self, room: Int64) -> None:
+        self._left = room.copy()
+
+    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+        return np.zeros(len(shapes), dtype=np.bool_)
+
+    def room(self, shape: int) -> Int64:
+        return self._left.copy()
+
+    def room_at(self, shapes: Int64, machines: Int64) -> Int64:
+        return self._left[machines]
+
+    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        took = np.minimum(counts, self._left[machines])
+        np.subtract.at(self._left, machines, took)
+        return took
+
+    def copy(self) -> Ledger:
+        return OneOf(self._left)
+
+
+def test_a_limit_that_machines_share_sends_the_group_elsewhere():
+    core = scheduler(
+        machines(RACKS),
+        tree(RACKS),
+        group("g", 4, HARD),
+        policy="trivial",
+        overlays=[overlay(), limited(3, "a-0", "a-1")],
+    )
+    assert set(counts(core.run_round())) == {"b-0", "b-1"}
+
+
+def test_a_limit_that_leaves_no_way_is_told():
+    core = scheduler(
+        machines(RACKS),
+        tree(RACKS),
+        group("g", 4, HARD),
+        singles("x"),
+        policy="trivial",
+        overlays=[overlay(), limited(3, "a-0", "a-1", "b-0", "b-1")],
+    )
+    result = core.run_round()
+    assert placed(result).keys() == {"x"}
+    assert messages(result)["g-0"].startswith("gang ns/g needs 4 places at once: ")
+
+
+def test_a_ledger_counts_like_any_room():
+    def assess(columns: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        return Assessment(
+            raw=np.zeros((shapes.count, 1)), ledger=OneOf(np.ones(columns.count, dtype=np.int64))
+        )
+
+    core = scheduler(
+        machines(RACKS),
+        tree(RACKS),
+        group("g", 2, HARD),
+        group("h", 2, HARD),
+        group("k", 2),
+        policy="trivial",
+        overlays=[overlay(), WeightedModel(Stated(assess, name="ledger"))],
+    )
+    result = core.run_round()
+    assert set(counts(result).values()) == {1}
+    assert placed(result).keys() == {*uids("g", 2), *uids("h", 2)}
+
+
+def test_what_other_models_charge_breaks_ties():
+    dear = Stated(flat(50.0, 50.0, 0.0, 0.0), name="dear")
+    core = scheduler(
+        machines(RACKS),
+        tree(RACKS),
+        group("g", 4),
+        policy="trivial",
+        overlays=[overlay(), WeightedModel(dear)],
+    )
+    assert set(counts(core.run_round())) == {"b-0", "b-1"}
+
+
+def test_a_group_of_one_is_a_task_like_others():
+    core = scheduler(machine("m", cpu=CPU), group("g", 1, HARD), policy="trivial", overlays=[overlay()])
+    assert placed(core.run_round()) == {"g-0": "m"}
