@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from poseidon.bridge.actions import AnnounceUnschedulable, Bind, Evict
+from poseidon.bridge.actions import AnnounceUnschedulable, Bind, Evict, WithdrawEviction
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
@@ -56,7 +56,7 @@ class Cluster(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.state = BridgeState(["poseidon"])
+        self.state = self.make_state()
         self.view = SolverView()
         self.view.apply(self.state.snapshot())
         self.nodes = {}
@@ -70,16 +70,25 @@ class Cluster(RuleBasedStateMachine):
         self.leaders = {}
         self.announced = []
 
-    @initialize(pods=st.integers(0, 4))
-    def begin(self, pods):
+    def make_state(self):
+        """The state under test."""
+        return BridgeState(["poseidon"])
+
+    @initialize(pods=st.integers(0, 4), running=st.integers(0, 3), urgent=st.integers(0, 2))
+    def begin(self, pods, running, urgent):
         for name in NODES[:2]:
             self.put_node(name=name, cpu="8")
         for index in range(pods):
             self.create_pod(
                 cpu="100m", owner="web" if index % 2 else "", priority=0, scheduler="poseidon", gated=False
             )
+        for index in range(running + urgent):  # some of whom others may take the place
+            pod = ApiPod(f"r{index}", "poseidon", CPUS[0], "", 0 if index < running else 5)
+            pod.node = "a" if index < running else ""
+            self.pods[pod.uid] = pod
+            self._emit(pod)
         self.deliver_nodes(count=3)
-        self.deliver_pods(count=4)
+        self.deliver_pods(count=9)
         self.send_to_solver()
 
     # --- the API server -------------------------------------------------------------------------------------------
@@ -271,6 +280,16 @@ class Cluster(RuleBasedStateMachine):
             del self.pods[pod.uid]
             self.pod_watch.append(Change(pod.uid, None))
 
+    @precondition(lambda self: self.evictions)
+    @rule()
+    def withdraw_eviction(self):
+        """The solver says that nobody needs the place of a pod that has not been asked to leave yet."""
+        evict = self.evictions[-1]
+        result = pb.RoundResult(round=1)
+        result.deltas.add(kind=pb.Delta.PREEMPT, task=evict.pod.uid, machine=evict.node, withdrawn=True)
+        self.state.on_round(result)
+        self._take_actions()
+
     @precondition(lambda self: self.binds)
     @rule(fails=st.booleans(), lost=st.booleans())
     def finish_binding(self, fails, lost):
@@ -317,6 +336,10 @@ class Cluster(RuleBasedStateMachine):
                     "evicted twice at once"
                 )
                 self.evictions.append(action)
+            elif isinstance(action, WithdrawEviction):
+                for evict in [each for each in self.evictions if each.pod.uid == action.uid]:
+                    self.evictions.remove(evict)
+                    self._evict(evict, refused=True, graceful=False)
             elif isinstance(action, AnnounceUnschedulable):
                 self.announced.append(action)
 
@@ -349,6 +372,7 @@ class Cluster(RuleBasedStateMachine):
         self.rounds, rounds = [], self.rounds
         for result in rounds:
             self._on_round(result)
+        self._take_actions()
         while self.binds or self.evictions or self.pod_watch or self.node_watch:
             while self.evictions:
                 self._evict(self.evictions.pop(0), refused=False, graceful=False)

@@ -1,0 +1,78 @@
+"""The histories of the bridge notice when it is broken: each of these states lacks one thing that they rely on."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from poseidon.bridge.dependencies import Dependencies
+from poseidon.bridge.evictions import Evictions
+from poseidon.bridge.state import BridgeState
+from tests.bridge.test_state_properties import Cluster
+
+SEARCH = settings(
+    max_examples=250,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class Impatient(Dependencies):
+    """Holds a pod back for the first of those that it waits for alone."""
+
+    def hold(self, uid, on):
+        super().hold(uid, sorted(on)[:1])
+
+
+class Forgetful(Evictions):
+    """Does not remember whom it has asked to leave."""
+
+    def is_going(self, record):
+        return record.leaving
+
+
+class Hasty(Cluster):
+    """Binds before all have gone."""
+
+    def make_state(self):
+        state = BridgeState(["poseidon"])
+        state._placements._dependencies = Impatient()
+        return state
+
+
+class Unmindful(Cluster):
+    """Takes those who were asked to leave for gone."""
+
+    def make_state(self):
+        state = BridgeState(["poseidon"])
+        placements = state._placements
+        placements._evictions = Forgetful(placements._tasks)
+        return state
+
+
+class Silent(Cluster):
+    """Tells the solver of bindings that hold, and never of others."""
+
+    def make_state(self):
+        state = BridgeState(["poseidon"])
+        reports = state.take_reports
+        state.take_reports = lambda: [each for each in reports() if each.bound]
+        return state
+
+
+@pytest.mark.parametrize(
+    ("broken", "noticed"),
+    [
+        (Hasty, "bound too early"),
+        (Unmindful, ""),
+        (Silent, ""),
+    ],
+)
+def test_a_broken_bridge_is_noticed(broken: type[Cluster], noticed: str):
+    with pytest.raises((AssertionError, ExceptionGroup), match=noticed):
+        run_state_machine_as_test(broken, settings=SEARCH)
