@@ -331,6 +331,7 @@ class Cluster:
         tasks = self.tasks
         cls = self.classes.row(event.task_class)
         machine = self.machines.row_of.get(event.machine, -1)
+        terminating = self.classes.rows[cls].content.terminating
         for index, uid in enumerate(event.uids):
             name = event.names[index] if event.names else uid
             task = tasks.row_of.get(uid)
@@ -352,16 +353,16 @@ class Cluster:
                 self._enlist(task, event.job)
                 self._rouse(event.job)  # a gang may now need one less
                 tasks.leaving[task] = told_to_go
-            tasks.cls[task], tasks.priority[task] = cls, event.priority
+                tasks.cls[task], tasks.priority[task] = cls, event.priority
+                tasks.dated[task] = tasks.parked[task] = tasks.refused[task] = False
+                tasks.message[task] = ""
             tasks.assigned[task] = now
-            tasks.dated[task] = False
             self._last_came += 1
             tasks.came[task] = self._last_came
             self._date(task, event, index)
-            tasks.leaving[task] |= self.classes.rows[cls].content.terminating
+            if terminating:
+                tasks.leaving[task] = True
             tasks.state[task] = State.BOUND
-            tasks.parked[task] = tasks.refused[task] = False
-            tasks.message[task] = ""
             if machine >= 0:
                 self._occupy(task, machine)
             else:

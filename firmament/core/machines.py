@@ -159,7 +159,7 @@ class MachineTable:
     def book(self, row: int, request: Int64, count: int) -> None:
         """Add (``count`` > 0) or take back (< 0) tasks with ``request`` (int64[<= K]) on a row."""
         self._fit_columns()
-        self._used[row, : len(request)] += request * count
+        self._used[row, : len(request)] += request if count == 1 else request * count
         self._running[row] += count
 
     def book_all(self, rows: Int64, requests: Int64) -> None:

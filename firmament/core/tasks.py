@@ -96,7 +96,7 @@ class TaskTable:
         if self._free:
             row = self._free.pop()
             self.uid[row], self.name[row], self.job[row] = uid, name, job
-            self.message[row] = self.orphan_of[row] = ""
+            self._clear(row)
         else:
             row = len(self.uid)
             self.uid.append(uid)
@@ -110,20 +110,10 @@ class TaskTable:
         self.cls[row] = cls
         self.priority[row] = priority
         self.state[row] = State.PENDING
-        self.machine[row] = -1
         self.sequence[row] = self._next_sequence
         self.created[row] = created
         self.arrived[row] = now
-        self.not_before[row] = 0.0
-        self.failures[row] = 0
-        self.parked[row] = False
-        self.passed_over[row] = 0
-        self.refused[row] = False
         self.revised[row] = True
-        self.assigned[row] = self.initialized[row] = 0.0
-        self.dated[row] = False
-        self.came[row] = 0
-        self.leaving[row] = self.displacing[row] = False
         self._next_sequence += 1
         return row
 
@@ -136,6 +126,12 @@ class TaskTable:
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
         self._free.append(row)
 
+    def _clear(self, row: int) -> None:
+        """Bring a row that was used before back to what a row is at first."""
+        self.message[row] = self.orphan_of[row] = ""
+        for column in self.COLUMNS:
+            getattr(self, column)[row] = _unused(column)
+
     def in_state(self, state: State) -> Int64:
         """Rows of all tasks in ``state``, ascending."""
         return np.flatnonzero(self.state[: len(self.uid)] == state)
@@ -143,5 +139,8 @@ class TaskTable:
     def _grow(self) -> None:
         for column in self.COLUMNS:
             array = getattr(self, column)
-            unused = -1 if column == "machine" else 0
-            setattr(self, column, np.concatenate([array, np.full_like(array, unused)]))
+            setattr(self, column, np.concatenate([array, np.full_like(array, _unused(column))]))
+
+
+def _unused(column: str) -> int:
+    return -1 if column == "machine" else 0

@@ -72,10 +72,10 @@ def validate(events: Sequence[Event], known: KnownClasses) -> None:
                 )
                 changed[number] = None
             case TasksSubmitted() | TasksBound():
-                _require(
-                    content_of(event.task_class) is not None,
-                    f"tasks: task class {event.task_class} is not defined; define a class before its tasks",
-                )
+                if content_of(event.task_class) is None:
+                    raise InvalidEventError(
+                        f"tasks: task class {event.task_class} is not defined; define a class before its tasks"
+                    )
                 _tasks(event)
             case MachineSampled():
                 _machine_sample(event)
@@ -210,21 +210,24 @@ def _requirement(owner: str, requirement: Requirement) -> None:
 
 
 def _tasks(event: TasksSubmitted | TasksBound) -> None:
+    count = len(event.uids)
     _require(all(event.uids), "tasks: a uid is empty")
-    _require(len(set(event.uids)) == len(event.uids), "tasks: a uid occurs twice in one batch")
-    _require(len(event.names) in {0, len(event.uids)}, "tasks: names must be as many as uids, or none")
+    _require(count == 1 or len(set(event.uids)) == count, "tasks: a uid occurs twice in one batch")
+    _parallel("tasks: names", event.names, count)
     if isinstance(event, TasksSubmitted):
-        _require(
-            len(event.created) in {0, len(event.uids)}, "tasks: created must be as many as uids, or none"
-        )
+        _parallel("tasks: created", event.created, count)
         _require(all(map(math.isfinite, event.created)), "tasks: a creation time is not a finite number")
-    else:
-        _require(event.machine != "", "bound tasks: machine is empty")
-        for name, times in (("assigned", event.assigned), ("initialized", event.initialized)):
-            _require(
-                len(times) in {0, len(event.uids)}, f"bound tasks: {name} must be as many as uids, or none"
-            )
+        return
+    _require(event.machine != "", "bound tasks: machine is empty")
+    for name, times in (("assigned", event.assigned), ("initialized", event.initialized)):
+        if times:
+            _parallel(f"bound tasks: {name}", times, count)
             _require(all(map(math.isfinite, times)), f"bound tasks: {name}: a time is not a finite number")
+
+
+def _parallel(owner: str, values: Sequence[object], count: int) -> None:
+    if values and len(values) != count:
+        raise InvalidEventError(f"{owner} must be as many as uids, or none")
 
 
 def _machine_sample(event: MachineSampled) -> None:

@@ -67,6 +67,8 @@ def moment(subject: str, field: str, value: float) -> float:
 def unique_uids(subject: str, values: Iterable[str]) -> tuple[str, ...]:
     """Return task uids: at least one, none empty, none twice."""
     uids = tuple(values)
+    if len(uids) == 1 and uids[0]:
+        return uids
     if not uids:
         raise refuse(subject, "uids", "is empty; name at least one task")
     distinct = set(uids)

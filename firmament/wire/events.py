@@ -169,6 +169,8 @@ def _bound(message: pb.BoundTasks) -> Event:
 def _moments(subject: str, field: str, values: Iterable[float], count: int) -> tuple[float, ...]:
     """Return checked times, parallel to uids or empty."""
     times = tuple(values)
+    if not times:
+        return times
     parallel(subject, field, times, count)
     for index, value in enumerate(times):
         moment(subject, f"{field}[{index}]", value)
