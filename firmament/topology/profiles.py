@@ -32,6 +32,10 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
         profile = _without_gaps([counts for counts, _ in used], units, pack, total)
         if _holds([counts for counts, _ in used], profile):
             return profile
+    elif not pack:
+        levelled = _levelled(used, total)
+        if _allowed(used, units, levelled):
+            return tuple(sorted((count for count in levelled if count), reverse=True))
     return _by_table(used, units, pack, total)
 
 
@@ -45,6 +49,29 @@ def _without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tu
     fill = packed if pack else spread
     profile = fill(most, lowest(union) // step, units, np.array([total // step]))[0]
     return tuple((profile[profile > 0] * step).tolist())
+
+
+def _levelled(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
+    """The most even counts, per child, if each child could hold every count from its own least (0 if it may be left
+    out) to its own largest: one level for all, as far as their bounds let them.
+    """
+    low = np.array([lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
+    high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
+    level = 0
+    for bit in range(total.bit_length() - 1, -1, -1):
+        if np.clip(level + (1 << bit), low, high).sum() <= total:
+            level += 1 << bit
+    counts = np.clip(level, low, high)
+    more = np.flatnonzero((low <= level) & (level < high))[: total - int(counts.sum())]
+    counts[more] += 1
+    return [int(count) for count in counts]
+
+
+def _allowed(used: Sequence[tuple[int, bool]], units: int, held: Sequence[int]) -> bool:
+    """Whether the children may hold these counts, gaps and the number of used ones included."""
+    return (not units or sum(count > 0 for count in held) == units) and all(
+        counts >> count & 1 if count else not must for (counts, must), count in zip(used, held, strict=True)
+    )
 
 
 def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from firmament.topology import regular
 from firmament.topology.assignment import assign
 from firmament.topology.counts import progression, reachable
-from firmament.topology.profiles import _by_table
+from firmament.topology.profiles import _by_table, best_profile
 from firmament.topology.rules import Rule, Shortage
 from tests.topology_solver.trees import asked, full_tree, per_unit, placed
 
@@ -38,6 +38,21 @@ def test_regular_children_are_divided_as_any_others(caps, least, units, pack):
         used = [option for option in options if option[0]]
         for share, profile in zip(shares.tolist(), profiles.tolist(), strict=True):
             assert tuple(count for count in profile if count) == _by_table(used, units, pack, share)
+
+
+SETS = st.lists(
+    st.tuples(st.integers(1, 2**10 - 1).map(lambda bits: bits << 1), st.booleans()), min_size=1, max_size=7
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SETS, st.integers(0, 4), st.booleans())
+def test_any_sets_of_counts_are_divided_as_by_a_table(options, units, pack):
+    size = 40
+    totals = reachable(options, units, size)
+    for total in range(1, size + 1):
+        if totals >> total & 1:
+            assert best_profile(options, units, pack, total) == _by_table(options, units, pack, total)
 
 
 @settings(max_examples=150, deadline=None)
