@@ -17,7 +17,7 @@ from firmament.rounds.leftovers import open_machines
 from firmament.rules.pairs import PairState
 from firmament.rules.state import RuleState
 
-CHUNKS = 32
+CHUNKS = 16
 """Into so many parts the applications of a round are divided; each sees what those before it plan."""
 
 SWEEPS = 3
