@@ -197,6 +197,9 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
     shapes, machines = judgement.batch.count, judgement.machines.count
     raw = [_figures(assessment, shapes, machines) for assessment in judgement.assessments]
     rows = np.empty((shapes, machines), dtype=np.int32)
+    if len(raw) == 1 and raw[0].dtype == np.int16 and not any(judgement.preferred):
+        _looked_up(models[0], raw[0], rows)
+        return rows
     total, points = np.empty(machines), np.empty(machines)
     for row, preferred in enumerate(judgement.preferred):  # row by row, to stay in the processor's cache
         # Bounded models stay far below the largest cost, and points below 0 there are none.
@@ -212,6 +215,18 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
         np.rint(total, out=total)
         rows[row] = np.minimum(total, LARGEST_COST, out=total) if capped else total
     return rows
+
+
+def _looked_up(weighted: WeightedModel, raw: NDArray[np.int16], rows: Int32) -> None:
+    """Write the units of native figures of few different values to ``rows``, by a table of what each comes to."""
+    if raw.size == 0:
+        return
+    low, high = int(raw.min()), int(raw.max())
+    units = weighted.model.range.points(np.arange(low, high + 1))
+    units *= weighted.weight * COST_UNITS_PER_POINT
+    table = np.minimum(np.rint(units), LARGEST_COST).astype(np.int32)
+    for row, figures in zip(rows, raw, strict=True):
+        np.take(table, figures.astype(np.intp) - low, out=row, mode="clip")
 
 
 def crowding_units(

@@ -310,7 +310,7 @@ class Scheduler:
     def _park(self, pending: Int64, opened: OpenRound, placement: Placement) -> None:
         """Park what the round could not place; tasks it had placed, but could not keep, try again at once."""
         decided = int(placement.assignments.count.sum())
-        if opened.picture is None:
+        if opened.picture is None or len(pending) == 0:
             return
         lost = np.zeros(0, dtype=np.int64)
         if decided:

@@ -125,7 +125,8 @@ def _marks(residual: Residual, fits: dict[int, Bool]) -> Int64 | None:
     own = [_left(rows, left) for rows, left in zip(problem.joint, residual.joint_left, strict=True)]
     cheap = np.vstack([residual.free, residual.placed, problem.crowd, *own])
     marks = _hashed(cheap, random)
-    if len(np.unique(marks[:, 0])) > WORTHWHILE * problem.machines:
+    room = np.sort(marks[:, 0])
+    if 1 + np.count_nonzero(room[1:] != room[:-1]) > WORTHWHILE * problem.machines:
         return None
     for shape, row in fits.items():
         marks += _hashed(np.where(row, problem.cost[shape], -1)[None, :], random)

@@ -83,7 +83,8 @@ def starting_columns(
         return Columns.of(parts_cls, parts_machine, problem.machines)
     tasks = waiting[classes]
     key = _keys(residual, classes, fits, spread.candidates, spread)
-    want, begin = tasks // 2 + base, problem.rotation + np.cumsum(tasks) - tasks
+    want = tasks // 2 + base
+    begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
     few = _lacks_candidates(residual, classes, fits, key)
     everyone = np.arange(problem.machines)
     for rows, machines in ((np.flatnonzero(~few), spread.candidates), (np.flatnonzero(few), everyone)):
@@ -142,19 +143,24 @@ def _cheapest(key: Int32, machines: Int64, want: Int64, begin: Int64) -> tuple[I
     limit = least[np.arange(len(key)), nth]
     chosen = key <= np.minimum(limit, UNWANTED - 1)[:, None]
     count = np.count_nonzero(chosen, axis=1)
-    for at in np.flatnonzero((limit < UNWANTED) & (count > want + want // 4 + 1)).tolist():
-        chosen[at] = False
-        chosen[at, _from_machine(key[at], machines, int(limit[at]), int(want[at]), int(begin[at]))] = True
+    tied = np.flatnonzero((limit < UNWANTED) & (count > want + want // 4 + 1))
+    if len(tied):
+        chosen[tied] = _in_turn(key[tied], limit[tied], want[tied], np.searchsorted(machines, begin[tied]))
     row, place = _divided(np.flatnonzero(chosen.ravel()), key.shape[1])
     return row, machines[place]
 
 
-def _from_machine(key: Int32, machines: Int64, limit: int, want: int, begin: int) -> Int64:
-    """Indices of ``want`` machines with a key up to ``limit``, those with that very key from ``begin`` on."""
-    below, tied = np.flatnonzero(key < limit), np.flatnonzero(key == limit)
-    first = int(np.searchsorted(machines[tied], begin % int(machines[-1] + 1)))
-    after = tied[first : first + want - len(below)]
-    return np.concatenate([below, after, tied[: want - len(below) - len(after)]])
+def _in_turn(key: Int32, limit: Int32, want: Int64, begin: Int64) -> Bool:
+    """bool[C', M']: ``want`` machines of each row with a key up to ``limit``, those at it from column ``begin`` on."""
+    below, at_limit = key < limit[:, None], key == limit[:, None]
+    nth = np.cumsum(at_limit, axis=1, dtype=np.int32)
+    number = nth[:, -1]
+    # Columns at the limit are numbered from 0 at ``begin``, and on from the left end.
+    before = np.where(begin > 0, nth[np.arange(len(key)), np.maximum(begin - 1, 0)], 0)
+    turn = nth - (before + 1)[:, None]
+    turn += np.where(turn < 0, number[:, None], 0).astype(np.int32)
+    chosen: Bool = below | (at_limit & (turn < (want - below.sum(axis=1))[:, None]))
+    return chosen
 
 
 def _likely(key: Int32, tasks: Int64, temperature: float, rate: float) -> tuple[Int64, Int64]:

@@ -207,9 +207,10 @@ def _market(
     """The sampled shapes that fit somewhere, and the candidates, as a market."""
     somewhere = np.array([fits[shape][candidates].any() for shape in shapes.tolist()], dtype=np.bool_)
     shapes, weight = shapes[somewhere], weight[somewhere]
-    cost = problem.cost[np.ix_(shapes, candidates)].astype(np.float32)
+    cost = np.empty((len(shapes), len(candidates)), dtype=np.float32)
     for row, shape in enumerate(shapes.tolist()):
-        cost[row, ~fits[shape][candidates]] = FORBIDDEN
+        cost[row] = problem.cost[shape].take(candidates)
+        np.copyto(cost[row], FORBIDDEN, where=~fits[shape].take(candidates))
     step = typical_step(problem)
     times = problem.times()[candidates]
     return Market(

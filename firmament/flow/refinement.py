@@ -19,17 +19,13 @@ from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
 
-TEMPERATURES = ((0.25, 3), (0.04, 3))
-"""Smoothing, in typical crowding steps, and how often Newton's method steps at each."""
-
-LONGEST_STEP = 2.0
-"""No price moves by more than this many times the smoothing at first, or one typical crowding step."""
+TEMPERATURES = ((0.25, 3, 0.02), (0.04, 3, 0.004))
+"""Smoothing, in typical crowding steps; how often Newton's method steps with each; and the share of the tasks without a
+machine at which prices count as found.
+"""
 
 SHORTER = 4.0
 """A step that made things worse is divided by this."""
-
-SETTLED = 0.002
-"""Share of the tasks without a machine at which prices count as found."""
 
 LOST = 0.1
 """Share of the tasks without a machine at which less smoothing has done more harm than good."""
@@ -83,9 +79,10 @@ def refined(market: Market, price: Float32, load: Float32) -> Cleared:
     padded = _padded(market)
     price, load = _pad(price, padded, 0.0), _pad(load, padded, 0.0)
     found: _Point | None = None
-    for fraction, steps in TEMPERATURES:
+    for fraction, steps, settled in TEMPERATURES:
         temperature = fraction * market.step
-        point = _settled(padded, _balanced(padded, price, load, temperature), temperature, steps)
+        worth = _balanced(padded, price, load, temperature)
+        point = _settled(padded, worth, temperature, steps, settled * float(market.tasks.sum()))
         if found is not None and point.lacking > max(found.lacking, LOST * float(market.tasks.sum())):
             break
         found, price, load = point, point.price, point.load
@@ -120,13 +117,17 @@ class _Point:
         return cls(worth, share, price, load, slope, market.tasks - share @ load, temperature)
 
 
-def _settled(market: Market, worth: Float32, temperature: float, steps: int) -> _Point:
-    """Up to ``steps`` Newton steps from ``worth``; one that makes things worse is taken back and made shorter."""
-    longest = max(LONGEST_STEP * temperature, market.step)
+def _settled(market: Market, worth: Float32, temperature: float, steps: int, enough: float) -> _Point:
+    """Up to ``steps`` Newton steps from ``worth``, until no more than ``enough`` tasks lack a machine.
+
+    A step that makes things worse is taken back and made shorter.
+    """
+    mean_load = float(market.tasks.sum()) / len(market.base)
+    longest = max(mean_load * temperature, market.step)  # smoother functions are quadratic farther out
     point = _Point.at(market, worth, temperature)
     move: Float32 | None = None
     for _ in range(steps):
-        if point.lacking <= SETTLED * float(market.tasks.sum()):
+        if point.lacking <= enough:
             break
         if move is None:
             move = _newton_step(point)
