@@ -62,10 +62,12 @@ def pending_reasons(
         short = shortage(picture, shortages, index)
         if open_now and not short and not content.invalid and cluster.version != picture.version:
             continue
+        why = f"{short}." if short else ""
+        if counts or not short:
+            why = f"{why} {reasons.summarise(len(cluster.machines), counts)}".lstrip()
         message = content.invalid or (
             _gang_prefix(cluster, picture, index)
-            + (f"{short}. " if short else "")
-            + reasons.summarise(len(cluster.machines), counts)
+            + why
             + preemption.told(
                 int(picture.cls[index]),
                 int(tasks.priority[rows[0]]),
@@ -96,7 +98,11 @@ def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:
     gang = int(picture.problem.gang[index]) if len(picture.gangs) else -1
     if gang < 0:
         return ""
-    job = cluster.jobs.gang(picture.gangs[gang])
+    terms, job = picture.problem.topology, cluster.jobs.gang(picture.gangs[gang])
+    if terms is not None and gang in terms.groups:
+        group = terms.groups[gang]
+        many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
+        return f"group {group.name} needs {many}: "
     name = picture.gangs[gang] if job is None else job.name or job.id
     return f"gang {name} needs {int(picture.problem.gang_need[gang])} places at once: "
 

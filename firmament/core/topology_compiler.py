@@ -97,7 +97,7 @@ def _group(
     if not refused and tree.leaves:
         units = [tree.units(level) for level in range(len(tree.levels))]
         refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
-    return Group(job.name or job.id, size, levels, held, order, refused)
+    return Group(rules.name or job.name or job.id, size, levels, held, order, refused)
 
 
 def _rule(given: LevelRule) -> Rule:

@@ -86,7 +86,7 @@ def test_what_is_not_possible_is_told_with_level_and_rule_and_leaves_its_room_to
     assert len(placed(result)) == 7
     assert "rack" in told(result)["g"]
     assert told(result)["g"] == messages(result)["g-0"].split(" a-0 had room")[0].split(" b-0 had room")[0]
-    assert messages(result)["g-0"].startswith("gang ns/g needs 6 places at once: ")
+    assert messages(result)["g-0"].startswith("group ns/g needs 6 places at once: ")
     assert phases(result) == {"g": GangPhase.WAITING}
     assert core.next_round_in() is None
 
@@ -110,7 +110,7 @@ def test_rules_that_nothing_could_keep_are_told_as_such():
         core.run_round()
         .gangs[0]
         .message.startswith(
-            "gang ns/g needs 4 places at once: level rack: 3 partitions wanted, the tree has 2 units. "
+            "group ns/g needs 4 places at once: level rack: 3 partitions wanted, the tree has 2 units. "
         )
     )
 
@@ -230,7 +230,7 @@ def test_a_replacement_waits_while_its_domain_is_full_and_comes_when_it_is_not()
     core.apply([TaskRemoved("g-1"), TasksBound("a-0", 1, ("thief",)), TasksSubmitted(1, ("g-4",), job="g")])
     result = core.run_round()
     assert result.deltas == ()
-    assert "gang ns/g needs 1 places at once" in messages(result)["g-4"]
+    assert messages(result)["g-4"].startswith("group ns/g needs 1 place: level rack: hard pack")
     assert core.next_round_in() is None
     core.apply([TaskRemoved("thief")])
     assert placed(core.run_round()) == {"g-4": "a-0"}

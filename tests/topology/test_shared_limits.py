@@ -73,7 +73,7 @@ def test_a_limit_that_leaves_no_way_is_told():
     )
     result = core.run_round()
     assert placed(result).keys() == {"x"}
-    assert messages(result)["g-0"].startswith("gang ns/g needs 4 places at once: ")
+    assert messages(result)["g-0"].startswith("group ns/g needs 4 places at once: ")
 
 
 def test_a_ledger_counts_like_any_room():
