@@ -48,7 +48,8 @@ class GroupChange(NamedTuple):
 class Group:
     """A group with pods of ours. ``job`` is without what the demand says; ``owners`` are for people.
 
-    ``members`` are kept of groups that may be placed by a tree; ``admitted`` those of them that have a part in it.
+    ``members`` are kept of groups that may be placed by a tree; ``admitted`` those of them that have a part in it, and
+    ``beyond`` the others.
     """
 
     member: Membership
@@ -58,6 +59,7 @@ class Group:
     counts: Counter[Progress] = field(default_factory=Counter)
     members: dict[str, Member] = field(default_factory=dict)
     admitted: frozenset[str] = frozenset()
+    beyond: frozenset[str] = frozenset()
 
     @property
     def key(self) -> _GroupKey:
@@ -183,9 +185,13 @@ class Groups:
         self._unsettled.discard(key)
         group = self._groups[key]
         spec = self.topology(group)
-        now = admitted(group.members, spec.size, group.admitted) if spec is not None else frozenset()
-        if now != group.admitted:
-            group.admitted = now
+        if spec is None:
+            group.admitted = beyond = frozenset()
+        else:
+            group.admitted = admitted(group.members, spec.size, group.admitted)
+            beyond = frozenset(group.members.keys() - group.admitted)
+        if beyond != group.beyond:
+            group.beyond = beyond
             self._changed[key] = None
 
     def _count(self, group: Group, uid: str, now: Progress | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from poseidon.batch.groups import Progress
 from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
 from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupMap, WriteMemberLabels
 from poseidon.bridge.topology_records import TopologyRecords
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from poseidon.topology.options import TopologyOptions
 
 BAD_GROUP, BAD_TREE = "InvalidGroup", "InvalidTopology"
+
+_PLACED = (Progress.PLACED, Progress.RUNNING, Progress.SUCCEEDED)
 
 COUNTS_SECONDS = 60.0
 """How long figures in a message may be out of date."""
@@ -119,7 +122,18 @@ class TopologyGroups:
         for group in moved:
             spec = self._groups.topology(group)
             self.records.group(group.job.id, group.member.source.namespace, spec)
-            self._look(group.job.id)
+            life = self._lives.get(group.job.id)
+            placed = sum(group.counts[each] for each in _PLACED)
+            if (
+                spec is not None
+                and life is not None
+                and placed >= spec.size
+                and life.state is not State.BOUND
+            ):
+                self._look(group.job.id)
+            else:
+                # Members come and go in crowds: what is new of one that has not become whole can wait for the others.
+                self._late[group.job.id] = None
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Take what the solver says of groups, and who has to go for whom."""

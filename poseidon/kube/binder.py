@@ -10,13 +10,14 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from poseidon.kube.concurrency import AdaptiveLimit, ConcurrencyOptions
 from poseidon.kube.errors import ApiError, KubeError
 from poseidon.kube.retrying import RetryOptions, Tries
 from poseidon.kube.worker_pool import WorkerPool
@@ -63,9 +64,9 @@ class BindOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions(RetryOptions):
-    """``concurrency`` is the number of bindings in flight."""
+    """``concurrency`` bounds the number of bindings in flight."""
 
-    concurrency: int = 64
+    concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
 
 
 class Binder:
@@ -96,7 +97,9 @@ class Binder:
         self._clock = clock
         self._sleep = sleep
         self._options = options or BinderOptions()
-        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
+        self._limit = AdaptiveLimit(clock, self._options.concurrency)
+        metrics.bind_concurrency.set_function(self._limit)
+        self._pool = WorkerPool(self._carry_out, self._limit)
 
     @property
     def unfinished(self) -> int:
@@ -123,6 +126,7 @@ class Binder:
         started = self._clock()
         outcome = await self._bind(request)
         self._metrics.bind_duration.labels(outcome.result.value).observe(self._clock() - started)
+        self._limit.answered(self._pool.waiting)
         self._on_outcome(outcome)
 
     async def _bind(self, request: BindRequest) -> BindOutcome:
@@ -139,12 +143,15 @@ class Binder:
                 await self._transport.post(path, body)
             except ApiError as error:
                 perhaps_done = perhaps_done or not error.throttled
+                if error.transient:
+                    self._limit.turned_away()
                 outcome = judge(request, error)
                 pause = tries.pause(error, may_help=_may_help(error, outcome))
                 if pause is None:
                     return outcome
             except KubeError as error:
                 perhaps_done = True
+                self._limit.turned_away()
                 pause = tries.pause(error)
                 if pause is None:
                     return BindOutcome(request, BindResult.FAILED, str(error))

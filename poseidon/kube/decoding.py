@@ -126,6 +126,7 @@ def convert_object(value: object, kind: type[T]) -> T:
 def without_nulls(value: Any) -> Any:
     """Return a copy without map entries whose value is null. Nulls inside lists stay: they are mistakes.
 
+    Labels and annotations without a value have the empty one, as the API server reads them.
     Parts that are shared (YAML aliases) are copied once and stay shared, so that a few lines which stand for
     billions of entries remain a few. Raises ``RecursionError`` for a value that contains itself.
     """
@@ -137,13 +138,25 @@ def without_nulls(value: Any) -> Any:
         known = copies.get(id(part))
         if known is None:
             if isinstance(part, dict):
-                known = {key: copy(item) for key, item in part.items() if item is not None}
+                known = {
+                    key: _texts(item) if key in _TEXTS and isinstance(item, dict) else copy(item)
+                    for key, item in part.items()
+                    if item is not None
+                }
             else:
                 known = [copy(item) for item in part]
             copies[id(part)] = known
         return known
 
     return copy(value)
+
+
+_TEXTS = frozenset({"labels", "annotations"})
+"""Maps of texts, in which null is an empty text."""
+
+
+def _texts(given: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: "" if item is None else item for key, item in given.items()}
 
 
 def malformed(error: msgspec.MsgspecError) -> MalformedObjectError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class KubeMetrics:
@@ -30,6 +30,9 @@ class KubeMetrics:
             ["result"],
             registry=registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+        )
+        self.bind_concurrency = Gauge(
+            "poseidon_bind_concurrency", "Bindings that may be in flight at present.", registry=registry
         )
         self.bind_retries = Counter("poseidon_bind_retries", "Bindings posted again.", registry=registry)
         self.recoveries = Counter(

@@ -151,3 +151,23 @@ def test_a_pod_says_in_explain_what_its_group_waits_for():
     )
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["pod"] == "default/small-0"
+
+
+def test_labels_without_a_value_as_the_proposal_writes_them(tmp_path):
+    file = tmp_path / "group.yaml"
+    file.write_text("""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: own-name
+  labels: {
+    "sakkara.group":
+  }
+data: {"name": "g", "size": "2"}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, labels: {sakkara.group.name: g}}
+spec: {containers: [{name: main}]}
+""")
+    assert "waits for members: 1 of 2 exist" in group("g", "nodes", str(file))["message"]

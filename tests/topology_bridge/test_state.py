@@ -222,7 +222,8 @@ def test_a_bad_map_is_told_once_with_and_without_pods(scene):
     assert write == {"message": "data.size: 0 is out of range; write 1 or more"}
     assert scene.told == [("ConfigMap", "train", "InvalidGroup", write["message"])]
     assert scene.map(group_map(size=0, message=write["message"])) == []
-    [write] = scene.pod(pod("a"))
+    scene.pod(pod("a"))
+    [write] = scene.tick()
     assert write["status"] == "Waiting"
     assert scene.view.tasks == {}
     assert len(scene.told) == 1
