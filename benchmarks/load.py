@@ -125,20 +125,27 @@ def _overlay(
 
 
 def report_batches(cluster: list[Event], now: float) -> list[list[pb.Event]]:
-    """One report about each machine, its tasks included, in messages of ``BATCH``."""
+    """One report about each machine, its tasks included, in messages of ``BATCH``.
+
+    Every task uses some part of what it requests, so that machines that are fuller are used more, though not in step.
+    """
     rng = np.random.default_rng(7)
-    capacity: dict[str, tuple[float, float]] = {}
-    tasks: dict[str, list[str]] = {}
+    requested: dict[int, dict[str, int]] = {}
+    tasks: dict[str, tuple[list[str], list[tuple[int, int]]]] = {}
     for event in cluster:
-        if isinstance(event, MachineUpserted):
-            allocatable = event.machine.allocatable
-            capacity[event.machine.name] = (float(allocatable["cpu"]), float(allocatable["memory"]))
+        if isinstance(event, ClassDefined):
+            requested[event.id] = dict(event.task_class.requests)
+        elif isinstance(event, MachineUpserted):
+            tasks[event.machine.name] = ([], [])
         elif isinstance(event, TasksBound):
-            tasks.setdefault(event.machine, []).extend(event.uids)
+            amounts = requested[event.task_class]
+            uids, amount_of = tasks[event.machine]
+            uids.extend(event.uids)
+            amount_of.extend([(amounts["cpu"], amounts["memory"])] * len(event.uids))
     events = []
-    for name, offered in capacity.items():
-        uids = tasks.get(name, [])
-        use = np.ceil(rng.uniform(0, 0.5, (len(uids), 2)) * np.array(offered) / max(1, len(uids)))
+    for name, (uids, amount_of) in tasks.items():
+        offered = np.array(amount_of, dtype=np.float64).reshape(-1, 2)
+        use = np.ceil(rng.uniform(0, 1, (len(uids), 2)) * offered)
         total = use.sum(axis=0)
         events.append(
             pb.Event(
