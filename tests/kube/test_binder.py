@@ -13,6 +13,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindRequest, BindResult
+from poseidon.kube.concurrency import ConcurrencyOptions
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
@@ -48,6 +49,10 @@ async def binding(url, options=None, slept=None, refusal=lambda _: "", clock=tim
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
+
+
+def fixed(concurrency):
+    return ConcurrencyOptions(initial=concurrency, least=concurrency, most=concurrency)
 
 
 async def outcome_of(answer, options=None, slept=None, clock=time.monotonic):
@@ -199,7 +204,7 @@ async def test_bindings_run_in_parallel_within_the_limit():
         return json({}, 201)
 
     async with scripted(answer) as (api, url):
-        async with binding(url, BinderOptions(concurrency=8)) as (binder, outcomes):
+        async with binding(url, BinderOptions(concurrency=fixed(8))) as (binder, outcomes):
             for index in range(50):
                 binder.submit(BindRequest(f"u{index}", "default", f"p{index}", "n1"))
             await until(lambda: api.in_flight == 8)
@@ -219,7 +224,7 @@ async def test_what_has_not_been_posted_can_be_left_undone():
 
     async with (
         scripted(answer) as (api, url),
-        binding(url, BinderOptions(concurrency=2)) as (binder, outcomes),
+        binding(url, BinderOptions(concurrency=fixed(2))) as (binder, outcomes),
     ):
         for index in range(5):
             binder.submit(BindRequest(f"u{index}", "default", f"p{index}", "n1"))
