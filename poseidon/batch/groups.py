@@ -185,8 +185,9 @@ class Groups:
         self._unsettled.discard(key)
         group = self._groups[key]
         spec = self.topology(group)
+        beyond: frozenset[str] = frozenset()
         if spec is None:
-            group.admitted = beyond = frozenset()
+            group.admitted = beyond
         else:
             group.admitted = admitted(group.members, spec.size, group.admitted)
             beyond = frozenset(group.members.keys() - group.admitted)

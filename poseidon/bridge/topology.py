@@ -101,10 +101,7 @@ class TopologyGroups:
                 self._forget_map(change.uid)
         for name in touched:
             self._groups.put_described(*name, self._maps.get(name))
-        self._look_at([self._job_of(name) for name in sorted(touched)])
-        for name in sorted(touched):
-            for described, text in self._maps.ignored(name):
-                self._note(described, text, BAD_GROUP, warns=True)
+        self._look_at_maps(touched)
 
     def pod_gone(self, uid: str) -> None:
         """A pod exists no longer."""
@@ -115,7 +112,8 @@ class TopologyGroups:
         if not self._begun:
             self._begun = True
             self._look_at_trees()
-            self._look_at([*self._lives, *(each.job.id for each in self._groups)])
+            self._look_at(each.job.id for each in self._groups)
+            self._look_at_maps(self._maps)
 
     def follow(self, moved: Iterable[Group]) -> None:
         """Take groups whose pods have come further, or whose description has changed."""
@@ -256,6 +254,13 @@ class TopologyGroups:
             if "message" in write.data:
                 self._written[described.uid] = now
             self._actions.append(WriteGroupMap(write))
+
+    def _look_at_maps(self, names: Iterable[GroupName]) -> None:
+        """Write what is new of the groups that ConfigMaps describe, and into those that are ignored."""
+        for name in sorted(names):
+            self._look(self._job_of(name))
+            for described, text in self._maps.ignored(name):
+                self._note(described, text, BAD_GROUP, warns=True)
 
     def _look_at_trees(self) -> None:
         if self._begun:

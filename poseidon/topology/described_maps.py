@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -92,6 +92,9 @@ class DescribedMaps(Generic[K, S]):
         self._subject = subject
         self._maps: dict[str, tuple[K, DescribedMap[S]]] = {}
         self._by_subject: dict[K, dict[str, DescribedMap[S]]] = {}
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._by_subject)
 
     def counting(self, subject: K) -> DescribedMap[S] | None:
         """Return the ConfigMap that counts for a subject, None if there is none."""

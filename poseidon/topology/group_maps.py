@@ -9,6 +9,8 @@ from poseidon.topology.group_spec import GROUP_KEYS, GroupSpec, name_of, read_gr
 from poseidon.topology.keys import GROUP_MAP_LABEL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from poseidon.kube.network_objects import ConfigMap
 
 
@@ -27,6 +29,9 @@ class GroupMaps:
 
     def __init__(self) -> None:
         self._maps: DescribedMaps[GroupName, GroupSpec] = DescribedMaps(GROUP_KEYS, read_group, group_name)
+
+    def __iter__(self) -> Iterator[GroupName]:
+        return iter(self._maps)
 
     def put(self, found: ConfigMap) -> set[GroupName]:
         """Take a ConfigMap as it is now; returns the groups that may be described anew."""

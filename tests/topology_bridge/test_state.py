@@ -247,6 +247,10 @@ def test_a_process_that_was_told_already_says_nothing_new():
     text = "data.size: 0 is out of range; write 1 or more"
     scene = Scene(maps=[group_map(size=0, message=text)])
     assert (scene.maps, scene.told) == ({}, [])
+    scene = Scene(maps=[group_map(size=0), group_map(own="copy", created="2026-02-01T00:00:00Z")])
+    assert scene.maps["train"]["message"] == text
+    assert "describes group default/train already" in scene.maps["copy"]["message"]
+    assert len(scene.told) == 2
 
 
 def test_a_bad_tree_is_told_and_the_last_good_one_stays(scene):
