@@ -12,9 +12,11 @@ from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import lacking
 from firmament.core.opening import Picture
+from firmament.core.pair_closing import pairs_now
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
 from firmament.preemption.problem import Eviction, PreemptionProblem
+from firmament.rules.pairs import PairState
 from firmament.rules.state import RuleState
 
 
@@ -42,6 +44,7 @@ class EvictionCheck:
         self._decided = decided
         self._guests = guests
         self._told = {victim for each in decided for victim in each.evicts}
+        self._pairs: PairState | None = None
 
     def standing(self) -> Bool:
         """bool[N]: what still holds."""
@@ -51,6 +54,7 @@ class EvictionCheck:
         for index, each in enumerate(self._decided):
             by_machine.setdefault(each.machine, []).append(index)
         if moved_on:
+            self._pairs = pairs_now(self._cluster, self._picture)
             for indices in by_machine.values():
                 dropped[indices] = not self._holds(indices)
         while True:
@@ -143,7 +147,9 @@ class EvictionCheck:
         wanted = self._requests(classes)
         if not (wanted.sum(axis=0) <= room)[wanted.any(axis=0)].all():
             return False
-        return self._rules_allow(machine, classes, gone)
+        pairs = self._pairs
+        let_in = pairs is None or all(pairs.take(each.cls, machine) for each in decided)
+        return let_in and self._rules_allow(machine, classes, gone)
 
     def _row_of(self, machine: int) -> int:
         """Row, as of now, of a machine of the picture; -1 if it is gone."""

@@ -34,10 +34,6 @@ def preemption_problem(
     important task is bound.
     """
     may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
-    if problem.pairs is not None and problem.pairs.limited:
-        may &= (
-            problem.pairs.kind < 0
-        )  # what is chosen here knows nothing of pairs, and could break their limits
     if not may.any() or not len(cluster.machines):
         return None
     tasks = cluster.tasks

@@ -20,6 +20,9 @@ from firmament.preemption.stages import Stages
 from firmament.preemption.topology_groups import preempt_for_group, waiting_together
 from firmament.solvers.base import Solver
 
+MOST_PAIRED = 256
+"""Classes of tasks that belong to pairs which are tried in a round, the most important first."""
+
 MOST_GANGS = 64
 """Gangs of one priority that are tried in a round; each is tried by itself."""
 
@@ -39,8 +42,10 @@ def preempt(
     """
     prospect = Prospect(problem, preemption, placed)
     able = (prospect.remaining > 0) & preemption.may
-    if problem.pairs is not None:
-        able &= problem.pairs.kind < 0
+    if problem.pairs is not None:  # of applications only some: each workload is a class of its own
+        paired = np.flatnonzero(able & (problem.pairs.kind >= 0))
+        first = np.lexsort((paired, -preemption.priority[paired]))
+        able[paired[first][MOST_PAIRED:]] = False
     gang, need = _whole_gangs(problem, placed)
     attempts = Attempts(Stages(prospect, solver, time_limit))
     for priority in np.unique(preemption.priority[able])[::-1].tolist():

@@ -155,9 +155,7 @@ class Stages:
         """Give a place, and note whose bundles that may change."""
         self._prospect.put(cls, machine)
         preemption = self._prospect.preemption
-        far = self._prospect.state is not None or any(
-            preemption.budgets[preemption.kind[victim]] for victim in victims
-        )
+        far = self._prospect.coupled or any(preemption.budgets[preemption.kind[victim]] for victim in victims)
         far |= len(self._prospect.spare) > 0 and bool((preemption.gang[victims] >= 0).any())
         for offer in offers.values():
             if far:
