@@ -53,7 +53,7 @@ def random_case(number: int) -> Case:
         most = max(1, most - 1)
     prices = rng.choice(((0,), (0, 1), (0, 1, 5, 9), (-3, 2, 7)))
     cost = np.array([rng.choice(prices) for _ in paths], dtype=np.int64)
-    rules = tuple(_rule(rng, size) for _ in levels)
+    rules = tuple(random_rule(rng, size) for _ in levels)
     return Case(tree, slots, size, rules, cost, held, rng.choice(CHOICES))
 
 
@@ -79,7 +79,8 @@ def _placements(slots: Int64, size: int) -> int:
     return ways[size]
 
 
-def _rule(rng: random.Random, size: int) -> Rule:
+def random_rule(rng: random.Random, size: int) -> Rule:
+    """More often a wish than a strict rule."""
     kind: Literal["pack", "spread"] = "pack" if rng.random() < 0.5 else "spread"
     what = rng.random()
     if what < 0.55:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import numpy as np
@@ -14,6 +15,8 @@ from firmament.topology.assignment import assign
 from firmament.topology.counts import progression, reachable
 from firmament.topology.profiles import _by_table, best_profile
 from firmament.topology.rules import Rule, Shortage
+from tests.topology_solver.cases import random_rule
+from tests.topology_solver.exhaustive import keeps
 from tests.topology_solver.trees import asked, full_tree, per_unit, placed
 
 PACK, SPREAD = Rule("pack"), Rule("spread")
@@ -122,3 +125,29 @@ class TestClusterOfTenThousand:
         assert not isinstance(answer, Shortage)
         assert (answer >= held).all()
         assert per_unit(self.tree, answer, 0) == [200] * 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_strict_rule_is_bent_for_larger_groups(seed):
+    rng = random.Random(seed)
+    tree = full_tree(("zone", "rack", "node"), (4, 5, 8))
+    paths = [tree.path(2, leaf) for leaf in range(tree.leaves)]
+    placements = 0
+    for _ in range(40):
+        room = np.array([rng.randint(0, 9) for _ in paths])
+        held = np.zeros(len(paths), dtype=np.int64)
+        size = rng.randint(30, 240)
+        rules = tuple(random_rule(rng, size) for _ in tree.levels)
+        first = asked(tree, room, size, *rules, cost=room)
+        if isinstance(first, Shortage):
+            continue
+        placements += 1
+        assert keeps(rules, paths, first.tolist())
+        assert first.sum() == size
+        assert (first <= room).all()
+        held[first > 0] = [rng.randint(0, count) for count in first[first > 0].tolist()]
+        again = placed(tree, room - held, size, *rules, cost=room, held=held)
+        assert keeps(rules, paths, again.tolist())
+        assert (again >= held).all()
+        assert (again <= room).all()
+    assert placements > 10
