@@ -100,6 +100,9 @@ class _Round:
             parts.append(self._groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
             among = self._problem.priority == rank
             parts.append(self._others(placer, Assignments.joined(parts), among))
+        if placer.standing.state is not None:  # a lower one may have opened the way for a higher one
+            everyone = np.ones(self._problem.classes, dtype=np.bool_)
+            parts.append(self._others(placer, Assignments.joined(parts), everyone))
         return Assignments.joined(parts)
 
     def _placer(self) -> GroupPlacer:

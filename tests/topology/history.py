@@ -64,6 +64,7 @@ class History:
         self.leaving: set[str] = set()
         self.number = 0
         self.evicting = 0
+        self.fresh: frozenset[str] = frozenset()
         self.apply(ClassDefined(1, task_class(CPU)))
         for name in MACHINES:
             self.apply(self.machine(name))
@@ -159,6 +160,7 @@ class History:
                 told.add(delta.uid)
             elif before[delta.uid][0] != "ASSUMED":  # else it is to be bound again where it is
                 fresh.add(delta.uid)
+        self.fresh = frozenset(fresh)
         self.check(fresh, rules_then, rack_then, edited=bool(meanwhile))
         if self.preempts:  # else gangs that were not whole in time have been given up
             self.check_victims(told, {each.uid: each.depends_on for each in result.deltas})
@@ -217,26 +219,37 @@ class History:
         for name in {self.job_of[uid] for uid in told} - {""}:
             assert not self.on_machines(name), f"half of {name} was evicted"
 
-    def left_behind(self) -> list[str]:
-        """Groups and singles that wait although there is a way to place them."""
+    def left_behind(self, fresh: frozenset[str] = frozenset()) -> list[str]:
+        """Groups and singles that wait although there is a way to place them.
+
+        ``fresh``: tasks just placed, of which the less important are taken to be away.
+        """
         states = self.states()
-        used: dict[str, int] = {}
-        for _, at in states.values():
-            used[at] = used.get(at, 0) + 1
-        free = {at: max(0, room - used.get(at, 0)) for at, room in self.room.items()}
-        waiting: dict[str, int] = {}
+        waiting: dict[tuple[str, int], int] = {}
         for uid, (state, _) in states.items():
             if state == "PENDING":
-                waiting[self.job_of[uid]] = waiting.get(self.job_of[uid], 0) + 1
-        found = ["x"] if waiting.pop("", 0) and any(free.values()) else []
-        for name, count in waiting.items():
-            held = self.on_machines(name)
-            need = self.size[name] - sum(held.values())
-            if need <= 0 or count < need:
-                continue
-            present = {at: rack for at, rack in self.rack.items() if at in self.room}
-            slots: dict[Path, int] = {(rack, at): free[at] for at, rack in present.items()}
-            inside: dict[Path, int] = {(present[at], at): many for at, many in held.items() if at in present}
-            if possible(slots, inside, need + sum(inside.values()), LEVELS, self.rules[name]):
-                found.append(name)
+                key = self.job_of[uid], self.priority[uid]
+                waiting[key] = waiting.get(key, 0) + 1
+        found = []
+        for (name, priority), count in waiting.items():
+            away = {uid for uid in fresh if self.priority[uid] < priority}
+            free = dict(self.room)
+            for uid, (_, at) in states.items():
+                if at in free and uid not in away:
+                    free[at] = max(0, free[at] - 1)
+            if self._could_go(name, count, free):
+                found.append(name or "x")
         return found
+
+    def _could_go(self, name: str, count: int, free: Mapping[str, int]) -> bool:
+        """Whether waiting tasks of a group, or one by itself, could be placed in the room that is free."""
+        if not name:
+            return any(free.values())
+        held = self.on_machines(name)
+        need = self.size[name] - sum(held.values())
+        if need <= 0 or count < need:
+            return False
+        present = {at: rack for at, rack in self.rack.items() if at in self.room}
+        slots: dict[Path, int] = {(rack, at): free[at] for at, rack in present.items()}
+        inside: dict[Path, int] = {(present[at], at): many for at, many in held.items() if at in present}
+        return possible(slots, inside, need + sum(inside.values()), LEVELS, self.rules[name])

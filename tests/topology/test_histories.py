@@ -49,6 +49,19 @@ def test_rules_hold_where_groups_and_singles_evict_others(seed: int):
     history.settle()
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_more_important_groups_and_singles_come_first(seed: int):
+    history = History(4000 + seed, QUIET, priorities=(0, 1, 2))
+    for _ in range(6):
+        history.apply(*(history.submit(name, history.random.randint(2, 5)) for name in (*JOBS, "x")))
+        play(history, 1)
+        if history.core.next_round_in() != 0:  # else something was given up when the round was closed
+            assert history.left_behind(history.fresh) == []
+        for uid in sorted(history.states()):
+            if history.random.random() < 0.3:
+                history.remove(uid)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_equal_histories_get_equal_answers(seed: int):
     answers = []
