@@ -94,7 +94,7 @@ def starting_columns(
             keys = (
                 key[at] if machines is not everyone else _keys(residual, classes[at], fits, machines, spread)
             )
-            row, machine = _cheapest(keys, machines, want[at], begin[at])
+            row, machine = cheapest_machines(keys, machines, want[at], begin[at])
             parts_cls.append(classes[at[row]])
             parts_machine.append(machine)
     if len(classes) > 1 and len(spread.candidates) and samples > 0:
@@ -130,7 +130,7 @@ def _lacks_candidates(residual: Residual, classes: Int64, fits: dict[int, Bool],
     return few
 
 
-def _cheapest(key: Int32, machines: Int64, want: Int64, begin: Int64) -> tuple[Int64, Int64]:
+def cheapest_machines(key: Int32, machines: Int64, want: Int64, begin: Int64) -> tuple[Int64, Int64]:
     """About ``want`` machines of each row with the least key: rows, and machines.
 
     Of those that tie at the end, the ones from machine ``begin`` on. ``key``: int32[C', M'] over ``machines``;
@@ -179,12 +179,12 @@ def _likely(key: Int32, tasks: Int64, temperature: float, rate: float) -> tuple[
     for row, line in enumerate(flow):  # a cumulative sum down the columns, whole rows at a time
         sums += line
         summed[row] = sums
-    place_b, row_b = _systematic(summed.T, rate)
-    row_a, place_a = _systematic(np.cumsum(flow, axis=1, out=flow), rate)
+    place_b, row_b = systematic_sample(summed.T, rate)
+    row_a, place_a = systematic_sample(np.cumsum(flow, axis=1, out=flow), rate)
     return np.concatenate([row_a, row_b]), np.concatenate([place_a, place_b])
 
 
-def _systematic(summed: NDArray[np.float32], rate: float) -> tuple[Int64, Int64]:
+def systematic_sample(summed: NDArray[np.float32], rate: float) -> tuple[Int64, Int64]:
     """Lines, and places in them, at every 1 / ``rate`` of the total over all lines, each once.
 
     ``summed``: float32[L, P], cumulative weights of the places of each line.

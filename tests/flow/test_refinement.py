@@ -75,3 +75,20 @@ def test_classes_that_fit_nowhere_do_not_count():
     assert found.sharp
     assert expected.sharp
     assert found.price[expected.load > 0] == pytest.approx(expected.price[expected.load > 0], abs=20)
+
+
+def test_few_tasks_on_many_machines_that_cost_nearly_the_same_settle():
+    random = np.random.default_rng(9)
+    classes, machines = 40, 3_000
+    given = Market(
+        cost=random.integers(0, 40, (classes, machines)).astype(np.float32) * 8,
+        tasks=np.full(classes, 20, dtype=np.float32),
+        base=random.integers(0, 25, machines).astype(np.float32) * 8 + 2_000,
+        growth=np.full(machines, 194, dtype=np.float32),
+        ahead=np.full(machines, 0.5, dtype=np.float32),
+        room=np.full(machines, 5, dtype=np.float32),
+        step=194.0,
+    )
+    found = refined(given, *begun(given))
+    assert found.lacking <= 0.2 * given.tasks.sum()
+    assert found.load.sum() == pytest.approx(given.tasks.sum(), rel=0.2)

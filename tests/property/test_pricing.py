@@ -1,0 +1,72 @@
+"""What pricing finds for sale, against one look at every pair."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.flow.columns import Columns
+from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.flow.prices import Prices, node_prices
+from firmament.flow.pricing import Offers, full_machine_prices, price_out
+from firmament.flow.problem import Residual
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.property.problems import SEEDS, placement_problem
+
+PROPERTY = settings.get_profile("property")
+
+
+def violating(residual: Residual, network: Network, prices: Prices) -> set[tuple[int, int]]:
+    """Pairs that are left out and would lower the cost."""
+    problem = residual.problem
+    inside = set(zip(network.columns.cls.tolist(), network.columns.machine.tolist(), strict=True))
+    machine_price = full_machine_prices(residual, network, prices).tolist()
+    found = set()
+    for index, cls in enumerate(network.classes.tolist()):
+        shape = int(problem.shape[cls])
+        usable = residual.fits(shape)
+        for machine in range(problem.machines):
+            reduced = 2 * int(problem.cost[shape, machine]) + machine_price[machine] - int(prices.cls[index])
+            if cls not in problem.pins and usable[machine] and (cls, machine) not in inside and reduced < 0:
+                found.add((cls, machine))
+    return found
+
+
+@settings(PROPERTY, max_examples=100)
+@pytest.mark.parametrize("narrow", [True, False])
+@given(SEEDS, st.integers(1, 6), st.integers(1, 8), st.floats(0.0, 1.0))
+def test_all_violators_are_found_and_nothing_else(
+    narrow: bool, seed: int, classes: int, machines: int, share: float
+):
+    problem = placement_problem(seed, classes, machines)
+    if not narrow:
+        problem = replace(problem, cost=problem.cost * np.int32(20_000_000))
+    residual = Residual(problem)
+    random = np.random.default_rng(seed)
+    pairs = [
+        (cls, machine)
+        for cls in residual.active().tolist()
+        for machine in range(machines)
+        if residual.fits(int(problem.shape[cls]))[machine]
+        and (machine in problem.pins.get(cls, range(machines)))
+        and (cls in problem.pins or random.random() < share)
+    ]
+    if not pairs:
+        return
+    columns = Columns.of(
+        [np.array([cls for cls, _ in pairs])], [np.array([machine for _, machine in pairs])], machines
+    )
+    penalties = unscheduled_penalties(residual, dearest_path(residual))
+    network = build_network(residual, columns, penalties, np.full(machines, 1000))
+    flows = OrToolsSolver().solve(network.problem).flows
+    prices = node_prices(network, flows)
+    fits = {shape: residual.fits(shape) for shape in range(len(problem.requests))}
+    found = price_out(residual, network, flows, prices, Offers.of(residual, fits), limit=1_000_000)
+    expected = violating(residual, network, prices)
+    got = set(zip(found.columns.cls.tolist(), found.columns.machine.tolist(), strict=True))
+    assert got == expected
+    assert found.total == len(expected) + len(found.machines)

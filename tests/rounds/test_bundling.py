@@ -1,0 +1,64 @@
+"""Like classes are one class of the network, and get their places in order of wait, then of class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.rounds.bundling import bundled
+from firmament.rounds.passes import PassLog, PassOptions
+from firmament.rounds.placing import place
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.core import problem
+
+
+def alike(counts: list[list[int]], free: int) -> PlacementProblem:
+    """Classes of one shape that wait as ``counts`` say, and one machine with room for ``free`` of their tasks."""
+    classes = len(counts)
+    base = problem(tasks=counts, requests=[[1]] * classes, free=[[free]], cost=[[5]] * classes)
+    return replace(base, shape=np.zeros(classes, dtype=np.int64))
+
+
+def placed(given: PlacementProblem) -> tuple[list[int], PassLog]:
+    log = PassLog()
+    found = place(given, OrToolsSolver(), PassOptions(), log)
+    return np.bincount(found.cls, weights=found.count, minlength=given.classes).astype(int).tolist(), log
+
+
+def dealt(counts: list[list[int]], places: int) -> list[int]:
+    """Tasks placed of each class, task by task."""
+    got = [0] * len(counts)
+    for bucket in range(WAIT_BUCKETS):
+        for cls, waits in enumerate(counts):
+            more = min(waits[bucket], places)
+            got[cls] += more
+            places -= more
+    return got
+
+
+def test_the_longest_waiting_of_all_like_classes_come_first():
+    counts = [[0, 0, 2, 3], [1, 0, 0, 1], [0, 4, 0, 0]]
+    for free in range(12):
+        found, log = placed(alike(counts, free))
+        assert found == dealt(counts, free)
+        assert log.about is not None
+        assert log.about.problem.classes == 1
+
+
+def test_random_shares_are_dealt_out_as_task_by_task():
+    random = np.random.default_rng(11)
+    for _ in range(50):
+        counts = random.integers(0, 4, (5, WAIT_BUCKETS)).tolist()
+        places = int(random.integers(0, np.sum(counts) + 1))
+        given = alike(counts, 99)
+        one = Assignments(np.array([0]), np.array([0]), np.array([places]))
+        found = bundled(given).dealt_out(one if places else Assignments.empty())
+        got = np.bincount(found.cls, weights=found.count, minlength=5).astype(int).tolist()
+        assert got == dealt(counts, places)
+
+
+def test_classes_that_differ_stay_as_they_are():
+    given = problem(tasks=[1, 1], requests=[[1], [2]], free=[[9]])
+    assert bundled(given).problem is given
