@@ -1,0 +1,50 @@
+"""``start``: reading a whole cluster, and telling a solver of it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--pods", default=100_000, show_default=True, type=click.IntRange(1, 1_000_000))
+@click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 10_000))
+@click.option(
+    "--pending",
+    default=5_000,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Of the pods, those that wait.",
+)
+@click.option("--timeout", default=300.0, show_default=True, type=click.FloatRange(1.0), help="Seconds.")
+@click.option("--seed", default=1, show_default=True)
+@OUTPUT
+@SAVE
+def start(output: str, save: Path | None, **options: Any) -> None:
+    """How long bridge and solver take to know a cluster, and what memory they need for it; on the simulated cluster."""
+    from benchmarks.start import StartOptions, run_start
+    from poseidon.demo.child import ChildDiedError
+
+    try:
+        report = run_start(StartOptions(**options), progress=progress())
+    except (ChildDiedError, TimeoutError) as error:
+        raise click.ClickException(str(error) or "not all was known in time; raise --timeout") from None
+    emit(report, output, save, _print)
+
+
+def _print(report: dict[str, Any], console: Console) -> None:
+    title = f"{report['nodes']:,} nodes, {report['pods']:,} pods of {report['classes']} classes"
+    table = Table("phase", "process", "seconds", "of the processor", "peak MiB", "objects/s", title=title)
+    for name, phase in report["phases"].items():
+        table.add_row(name, "", f"{phase['seconds']:.1f}", "", "", f"{phase.get('objectsPerSecond', 0):,}")
+        for process, used in phase["usage"].items():
+            table.add_row("", process, "", f"{used['cpuSeconds']:.2f}", f"{used['peakMiB']:,.0f}")
+    console.print(table)
+    console.print("objects/s: per second of the processor of who reads: the bridge at first, then the solver")
