@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from benchmarks.levelling import levelled, spread
 from benchmarks.stepped import SteppedCluster
 from firmament.configuration import SchedulerConfiguration
 from poseidon.simulated.bulk import create_object
@@ -108,8 +109,9 @@ class Outcome:
     ``above``: the largest share of nodes that was above the threshold at any moment from the burst on; ``worst``: the
     highest utilisation of any node at any moment. ``p50``, ``p99`` are of the nodes at the end, ``spread`` is their
     difference; ``open_spread`` the same of nodes that have current metrics. ``placement``: the spread if new pods used
-    exactly their estimates, which is all of it that a scheduler can do something about. ``blind``: new pods on nodes
-    without current metrics.
+    exactly their estimates, which is all of it that a scheduler can do something about. ``floor``: the spread, but for
+    noise, if all had come at once and been levelled by estimates (see ``levelling``). Both are of nodes with current
+    metrics. ``blind``: new pods on nodes without.
     """
 
     placed: int
@@ -121,6 +123,7 @@ class Outcome:
     spread: float
     open_spread: float
     placement: float
+    floor: float
     blind: int
     rounds: int
     seconds: float
@@ -163,8 +166,11 @@ def run_burst(burst: Burst) -> Outcome:
         p50=p50,
         p99=p99,
         spread=p99 - p50,
-        open_spread=_spread(final[~is_dark]),
-        placement=_spread(watched.expected()[~is_dark] * 100),
+        open_spread=spread(final[~is_dark]),
+        placement=spread(watched.expected()[~is_dark] * 100),
+        floor=spread(
+            _levelled(cluster, [name for name, dark in zip(names, is_dark, strict=True) if not dark])
+        ),
         blind=sum(_count_new(cluster, name) for name in missing | stale),
         rounds=cluster.rounds,
         seconds=time.perf_counter() - began,
@@ -196,16 +202,22 @@ class _Watched:
 
     def _expected_of(self, name: str) -> float:
         return sum(
-            _request_of(int(pod.name.removeprefix("new-"))) * FACTORS["cpu"]
-            if pod.name.startswith("new-")
-            else pod.mean.cpu
+            _estimate_of(pod.name) if pod.name.startswith("new-") else pod.mean.cpu
             for pod in self._cluster.use.pods_on(name)
         )
 
 
-def _spread(values: NDArray[np.float64]) -> float:
-    p50, p99 = np.percentile(values, [50, 99]).tolist()
-    return float(p99 - p50)
+def _levelled(cluster: SteppedCluster, names: list[str]) -> NDArray[np.float64]:
+    """What these nodes would use, in percent and without noise, had their new pods been levelled by estimates."""
+    base, expected, truth = [], [], []
+    for name in names:
+        pods = list(cluster.use.pods_on(name))
+        new = [pod for pod in pods if pod.name.startswith("new-")]
+        base.append(sum(pod.mean.cpu for pod in pods) - sum(pod.mean.cpu for pod in new))
+        expected += [_estimate_of(pod.name) for pod in new]
+        truth += [pod.mean.cpu for pod in new]
+    unit = 100 / (CORES * 1000)
+    return levelled(np.array(base) * unit, np.array(expected) * unit, np.array(truth) * unit)
 
 
 def _configuration(burst: Burst) -> SchedulerConfiguration:
@@ -252,6 +264,11 @@ def _new(burst: Burst, numbers: range, rng: np.random.Generator) -> Iterator[dic
 
 def _request_of(number: int) -> int:
     return NEW_REQUESTS[number % len(NEW_REQUESTS)]
+
+
+def _estimate_of(name: str) -> float:
+    """Milli-cores that are expected of a new pod."""
+    return _request_of(int(name.removeprefix("new-"))) * FACTORS["cpu"]
 
 
 def _pod(name: str, request: int, truth: float, noise: Noise, *, scheduler: str) -> dict[str, Any]:

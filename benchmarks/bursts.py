@@ -100,7 +100,7 @@ def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outco
             "runs": [asdict(each) for each in outcomes[label]],
             **{
                 name: _both([getattr(each, name) for each in outcomes[label]])
-                for name in ("above", "worst", "spread", "open_spread", "placement", "pending")
+                for name in ("above", "worst", "spread", "open_spread", "placement", "floor", "pending")
             },
             "against_requests": _ratio(label, _without(burst, "requests"), bursts, outcomes),
             "against_default": _ratio(label, _without(burst, "default"), bursts, outcomes),

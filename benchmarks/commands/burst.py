@@ -54,6 +54,7 @@ def print_bursts(report: dict[str, Any], console: Console) -> None:
         "p99 - p50",
         "of nodes with metrics",
         "of it placement",
+        "levelled by estimates",
         "/ by requests",
         "/ default",
     ):
@@ -67,6 +68,7 @@ def print_bursts(report: dict[str, Any], console: Console) -> None:
             _shown(each["spread"], "{:.1f}"),
             _shown(each["open_spread"], "{:.1f}"),
             _shown(each["placement"], "{:.1f}"),
+            _shown(each["floor"], "{:.1f}"),
             _shown(each["against_requests"], "{:.2f}"),
             _shown(each["against_default"], "{:.2f}"),
         )
