@@ -40,7 +40,9 @@ def test_the_threshold_holds_and_use_is_even(by_requests):
     assert outcome.placement == pytest.approx(outcome.spread, abs=0.05), "pods use what was expected of them"
     default = run_burst(replace(BURST, scheduling="default"))
     assert outcome.spread < default.spread < by_requests.spread
-    assert run_burst(replace(BURST, weight=HEAVY)).spread < outcome.spread, "the base policy has less of a say"
+    assert run_burst(replace(BURST, weight=HEAVY)).spread < outcome.spread, (
+        "the base policy has less of a say"
+    )
 
 
 def test_less_use_than_expected_is_unevenness_that_placement_cannot_help():
