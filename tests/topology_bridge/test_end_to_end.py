@@ -51,6 +51,17 @@ async def test_from_pods_without_a_group_to_one_that_is_bound_and_written(tmp_pa
         on.pods("train", 9)
         await on.until(lambda: on.labels("train").get("train-9", ("",))[0] == "2", "it gets the rank")
         assert set(on.where("train").values()) == {first, first + 1}
+
+        # Another bridge finds everything said already.
+        await on.until(lambda: "(train-9,2)" in on.data("train")["rank"])
+        data, labels, before = on.data("train"), on.labels("train"), on.scene.patches.copy()
+        await on.scene.stack.bridge.stop(SECONDS)
+        await on.scene.stack.start_bridge()
+        on.group("single", 1)
+        on.pods("single", 0)
+        await on.until(lambda: on.status("single") == "Bound")
+        assert (on.data("train"), on.labels("train")) == (data, labels)
+        assert {path for path in on.scene.patches - before if "train" in path} == set()
         on.scene.check_sound()
 
 

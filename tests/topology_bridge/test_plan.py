@@ -171,3 +171,28 @@ metadata: {name: p, labels: {sakkara.group.name: g}}
 spec: {containers: [{name: main}]}
 """)
     assert "waits for members: 1 of 2 exist" in group("g", "nodes", str(file))["message"]
+
+
+def test_a_pod_group_with_rules_is_placed_by_the_tree(tmp_path):
+    file = tmp_path / "group.yaml"
+    pods = "".join(
+        f"""\
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: w-{index}, labels: {{scheduling.x-k8s.io/pod-group: w}}}}
+spec: {{containers: [{{name: main, resources: {{requests: {{cpu: "1"}}}}}}]}}
+"""
+        for index in range(4)
+    )
+    file.write_text(f"""\
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata:
+  name: w
+  annotations: {{sakkara.group.constraints: '{{"rack": {{"type": "spread", "partitions": 2}}}}'}}
+spec: {{minMember: 4}}
+{pods}""")
+    found = group("w", *CLUSTER, str(file))
+    assert {rack: sum(nodes.values()) for rack, nodes in counts(found).items()} == {"rack-0": 2, "rack-1": 2}
+    assert set(found["ranks"].values()) == {0, 1, 2, 3}
