@@ -158,7 +158,9 @@ def test_times_of_conditions_travel_with_bound_tasks():
     assert list(event.bound.initialized) == [1767225610.0, 0.0]
     by_use = ClassTable(visible_to("cpu_mem"))
     [event] = bound([(task(given, by_use, priorities), "n1")])
-    assert list(event.bound.assigned) == [1767225600.0], "the default policy adds what reports cannot show yet"
+    assert list(event.bound.assigned) == [1767225600.0], (
+        "the default policy adds what reports cannot show yet"
+    )
     plain = ClassTable(visible_to("trivial"))
     [event] = bound([(task(given, plain, priorities), "n1")])
     assert not event.bound.assigned
