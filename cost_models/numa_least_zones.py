@@ -61,8 +61,9 @@ def least_zones_scores(table: ZoneTable, available: Int64, requests: Requests, s
 
 @dataclass(frozen=True, slots=True)
 class _Zones:
-    """The zones of A machines (int64[A]): ``left``: int64[R, A, Z]; ``listed``: bool[R, A, Z]; ``anywhere``: bool[R,
-    A], listed by some zone; ``there``: bool[A, Z]; ``distance``: int64[A, Z, Z]; ``local``: int64[A, Z], from themselves.
+    """The zones of A ``machines``: ``left``: int64[R, A, Z]; ``listed``: bool[R, A, Z]; ``anywhere``: bool[R, A],
+    listed by some zone; ``there``: bool[A, Z]; ``distance``: int64[A, Z, Z]; ``local``: int64[A, Z], of each zone from
+    itself.
     """
 
     machines: Int64
