@@ -143,9 +143,8 @@ class Evictions:
     def awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
         """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
         tasks = cluster.tasks
-        who = {(row, int(tasks.came[row])) for row in waiting if tasks.state[row] == State.ASSUMED}
-        there = [notice for uid, notice in self._notices.items() if uid in tasks.row_of]
-        return any(not notice.waiting.isdisjoint(who) for notice in there)
+        assumed = (row for row in waiting if tasks.state[row] == State.ASSUMED)
+        return any(self.holds_up(cluster, row) for row in assumed)
 
     def told_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:
         """How many tasks of ``classes`` were told to go since the disruption budget of that record name came."""
