@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from poseidon.batch.demands import Demand
 from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, membership
+from poseidon.batch.progress import Progress, progress_of
 from poseidon.batch.sources import Described, Known, Source, Sources, places
 from poseidon.topology.members import Member, admitted, member_of
 from poseidon.translate import pod as pod_translation
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from poseidon.topology.group_spec import GroupSpec
 
 _GroupKey: TypeAlias = tuple[ObjectKey, str, str]
-
-
-class Progress(Enum):
-    """How far a member has come."""
-
-    WAITING = "waiting"  # has no node
-    PLACED = "placed"  # has a node, does not run yet
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
 
 
 class GroupChange(NamedTuple):
@@ -132,7 +122,7 @@ class Groups:
             self._changed[group.key] = None
         if member.source.kind in (TOPOLOGY_GROUP, POD_GROUP):
             self._enlist(group, uid, member_of(uid, pod))
-        self._count(group, uid, _progress(pod))
+        self._count(group, uid, progress_of(pod))
 
     def remove_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""
@@ -297,12 +287,3 @@ def _owners(pod: Pod) -> str:
     """Return a pod's owners as the coscheduling plugin writes them into a PodGroup."""
     namespace = pod.metadata.namespace or "default"
     return ",".join(sorted(f"{namespace}/{owner.name}" for owner in pod.metadata.owner_references))
-
-
-def _progress(pod: Pod) -> Progress:
-    phase = pod.status.phase
-    if phase in ("Succeeded", "Failed"):
-        return Progress.SUCCEEDED if phase == "Succeeded" else Progress.FAILED
-    if not pod.spec.node_name:
-        return Progress.WAITING
-    return Progress.RUNNING if phase == "Running" else Progress.PLACED

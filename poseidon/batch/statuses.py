@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from poseidon.batch.groups import Group, Groups, Progress
+from poseidon.batch.groups import Group, Groups
+from poseidon.batch.progress import Progress
 from poseidon.kube.batch_objects import PodGroup, PodGroupStatus
 from poseidon.kube.batch_writers import GroupStatusWrite
 from poseidon.kube.references import timestamp

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from poseidon.batch.groups import Progress
 from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
-from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupMap, WriteMemberLabels
+from poseidon.batch.progress import Progress
+from poseidon.bridge.topology_notes import TopologyNotes
 from poseidon.bridge.topology_records import TopologyRecords
-from poseidon.kube.references import ObjectRef
 from poseidon.topology.described_maps import DescribedMap
 from poseidon.topology.group_maps import GroupMaps, GroupName, remarks_on
 from poseidon.topology.group_spec import MAX_SIZE, GroupSpec
-from poseidon.topology.life import GroupLife, Outlook, gist
+from poseidon.topology.life import GroupLife, Outlook
 from poseidon.topology.lifecycle import Situation, State
-from poseidon.topology.told import Told
 from poseidon.topology.trees import Trees
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.batch.groups import Group, Groups
+    from poseidon.bridge.actions import Action
     from poseidon.kube.following import Change
     from poseidon.kube.network_objects import ConfigMap
     from poseidon.topology.options import TopologyOptions
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 BAD_GROUP, BAD_TREE = "InvalidGroup", "InvalidTopology"
 
 _PLACED = (Progress.PLACED, Progress.RUNNING, Progress.SUCCEEDED)
-
-COUNTS_SECONDS = 60.0
-"""How long figures in a message may be out of date."""
 
 _OFF = "the overlay topology is off, and the constraints are ignored"
 
@@ -64,14 +60,11 @@ class TopologyGroups:
         self.trees = Trees(options)
         self.records = TopologyRecords(wanted=options.overlay)
         self._maps = GroupMaps()
-        self._told = Told()
+        self._notes = TopologyNotes(wall)
         self._lives: dict[str, GroupLife] = {}
         self._said: dict[str, _Said] = {}
-        self._written: dict[str, float] = {}
-        self._complained: dict[str, str] = {}
         self._late: dict[str, None] = {}
         self._begun = False
-        self._actions: list[Action] = []
 
     # --- what is seen --------------------------------------------------------------------------------------
 
@@ -83,7 +76,7 @@ class TopologyGroups:
                 touched |= self.trees.put(change.object)
             else:
                 touched |= self.trees.remove(change.uid)
-                self._forget_map(change.uid)
+                self._notes.forget(change.uid)
         if touched:
             self.records.tree(self.trees.spec)
             self._look_at_trees()
@@ -98,14 +91,14 @@ class TopologyGroups:
                 touched |= self._maps.put(change.object)
             else:
                 touched |= self._maps.remove(change.uid)
-                self._forget_map(change.uid)
+                self._notes.forget(change.uid)
         for name in touched:
             self._groups.put_described(*name, self._maps.get(name))
         self._look_at_maps(touched)
 
     def pod_gone(self, uid: str) -> None:
         """A pod exists no longer."""
-        self._told.forget(uid)
+        self._notes.forget(uid)
 
     def begin(self) -> None:
         """All pods and ConfigMaps are known: groups are written about from now on."""
@@ -158,8 +151,7 @@ class TopologyGroups:
 
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""
-        actions, self._actions = self._actions, []
-        return actions
+        return self._notes.take_actions()
 
     # --- what follows --------------------------------------------------------------------------------------
 
@@ -182,13 +174,11 @@ class TopologyGroups:
         if outlook.passing and not passing:
             self._late[job] = None
             return
-        if described is not None:
-            self._write(job, described, outlook)
+        if described is not None and self._notes.describe(described, outlook):
+            self._late[job] = None
         if group is not None:
             for uid, labels in outlook.labels.items():
-                write = self._told.news_of_pod(group.members[uid], labels)
-                if write is not None:
-                    self._actions.append(WriteMemberLabels(write))
+                self._notes.label(group.members[uid], labels)
             if life.state is State.BOUND is not former:
                 self._clear_preemptor(group.member.name)
 
@@ -196,7 +186,7 @@ class TopologyGroups:
         life = self._lives.get(job)
         if life is None:
             life = self._lives[job] = GroupLife()
-            data = self._told.of_map(described) if described is not None else {}
+            data = self._notes.said_on(described) if described is not None else {}
             life.recover(data, group.members if group is not None else {})
         return life
 
@@ -213,7 +203,7 @@ class TopologyGroups:
             problem = described.problem if described.spec is None else ""
             remark = described.problem if described.spec is not None else ""
             remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
-            self._complain(described, described.problem, BAD_GROUP)
+            self._notes.complain(described, described.problem, BAD_GROUP)
         members = {}
         if group is not None:
             members = self._groups.members(group) if spec is not None else group.members
@@ -237,58 +227,19 @@ class TopologyGroups:
             return []
         return remarks_on(spec, self.trees.tree().levels) if self._options.overlay else [_OFF]
 
-    def _write(self, job: str, described: DescribedMap[GroupSpec], outlook: Outlook) -> None:
-        """Write what is new. Of a message of which only figures are new that is done about once a minute."""
-        known, data, now = self._told.of_map(described), outlook.data, self._wall()
-        message = data.get("message") or ""
-        if (
-            message != known.get("message", "")
-            and data.get("status", "") == known.get("status", "")
-            and gist(message) == gist(known.get("message", ""))
-            and now < self._written.get(described.uid, now) + COUNTS_SECONDS
-        ):
-            data["message"] = known.get("message")
-            self._late[job] = None
-        write = self._told.news_of_map(described, data)
-        if write is not None:
-            if "message" in write.data:
-                self._written[described.uid] = now
-            self._actions.append(WriteGroupMap(write))
-
     def _look_at_maps(self, names: Iterable[GroupName]) -> None:
         """Write what is new of the groups that ConfigMaps describe, and into those that are ignored."""
         for name in sorted(names):
             self._look(self._job_of(name))
             for described, text in self._maps.ignored(name):
-                self._note(described, text, BAD_GROUP, warns=True)
+                if self._begun:
+                    self._notes.note(described, text, BAD_GROUP, warns=True)
 
     def _look_at_trees(self) -> None:
         if self._begun:
             for described, text in self.trees.problems():
                 warns = bool(described.problem) or described is not self.trees.described
-                self._note(described, text, BAD_TREE, warns=warns)
-
-    def _note(self, described: DescribedMap[Any], text: str, reason: str, *, warns: bool) -> None:
-        """Say something on a ConfigMap that is about no group at present."""
-        if not self._begun:
-            return
-        self._complain(described, text if warns else "", reason)
-        write = self._told.news_of_map(described, {"message": text or None})
-        if write is not None:
-            self._actions.append(WriteGroupMap(write))
-
-    def _complain(self, described: DescribedMap[Any], text: str, reason: str) -> None:
-        """Tell people of a fault, each once as long as it lasts, also across restarts."""
-        said = self._complained.get(described.uid)
-        if said is None:
-            said = self._told.of_map(described).get("message", "")
-        self._complained[described.uid] = text
-        if text and text != said:
-            metadata = described.found.metadata
-            about = ObjectRef(
-                "v1", "ConfigMap", described.uid, metadata.namespace or "default", metadata.name
-            )
-            self._actions.append(AnnounceGroup(about, reason, text))
+                self._notes.note(described, text, BAD_TREE, warns=warns)
 
     def _note_preemptors(self, result: pb.RoundResult) -> None:
         """Remember for whom members of groups have to go."""
@@ -331,8 +282,3 @@ class TopologyGroups:
         if kind != TOPOLOGY_GROUP or self._job_of(found) != job:
             return None
         return self._maps.get(found)
-
-    def _forget_map(self, uid: str) -> None:
-        self._told.forget(uid)
-        self._written.pop(uid, None)
-        self._complained.pop(uid, None)

@@ -1,0 +1,29 @@
+"""How far the pods of a group have come."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.kube.objects import Pod
+
+
+class Progress(Enum):
+    """How far a member has come."""
+
+    WAITING = "waiting"  # has no node
+    PLACED = "placed"  # has a node, does not run yet
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+def progress_of(pod: Pod) -> Progress:
+    """Return how far a pod has come."""
+    phase = pod.status.phase
+    if phase in ("Succeeded", "Failed"):
+        return Progress.SUCCEEDED if phase == "Succeeded" else Progress.FAILED
+    if not pod.spec.node_name:
+        return Progress.WAITING
+    return Progress.RUNNING if phase == "Running" else Progress.PLACED
