@@ -24,7 +24,7 @@ from poseidon.kube.transport import Transport
 Object = dict[str, Any]
 
 _BATCH = 1000
-_TICK_SECONDS = 0.05
+_TICK_SECONDS = 0.2
 _NAME = "poseidon-bench-start"
 
 
