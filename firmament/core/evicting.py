@@ -12,6 +12,7 @@ from firmament.core.cluster import Cluster
 from firmament.core.eviction_check import EvictionCheck
 from firmament.core.evictions import Evictions
 from firmament.core.feasibility import StaticRows
+from firmament.core.going_gangs import held_back
 from firmament.core.leaning import leaders
 from firmament.core.opening import Picture
 from firmament.core.results import Delta, DeltaKind
@@ -38,8 +39,10 @@ def evict(
     if preemption is None or not decided:
         return [], np.empty(0, dtype=np.int64)
     guests = _guests(picture, placed, decided)
+    decided, coming = held_back(cluster, preemption, decided, guests)
+    early, guests = guests[~coming], guests[coming]
     stands = EvictionCheck(cluster, static_rows, picture, preemption, decided, guests).standing()
-    lost = guests[~stands]
+    lost = np.append(early, guests[~stands])
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep:
