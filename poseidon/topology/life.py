@@ -65,7 +65,8 @@ class GroupLife:
         self.preemptor = data.get("preemptor", "")
         self._began = seconds(data.get("schedBeginTime"))
         self._timed = "schedEndTime" in data
-        self._empty = not any(each.placed or each.labels for each in members.values())
+        on_its_way = self.state in (*PASSING, State.PREEMPTING, State.FAILED) and bool(members)
+        self._empty = not on_its_way and not any(each.placed or each.labels for each in members.values())
         self._results = {key: data[key] for key in _RESULTS if key in data}
         self._ranks = {each.name: each.rank for each in members.values() if each.rank is not None}
 
@@ -109,6 +110,7 @@ class GroupLife:
         if self.state in (*PASSING, State.PREEMPTING):
             self.state = State.WAITING
             data["status"], text = str(self.state), text or f"0 of {situation.size} pods exist"
+            data["schedBeginTime"] = None
         if text or self.state not in (State.PREEMPTED, State.FAILED):
             data["message"] = text or None
         return Outlook(data)

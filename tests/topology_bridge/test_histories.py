@@ -119,7 +119,8 @@ def test_any_history(history):
 
 def topology(view):
     tasks = {uid: (task.priority, task.job, task.machine) for uid, task in view.tasks.items()}
-    jobs = {name: job.min_members for name, job in view.jobs.items()}
+    # A job whose pods are all held back may be known or not.
+    jobs = {job: view.jobs[job].min_members for _, job, _ in tasks.values() if job}
     kinds = ("TopologyTree", "TopologyGroup")
     return tasks, jobs, {key: payload for key, payload in view.records.items() if key[0] in kinds}
 

@@ -369,7 +369,7 @@ def test_a_group_whose_pods_are_gone_on_their_way_waits(scene):
     scene.tick()
     scene.pods(gone(pod("a")), gone(pod("b")))
     [write] = scene.tick()
-    assert write == {"status": "Waiting", "message": "0 of 2 pods exist"}
+    assert write == {"status": "Waiting", "message": "0 of 2 pods exist", "schedBeginTime": None}
 
 
 def test_two_maps_for_one_group(scene):
@@ -378,3 +378,16 @@ def test_two_maps_for_one_group(scene):
     scene.state.gangs.group_maps_changed([Change("map-train", None)])
     scene.act()
     assert scene.maps["copy"]["message"] is None
+
+
+def test_figures_are_brought_up_to_date_by_another_process_too():
+    before = {
+        "status": "Ready",
+        "message": "2 of 8 pods fit",
+        "schedBeginTime": "2027-01-15T08:00:00.000000000Z",
+    }
+    scene = Scene(maps=[group_map(**before)], pods=[pod("a"), pod("b")])
+    scene.says(WAITING, "3 of 8 pods fit")
+    assert scene.tick() == []
+    [write] = scene.tick(61)
+    assert write == {"message": "3 of 8 pods fit"}
