@@ -81,7 +81,7 @@ class World:
             known.pop(uid, None)
 
     def stay(self, uid: str, machine: str) -> None:
-        """Somebody who was told to go does not. Members of gangs that were decided in other rounds are not concerned."""
+        """Somebody who was told to go does not. Members of gangs decided in other rounds are not concerned."""
         waits = {other for other, on in self.counts_on.items() if uid in on}
         waits |= {other for other, on in self.counts_on.items() if on & waits}
         for other, (state, _) in self.where().items():
