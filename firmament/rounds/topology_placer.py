@@ -10,13 +10,14 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.group_terms import Group, GroupTerms
 from firmament.flow.network import crowding_cost
-from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.rounds.admission import admit
 from firmament.rounds.bands import Standing
 from firmament.rounds.pair_waves import book_pairs, fix_pairs
 from firmament.rounds.replaying import replay
 from firmament.rounds.topology_dealing import Choosy, deal
 from firmament.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR
+from firmament.rules.soft import soft_cost
 from firmament.solvers.base import Solver
 from firmament.topology.rules import Shortage
 
@@ -126,15 +127,13 @@ class GroupPlacer:
     # --- room ----------------------------------------------------------------------------------------------------
 
     def _room(self, group: Group) -> _Room:
-        classes = np.unique(group.order)
-        rows = [
-            leaf_slots(self._problem, self.standing, cls, self._terms.tree.rows) for cls in classes.tolist()
-        ]
         leaves = self._terms.tree.rows
+        classes = np.unique(group.order)
+        slots = [leaf_slots(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
         residual = self.standing.residual
         price = self._prices[leaves] + crowding_cost(residual, leaves, np.zeros_like(leaves))
-        cost = self._problem.cost[np.ix_(self._problem.shape[classes], leaves)] + price
-        return _Room(classes, np.stack(rows), cost)
+        cost = [price + leaf_cost(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
+        return _Room(classes, np.stack(slots), np.stack(cost))
 
     def _admitted(self, proposed: Assignments, tasks: int) -> Assignments | Standing:
         """What was proposed, booked, if all of it may be there together; else how far it got."""
@@ -186,6 +185,19 @@ def leaf_slots(
         kind = standing.pairs.rules.kind[[cls]]
         open_to &= standing.pairs.view(kind).allowed[0][standing.pairs.terms.domain[leaves]]
     return np.where(open_to, slots, 0)
+
+
+def leaf_cost(problem: PlacementProblem, standing: Standing, cls: int, leaves: Int64) -> Int64:
+    """int64[L], units: what a task of a class is charged on each leaf, preferences and pairs as they stand included."""
+    cost = problem.cost[problem.shape[cls], leaves].astype(np.int64)
+    if standing.state is not None:
+        soft = soft_cost(standing.state, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
+        if soft is not None:
+            cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
+    if standing.pairs is not None and standing.pairs.rules.kind[cls] >= 0:
+        view = standing.pairs.view(standing.pairs.rules.kind[[cls]])
+        cost += np.rint(view.cost[0][standing.pairs.terms.domain[leaves]]).astype(np.int64)
+    return cost
 
 
 def _in_order(placed: Assignments, position: Int64) -> Assignments:

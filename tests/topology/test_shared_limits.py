@@ -5,10 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Assessment, Bool, Int64, JointRows, Ledger, MachineColumns, ShapeBatch
+from cost_models.registry import load_model
 from firmament.core.configuration import WeightedModel
-from tests.support.core import machine, messages, placed, scheduler, uids
+from firmament.core.model import (
+    ClassDefined,
+    Requirement,
+    TasksBound,
+    TaskSelector,
+    TasksSubmitted,
+    TaskTerm,
+)
+from tests.network_overhead.scenes import app_group, pair_labels, records, topology
+from tests.network_overhead.scenes import machines as net_machines
+from tests.network_overhead.scenes import running as net_running
+from tests.support.core import machine, messages, placed, scheduler, task_class, uids
 from tests.support.models import Stated, flat
-from tests.topology.scene import CPU, Constraints, counts, group, machines, overlay, racks, singles, tree
+from tests.topology.scene import (
+    CPU,
+    Constraints,
+    counts,
+    group,
+    job,
+    machines,
+    overlay,
+    racks,
+    rules,
+    singles,
+    tree,
+)
 
 RACKS = racks(a=(3, 3), b=(3, 3))
 HARD: Constraints = {"rack": {"hard": True}}
@@ -106,6 +130,41 @@ def test_what_other_models_charge_breaks_ties():
         overlays=[overlay(), WeightedModel(dear)],
     )
     assert set(counts(core.run_round())) == {"b-0", "b-1"}
+
+
+def test_a_group_goes_near_what_it_talks_to():
+    where = [("r1", "z1"), ("r1", "z2"), ("r2", "z3"), ("r2", "z4")]
+    zones = {"z1": {"z2": 5}, "z2": {"z1": 5}, "z3": {"z4": 5}, "z4": {"z3": 5}}
+    net = topology({"r1": {"r2": 20}, "r2": {"r1": 20}}, zones)
+    given = {"a": {"n0": 2, "n1": 2}, "b": {"n2": 2, "n3": 2}}
+    core = scheduler(
+        net_machines(where, cpu=2 * CPU),
+        records(net, app_group(["a", "b"], [("a", "b", 10_000, 0)])),
+        tree(given),
+        net_running(9, "b", ["n3"], cpu=0),
+        [ClassDefined(1, task_class(CPU, labels=pair_labels("a"))), job("g", 4), rules("g")],
+        TasksSubmitted(1, uids("g", 4), job="g"),
+        policy="trivial",
+        overlays=[overlay(), WeightedModel(load_model("network_overhead", {}), 5)],
+    )
+    assert counts(core.run_round()) == {"n2": 2, "n3": 2}
+
+
+def test_preferences_between_pods_break_ties():
+    liked = TaskTerm("rack", TaskSelector((Requirement("app", "In", ("db",)),)), weight=50)
+    events = [
+        machine(name, cpu=3 * CPU, labels={"rack": name[0]}) for rack in RACKS.values() for name in rack
+    ]
+    fond = task_class(CPU, preferred_affinity=(liked,))
+    core = scheduler(
+        events,
+        tree(RACKS),
+        [ClassDefined(5, task_class(0, labels=(("app", "db"),))), TasksBound("b-0", 5, ("db",))],
+        [ClassDefined(1, fond), job("g", 3), rules("g"), TasksSubmitted(1, uids("g", 3), job="g")],
+        policy="trivial",
+        overlays=[overlay()],
+    )
+    assert {name[0] for name in counts(core.run_round())} == {"b"}
 
 
 def test_a_group_of_one_is_a_task_like_others():
