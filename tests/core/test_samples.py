@@ -246,7 +246,9 @@ def test_reports_wake_sleeping_tasks_at_most_once_a_second():
     assert core.next_round_in() is None
 
 
-def test_without_a_model_that_looks_no_figures_of_tasks_are_kept():
-    core = scheduler(machine("m"), bound("m", "a"), report("m", a=7.0))
+@pytest.mark.parametrize(("policy", "kept"), [("trivial", False), ("cpu_mem", True)])
+def test_figures_of_tasks_are_kept_if_some_model_looks(policy: str, kept: bool):
+    core = scheduler(machine("m"), bound("m", "a"), report("m", a=7.0), policy=policy)
+    assert bool(core._cluster.task_samples.stamp(np.array([0])).any()) == kept
     core.apply([TaskSampled("a", START, {"cpu": 1.0})])
-    assert not core._cluster.task_samples.stamp(np.array([0])).any()
+    assert bool(core._cluster.task_samples.stamp(np.array([0])).any()) == kept
