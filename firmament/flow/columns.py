@@ -51,7 +51,7 @@ class Columns:
         key.sort()
         if len(key):
             key = key[np.r_[True, key[1:] != key[:-1]]]
-        return cls(*np.divmod(key, machines))
+        return cls(*_divided(key, machines))
 
     def merged(self, other: Columns, machines: int) -> Columns:
         """Both together; ``machines`` is M."""

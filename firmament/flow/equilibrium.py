@@ -36,7 +36,7 @@ LEVELLED_SHAPES = 32
 LOOKED_AT = 2_500
 """Machines from which it is estimated how cheap the cheapest few are for a shape."""
 
-BISECTIONS = 32
+BISECTIONS = 24
 SWEEPS = 5
 FIRST_TEMPERATURE, LAST_TEMPERATURE = 8.0, 0.35
 """In units of the median crowding step."""

@@ -37,7 +37,7 @@ class GenerationOptions:
     columns join per iteration; at most ``iterations`` solves are made.
     """
 
-    base_total: int = 2_000
+    base_total: int = 4_000
     base_least: int = 8
     base_most: int = 200
     samples: float = 1.0

@@ -129,7 +129,7 @@ def propose(
 
 def _later(options: GenerationOptions) -> GenerationOptions:
     """Later passes place a small rest on machines that cost nearly the same: it is the cheapest ones that count."""
-    return replace(options, base_total=4 * options.base_total)
+    return replace(options, base_total=2 * options.base_total)
 
 
 def _note(log: PassLog, outcome: FlowOutcome, seconds: float) -> None:
