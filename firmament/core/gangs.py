@@ -19,8 +19,8 @@ from firmament.core.cluster import Cluster
 from firmament.core.configuration import RoundOptions
 from firmament.core.evictions import Evictions
 from firmament.core.model import Job
-from firmament.core.natural_order import natural_key
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
+from firmament.core.surplus import Surplus
 from firmament.core.tasks import State
 
 TRIES_IN_PLACE = 3
@@ -74,7 +74,7 @@ class Gangs:
         self._rebind: dict[str, int] = {}
         self._news: set[str] = set()
         self._untold: set[str] = set()
-        self._surplus: list[tuple[str, str]] = []
+        self._surplus = Surplus()
 
     # --- before a round ------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class Gangs:
             assert job is not None
             able, need = _able(cluster, job, now), lacking(cluster, job)
             if job_id in ruled and len(able) > need:
-                able = self._without_surplus(cluster, job, able, max(0, need))
+                able = self._surplus.without(cluster, job, able, max(0, need))
             if need <= 0:
                 free += able
             elif len(able) < need:
@@ -129,16 +129,6 @@ class Gangs:
         self.note(job.id, text)
         self._standings[job.id].withheld = True
         self._untold.add(job.id)
-
-    def _without_surplus(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
-        """Park the members that a gang has beyond ``need``; returns the others, those that came first."""
-        tasks = cluster.tasks
-        able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
-        surplus = able[need:]
-        tasks.parked[surplus] = True
-        text = f"beyond the size of gang {job.name or job.id}, which has its {job.min_members} members"
-        self._surplus += [(tasks.uid[row], text) for row in surplus]
-        return able[:need]
 
     def keep_asleep(self, cluster: Cluster, now: float) -> None:
         """Park again the woken members of gangs that lack members, as room does not help those."""
@@ -172,19 +162,7 @@ class Gangs:
                     tasks.message[task] = message
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
         self._untold.clear()
-        return found + self._told_surplus(cluster)
-
-    def _told_surplus(self, cluster: Cluster) -> list[Unscheduled]:
-        """What members beyond the size of their gangs have to be told, if that is new to them."""
-        tasks = cluster.tasks
-        news: dict[str, list[str]] = {}
-        for uid, message in self._surplus:
-            row = tasks.row_of.get(uid)
-            if row is not None and tasks.state[row] == State.PENDING and tasks.message[row] != message:
-                tasks.message[row] = message
-                news.setdefault(message, []).append(uid)
-        self._surplus.clear()
-        return [Unscheduled(tuple(uids), message) for message, uids in news.items()]
+        return found + self._surplus.told(cluster)
 
     def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
         """Gangs whose standing changed since this was last asked, by job."""
