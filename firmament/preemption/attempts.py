@@ -57,7 +57,8 @@ class Attempts:
         if not self._worth_more(prospect, best, classes):
             return best
         if not self._small(prospect, best):
-            return self._better(prospect, best, classes, _careful(prospect))
+            exceeds = _outcome(prospect, best, classes).over > 0
+            return self._better(prospect, best, classes, _careful(prospect)) if exceeds else best
         best = self._better(prospect, best, classes, _ways(prospect, best, classes))
         while self._attempts > 0 and self._worth_more(prospect, best, classes):
             better = self._better(prospect, best, classes, _without_each(prospect, best))
