@@ -195,20 +195,26 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
     The sum over models of weight x points, plus the task's own preferences.
     """
     shapes, machines = judgement.batch.count, judgement.machines.count
-    raw = [_figures(assessment, shapes, machines) for assessment in judgement.assessments]
+    constant = np.zeros(shapes)
+    varying = []
+    for weighted, assessment in zip(models, judgement.assessments, strict=True):
+        if assessment.raw.shape[1] == 1 and machines > 1 and assessment.sparse is None:
+            points = weighted.model.range.points(assessment.raw[:, 0])
+            constant += points * (weighted.weight * COST_UNITS_PER_POINT)
+        else:
+            varying.append((weighted, _figures(assessment, shapes, machines)))
     rows = np.empty((shapes, machines), dtype=np.int32)
-    if len(raw) == 1 and raw[0].dtype == np.int16 and not any(judgement.preferred):
-        _looked_up(models[0], raw[0], rows)
+    if len(varying) == 1 and varying[0][1].dtype == np.int16 and not any(judgement.preferred):
+        _looked_up(*varying[0], constant, rows)
         return rows
     total, points = np.empty(machines), np.empty(machines)
     for row, preferred in enumerate(judgement.preferred):  # row by row, to stay in the processor's cache
         # Bounded models stay far below the largest cost, and points below 0 there are none.
         capped = preferred is not None or not all(weighted.model.range.bounded for weighted in models)
-        if preferred is None:
-            total.fill(0.0)
-        else:
-            np.multiply(preferred.points, COST_UNITS_PER_POINT, out=total)
-        for weighted, figures in zip(models, raw, strict=True):
+        total.fill(constant[row])
+        if preferred is not None:
+            total += preferred.points * COST_UNITS_PER_POINT
+        for weighted, figures in varying:
             weighted.model.range.points(figures[row], out=points)
             points *= weighted.weight * COST_UNITS_PER_POINT
             total += points
@@ -217,16 +223,22 @@ def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
     return rows
 
 
-def _looked_up(weighted: WeightedModel, raw: NDArray[np.int16], rows: Int32) -> None:
-    """Write the units of native figures of few different values to ``rows``, by a table of what each comes to."""
+def _looked_up(weighted: WeightedModel, raw: NDArray[np.int16], constant: Float64, rows: Int32) -> None:
+    """Write the units of native figures of few different values to ``rows``, by a table of what each comes to.
+
+    ``constant``: float64[S], units that other models add to each row.
+    """
     if raw.size == 0:
         return
     low, high = int(raw.min()), int(raw.max())
     units = weighted.model.range.points(np.arange(low, high + 1))
     units *= weighted.weight * COST_UNITS_PER_POINT
-    table = np.minimum(np.rint(units), LARGEST_COST).astype(np.int32)
-    for row, figures in zip(rows, raw, strict=True):
-        np.take(table, figures.astype(np.intp) - low, out=row, mode="clip")
+    tables = {
+        value: np.minimum(np.rint(units + value), LARGEST_COST).astype(np.int32)
+        for value in np.unique(constant).tolist()
+    }
+    for row, figures, value in zip(rows, raw, constant.tolist(), strict=True):
+        np.take(tables[value], figures.astype(np.intp) - low, out=row, mode="clip")
 
 
 def crowding_units(
