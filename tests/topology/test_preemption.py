@@ -12,6 +12,7 @@ from firmament.core.model import (
     RecordUpserted,
     TaskRemoved,
     TasksBound,
+    TasksSubmitted,
 )
 from firmament.core.results import DeltaKind, GangPhase
 from tests.support.core import messages, task_class, uids
@@ -200,3 +201,25 @@ def test_rules_decide_who_goes():
     result = core.run_round()
     assert len(evicted(result)) <= 1
     assert len({name[0] for name in counts(result)}) == 2
+
+
+def test_a_replacement_evicts_in_the_domain_of_its_group():
+    given = racks(a=(2,), b=(2,))
+    core = cluster(machines(given), tree(given), job("g", 2), rules("g", HARD))
+    core.apply(running("g", {"a-0": ("g-0",)}, priority=5))
+    core.apply([*running("", {"a-0": ("thief",)}), TasksSubmitted(1, ("g-2",), job="g", priority=5)])
+    result = core.run_round()
+    assert evicted(result) == ["thief"]
+    assert counts(result) == {"a-0": 1}
+
+
+def test_if_one_victim_stays_none_of_the_group_comes():
+    given = racks(a=(2, 2))
+    core = cluster(
+        machines(given), tree(given), running("", {"a-0": ("x",), "a-1": ("y",)}), group("g", 4, priority=5)
+    )
+    result = core.run_round()
+    assert evicted(result) == ["x", "y"]
+    assert len(counts(result)) == 2
+    core.report([BindingReport("x", "a-0", bound=False, reason="a budget")])
+    assert {state.uid for state in core.task_states() if state.state == "ASSUMED"} == set()
