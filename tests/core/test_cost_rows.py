@@ -1,0 +1,71 @@
+"""Costs on arcs are the sum over models, however their figures are shaped and typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch, ShapeRow
+from firmament.core.composition import Judgement, cost_rows
+from firmament.core.configuration import WeightedModel
+from firmament.flow.problem import COST_UNITS_PER_POINT
+from tests.numa.builders import columns
+
+SHAPES, MACHINES = 3, 4
+
+
+class Ranged:
+    """A model of which only the range matters here."""
+
+    name = "ranged"
+    record_kinds: Sequence[str] = ()
+
+    def __init__(self, worst: float, *, bounded: bool = True) -> None:
+        self.range = Range(best=0, worst=worst, bounded=bounded)
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        raise NotImplementedError(f"{machines.count} machines and {shapes.count} shapes are not looked at")
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        raise NotImplementedError(f"{machines.count} machines are not looked at, nor {request}")
+
+
+def summed(models, figures):
+    """The same figure by figure."""
+    units = np.zeros((SHAPES, MACHINES))
+    for weighted, raw in zip(models, figures, strict=True):
+        for shape in range(SHAPES):
+            for machine in range(MACHINES):
+                each = float(raw[shape, machine if raw.shape[1] > 1 else 0])
+                points = max(0.0, each * 100.0 / weighted.model.range.worst)
+                points = min(points, 100.0) if weighted.model.range.bounded else points
+                units[shape, machine] += points * weighted.weight * COST_UNITS_PER_POINT
+    return np.rint(units)
+
+
+@pytest.mark.parametrize("first", [np.int16, np.float64])
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("others", [(), ("same",), ("same", "same"), ("different",), ("same", "different")])
+def test_the_sum_over_models(first, bounded, others):
+    rng = np.random.default_rng(1)
+    figures = [rng.integers(0, 70, size=(SHAPES, MACHINES)).astype(first)]
+    figures += [rng.random((SHAPES, 1 if other == "same" else MACHINES)) * 60 - 5 for other in others]
+    models = [WeightedModel(Ranged(64), 1)]
+    models += [WeightedModel(Ranged(37, bounded=bounded), weight) for weight in range(2, 2 + len(others))]
+    machines = columns({f"m{index}": b"" for index in range(MACHINES)}, {"cpu": 1000})
+    judgement = Judgement(
+        shapes=tuple(range(SHAPES)),
+        machines=machines,
+        batch=ShapeBatch(
+            requests=np.zeros((SHAPES, len(machines.resources)), dtype=np.int64),
+            counts=np.ones(SHAPES, dtype=np.int64),
+            rows=[ShapeRow()] * SHAPES,
+        ),
+        rules=(),
+        static=(),
+        assessments=tuple(Assessment(raw=raw) for raw in figures),
+        preferred=(None,) * SHAPES,
+    )
+    assert (cost_rows(judgement, models) == summed(models, figures)).all()
