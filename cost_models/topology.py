@@ -84,7 +84,8 @@ class Topology:
         self._reader.read(machines.records)
         tree, groups = self._tree(machines), self._reader.groups()
         notes = (*self._reader.faults(), *_unknown(groups, tree.levels))
-        return TopologyTerms(tree.levels, tree.paths, groups, self._choice, notes)
+        resources = self._reader.tree.resources if self._reader.tree is not None else ()
+        return TopologyTerms(tree.levels, tree.paths, groups, self._choice, resources, notes)
 
     def _levels(self, machines: MachineColumns) -> tuple[str, ...]:
         if self._reader.tree is not None:

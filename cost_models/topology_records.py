@@ -34,12 +34,13 @@ class BadTopologyRecordError(ValueError):
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
     """``levels``: names from the top; ``paths``: by machine the names of its units, its own last, of any length;
-    ``depth``: the longest of those.
+    ``depth``: the longest of those; ``resources``: those by which the rooms of units are compared, empty for all.
     """
 
     levels: tuple[str, ...]
     paths: Mapping[str, tuple[str, ...]]
     depth: int
+    resources: tuple[str, ...] = ()
 
     def named(self) -> tuple[str, ...]:
         """A name for each level, the lowest named first; those above have none."""
@@ -57,7 +58,11 @@ def parse_tree(payload: bytes) -> TreeRecord:
         raise BadTopologyRecordError("tree is missing or empty; it must map names of units to what they hold")
     paths: dict[str, tuple[str, ...]] = {}
     _gather(tree, (), paths)
-    return TreeRecord(tuple(levels), paths, max(len(levels), *(len(path) for path in paths.values())))
+    resources = fields.get("resources", [])
+    if not isinstance(resources, list) or not all(isinstance(name, str) for name in resources):
+        raise BadTopologyRecordError(f"resources is {resources!r}; it must be a list of names")
+    depth = max(len(levels), *(len(path) for path in paths.values()))
+    return TreeRecord(tuple(levels), paths, depth, tuple(resources))
 
 
 def _gather(units: Mapping[str, Any], above: tuple[str, ...], paths: dict[str, tuple[str, ...]]) -> None:

@@ -51,13 +51,15 @@ class TopologyTerms:
 
     ``levels``: names from the top, the root left out; the last one is that of the machines. ``paths``: per machine row
     the names of its units, one per level, its own last; None for machines that are not in the tree. ``groups``: rules
-    by the id of the job; ``choice``: which of equally good units a group takes; ``notes``: bad input.
+    by the id of the job; ``choice``: which of equally good units a group takes; ``resources``: by which of them the
+    rooms of units are compared, empty for all; ``notes``: bad input.
     """
 
     levels: tuple[str, ...]
     paths: Sequence[tuple[str, ...] | None]
     groups: Mapping[str, GroupRules]
     choice: Choice = "best-fit"
+    resources: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -127,7 +127,7 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         joint=joint,
         rules=decode_rules(arrays, len(plain["shape"]), len(plain["free"])),
         pairs=decode_pairs(arrays, len(plain["shape"]), len(plain["free"])),
-        topology=decode_groups(arrays, plain["gang"], len(plain["free"])),
+        topology=decode_groups(arrays, plain["gang"], *plain["free"].shape),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
     )
 

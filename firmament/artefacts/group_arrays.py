@@ -1,7 +1,7 @@
 """Groups with rules as entries of ``problem.npz`` that begin with ``groups_``; a round without such groups has none.
 
 * ``groups_levels``: names of the tree's levels; ``groups_paths``: per leaf the names of its units; ``groups_rows``: its
-  machine; ``groups_choice``: that of the solver;
+  machine; ``groups_choice``: that of the solver; ``groups_counted``: columns of the resources that count for rooms;
 * per group ``groups_number`` (its gang), ``groups_name``, ``groups_refused``, ``groups_size``, and ``groups_rules``:
   for each level spread (1) or pack (0), hard, partitions, least, most, factor;
 * ``groups_order_group``, ``groups_order_class``: the class of each waiting task, group after group;
@@ -28,6 +28,7 @@ _SIZES: Mapping[str, tuple[Any, str]] = {
     "paths": (np.str_, "LH"),
     "rows": (np.int64, "L"),
     "choice": (np.str_, ""),
+    "counted": (np.int64, "R"),
     "number": (np.int64, "G"),
     "name": (np.str_, "G"),
     "refused": (np.str_, "G"),
@@ -39,7 +40,7 @@ _SIZES: Mapping[str, tuple[Any, str]] = {
     "held_leaf": (np.int64, "A"),
     "held_count": (np.int64, "A"),
 }
-"""Kind of each entry, and by letters its size: levels, leaves, groups, fields of a rule, tasks."""
+"""Kind of each entry, and by letters its size: levels, leaves, resources, groups, fields of a rule, tasks."""
 _FIELDS = 6
 
 
@@ -56,6 +57,7 @@ def encode_groups(terms: GroupTerms) -> dict[str, NDArray[Any]]:
         "paths": np.array(paths, dtype=np.str_).reshape(len(paths), last + 1),
         "rows": tree.rows,
         "choice": getattr(terms.solver, "choice", CHOICES[0]),
+        "counted": terms.counted,
         "number": list(terms.groups),
         "name": [group.name for group in groups],
         "refused": [group.refused for group in groups],
@@ -70,16 +72,18 @@ def encode_groups(terms: GroupTerms) -> dict[str, NDArray[Any]]:
     return {f"groups_{name}": np.array(entry, dtype=_SIZES[name][0]) for name, entry in entries.items()}
 
 
-def decode_groups(arrays: Mapping[str, NDArray[Any]], gang: Int64, machines: int) -> GroupTerms | None:
+def decode_groups(
+    arrays: Mapping[str, NDArray[Any]], gang: Int64, machines: int, resources: int
+) -> GroupTerms | None:
     """Return what ``encode_groups`` was given, None if the entries hold no groups.
 
-    ``gang``: int64[C], that of each class. Raises ``KeyError`` for a missing entry, ``MalformedEntryError`` for one
+    ``gang``: int64[C], that of each class; ``machines``, ``resources``: how many there are. Raises ``KeyError`` for a missing entry, ``MalformedEntryError`` for one
     that makes no sense.
     """
     if "groups_levels" not in arrays:
         return None
     given = {name: arrays[f"groups_{name}"] for name in _SIZES}
-    for fault in _faults(given, gang, machines):
+    for fault in _faults(given, gang, machines, resources):
         raise MalformedEntryError(fault)
     levels = tuple(given["levels"].tolist())
     placed = dict(zip(map(tuple, given["paths"].tolist()), given["rows"].tolist(), strict=True))
@@ -100,7 +104,7 @@ def decode_groups(arrays: Mapping[str, NDArray[Any]], gang: Int64, machines: int
             refused=str(given["refused"][index]),
         )
     choice = next(each for each in CHOICES if each == str(given["choice"]))
-    return GroupTerms(tree, ExactSolver(choice), groups, position)
+    return GroupTerms(tree, ExactSolver(choice), groups, position, given["counted"])
 
 
 def _numbers(rule: Rule) -> list[int]:
@@ -119,7 +123,7 @@ def _rule(numbers: list[int]) -> Rule:
     return Rule("spread" if spread else "pack", bool(hard), partitions, least, most, factor)
 
 
-def _faults(given: Mapping[str, NDArray[Any]], gang: Int64, machines: int) -> Iterator[str]:
+def _faults(given: Mapping[str, NDArray[Any]], gang: Int64, machines: int, resources: int) -> Iterator[str]:
     """Yield what has another kind or size than it should, or points nowhere."""
     sizes = {"F": _FIELDS}
     for name, (kind, letters) in _SIZES.items():
@@ -137,6 +141,7 @@ def _faults(given: Mapping[str, NDArray[Any]], gang: Int64, machines: int) -> It
         yield "groups_paths names a leaf twice"
     limits = {
         "rows": (0, machines),
+        "counted": (0, resources),
         "number": (0, int(gang.max(initial=-1)) + 1),
         "rules": (0, 2**62),
         "order_group": (0, sizes["G"]),

@@ -52,7 +52,9 @@ def compile_groups(
         number: _group(cluster, terms.groups[called.jobs[number]], tree, position, called, number)
         for number in numbers
     }
-    return GroupTerms(tree, ExactSolver(terms.choice), groups, position)
+    names = list(cluster.resources.names)
+    counted = [names.index(name) for name in terms.resources if name in names]
+    return GroupTerms(tree, ExactSolver(terms.choice), groups, position, np.array(counted, dtype=np.int64))
 
 
 class Trees:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from cost_models.interface import Int64
 from firmament.topology.rules import GroupSolver, Rule
@@ -31,10 +33,12 @@ class Group:
 class GroupTerms:
     """The tree of a round and its groups, by number of the gang.
 
-    ``position``: int64[M], where each machine stands among the leaves, L for those outside of the tree.
+    ``position``: int64[M], where each machine stands among the leaves, L for those outside of the tree; ``counted``:
+    int64[A], columns of the resources by which the rooms of units are compared, empty for all.
     """
 
     tree: Tree
     solver: GroupSolver
     groups: Mapping[int, Group]
     position: Int64
+    counted: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))

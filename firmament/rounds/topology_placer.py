@@ -30,11 +30,14 @@ IN_THE_WAY = "its pods are in each other's way, by limits or rules that they sha
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as `deal` takes them."""
+    """``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as `deal` takes them; ``counted``: int64[L],
+    as `GroupSolver.place` takes it.
+    """
 
     classes: Int64
     slots: Int64
     cost: Int64
+    counted: Int64 | None
 
 
 class GroupPlacer:
@@ -111,7 +114,9 @@ class GroupPlacer:
         given = np.zeros_like(slots) if taken is None else taken
         cost = room.cost[0] if len(room.classes) == 1 else room.cost.mean(axis=0).astype(np.int64)
         for _ in range(TRIES):
-            counts = self._terms.solver.place(tree, slots, group.size, group.rules, cost, group.held + given)
+            counts = self._terms.solver.place(
+                tree, slots, group.size, group.rules, cost, group.held + given, room.counted
+            )
             if isinstance(counts, Shortage):
                 return counts.message
             places = counts - group.held
@@ -133,7 +138,17 @@ class GroupPlacer:
         residual = self.standing.residual
         price = self._prices[leaves] + crowding_cost(residual, leaves, np.zeros_like(leaves))
         cost = [price + leaf_cost(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
-        return _Room(classes, np.stack(slots), np.stack(cost))
+        return _Room(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
+
+    def _counted(self, cls: int) -> Int64 | None:
+        """int64[L]: tasks that the leaves take by the resources that count; None if the tasks ask for none of them."""
+        request = self._problem.requests[self._problem.shape[cls]]
+        columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
+        if not columns:
+            return None
+        free = self.standing.residual.free[np.ix_(columns, self._terms.tree.rows)]
+        fitting: Int64 = (free // request[columns][:, None]).min(axis=0)
+        return fitting
 
     def _admitted(self, proposed: Assignments, tasks: int) -> Assignments | Standing:
         """What was proposed, booked, if all of it may be there together; else how far it got."""

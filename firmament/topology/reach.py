@@ -33,8 +33,7 @@ class Reach:
 def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Reach:
     """The shares of every unit of ``tree``; arguments as of `GroupSolver.place`."""
     bounds = [limits(rule) for rule in rules]
-    # Clipped so that sums stay within 64 bits for tasks that ask for nothing.
-    room = tree.sums(np.clip(slots, 0, ENDLESS) + held)
+    room = room_of(tree, slots, held)
     must = [there > 0 for there in tree.sums(held)]
     shares = [_of_leaves(bounds[-1], size, held, room[-1])]
     for level in range(len(tree.levels) - 1, 0, -1):
@@ -45,6 +44,14 @@ def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int6
     root = tree.first_children(0)
     row, other = _totals(shares[-1], root, bounds[0].units, size, Limits(0, 1, 0, 1))
     return Reach(shares[::-1], room, other[0] if other else _bits(row[0]))
+
+
+def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
+    """Per level, int64[units]: slots of the leaves of each unit and the pods that are there.
+
+    Slots are clipped so that sums stay within 64 bits for tasks that ask for nothing.
+    """
+    return tree.sums(np.clip(slots, 0, ENDLESS) + held)
 
 
 def _of_leaves(bound: Limits, size: int, held: Int64, room: Int64) -> Shares:

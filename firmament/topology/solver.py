@@ -7,6 +7,7 @@
    the second largest, ... count. Hard rules leave nothing to compare.
 2. Level by level from the top, without the leaves: the room of the used units, all together. "best-fit" wants little
    room, so that small groups do not break up empty domains; "roomiest" wants much; "cheapest" does not compare it.
+   Room is what ``counted`` says.
 3. The sum of ``cost`` over the pods.
 4. The room of the used leaves, as in 2.
 
@@ -17,7 +18,7 @@ one holds no less.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.topology.diagnosis import shortage
 from firmament.topology.division import divide
-from firmament.topology.reach import reach
+from firmament.topology.reach import reach, room_of
 from firmament.topology.rules import Rule, Shortage
 from firmament.topology.tree import Tree
 
@@ -41,11 +42,20 @@ class ExactSolver:
     choice: Choice = "best-fit"
 
     def place(
-        self, tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], cost: Int64, held: Int64
+        self,
+        tree: Tree,
+        slots: Int64,
+        size: int,
+        rules: Sequence[Rule],
+        cost: Int64,
+        held: Int64,
+        counted: Int64 | None = None,
     ) -> Int64 | Shortage:
         """As `GroupSolver.place`."""
         enough = int((np.clip(slots, 0, size) + held).sum()) >= size
         found = reach(tree, slots, size, rules, held) if enough else None
         if found is None or not found.whole >> size & 1:
             return shortage(tree, slots, size, rules, held)
+        if counted is not None:
+            found = replace(found, room=room_of(tree, counted, held))
         return divide(tree, found, size, rules, cost, _SIGN[self.choice])

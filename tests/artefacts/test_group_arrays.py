@@ -61,6 +61,7 @@ def test_a_round_that_is_read_again_decides_the_same():
         ("groups_rows", ints(0, 1, 9), "groups_rows holds numbers out of range"),
         ("groups_choice", np.array("none"), "groups_choice is none, not one of best-fit, roomiest, cheapest"),
         ("groups_rules", np.zeros((2, 2, 5), np.int64), "groups_rules has the size (2, 2, 5), not (2, 2, 6)"),
+        ("groups_counted", ints(9), "groups_counted holds numbers out of range"),
         ("groups_held_leaf", ints(3), "groups_held_leaf holds numbers out of range"),
         ("groups_order_class", np.zeros(2), "groups_order_class is float64 of the size (2,)"),
         ("groups_paths", np.array([["a", "x"]] * 3), "groups_paths names a leaf twice"),

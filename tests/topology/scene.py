@@ -48,9 +48,13 @@ def machines(given: Racks) -> list[Event]:
     return [machine(name, cpu=CPU * count) for rack in given.values() for name, count in rack.items()]
 
 
-def tree(given: Mapping[str, object], levels: Sequence[str] = LEVELS) -> RecordUpserted:
+def tree(
+    given: Mapping[str, object],
+    levels: Sequence[str] = LEVELS,
+    resources: Sequence[str] = ("cpu", "memory"),
+) -> RecordUpserted:
     """The record of a tree; numbers of places below machines are left out."""
-    payload = {"name": "t", "levels": list(levels), "resources": ["cpu", "memory"], "tree": _bare(given)}
+    payload = {"name": "t", "levels": list(levels), "resources": list(resources), "tree": _bare(given)}
     return RecordUpserted(TREE_RECORD, "tree", json.dumps(payload).encode())
 
 

@@ -17,7 +17,7 @@ from firmament.core.model import (
     TaskTerm,
 )
 from firmament.core.results import GangPhase
-from tests.support.core import machine, messages, placed, scheduler, task_class, uids
+from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, uids
 from tests.topology.scene import (
     CPU,
     Constraints,
@@ -46,6 +46,15 @@ def test_a_group_packs_on_few_racks_and_machines():
     assert sorted(counts(result).values()) == [2, 4]
     assert len({name[0] for name in counts(result)}) == 1
     assert phases(result) == {"g": GangPhase.PLACED}
+
+
+@pytest.mark.parametrize(("resources", "rack"), [(["cpu"], "a"), (["memory"], "b")])
+def test_named_resources_say_which_rack_is_the_tightest(resources: list[str], rack: str):
+    given = racks(a=(4,), b=(8,))
+    made = [machine("a-0", cpu=4 * CPU, memory=64 * GIB), machine("b-0", cpu=8 * CPU, memory=16 * GIB)]
+    asked = ClassDefined(2, task_class(CPU, 4 * GIB))
+    result = cluster(made, tree(given, resources=resources), [asked], group("g", 4, cls=2)).run_round()
+    assert {name[0] for name in counts(result)} == {rack}
 
 
 def test_partitions_spread_over_racks_and_pack_within():

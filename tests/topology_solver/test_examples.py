@@ -143,6 +143,11 @@ class TestChoice:
         answer = placed(self.tree, self.room, 4, PACK, PACK, cost=self.cost, choice=choice)
         assert list(shown(self.tree, answer)) == [rack]
 
+    def test_rooms_are_compared_by_what_counts(self):
+        counted = np.array([1, 3, 9, 9, 9, 9])
+        answer = placed(self.tree, self.room, 4, PACK, PACK, cost=self.cost, counted=counted)
+        assert list(shown(self.tree, answer)) == ["empty"]
+
     def test_cost_decides_between_domains_of_equal_room(self):
         tree = full_tree(("rack", "node"), (3, 2))
         answer = placed(tree, np.full(6, 4), 4, PACK, PACK, cost=np.array([5, 5, 3, 2, 7, 3]))

@@ -40,12 +40,19 @@ def asked(
     *rules: Rule,
     cost: Int64 | None = None,
     held: Int64 | None = None,
+    counted: Int64 | None = None,
     **choice: Any,
 ) -> Int64 | Shortage:
     """The answer of the solver, without costs and pods that are there unless they are given."""
     nothing = np.zeros(tree.leaves, dtype=np.int64)
     return ExactSolver(**choice).place(
-        tree, slots, size, rules, nothing if cost is None else cost, nothing if held is None else held
+        tree,
+        slots,
+        size,
+        rules,
+        nothing if cost is None else cost,
+        nothing if held is None else held,
+        counted,
     )
 
 
