@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.scenario import Scenario, machine_events, task_events
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.model import BindingReport, Event
+from firmament.core.events import BindingReport, Event
 from firmament.core.results import RoundStats
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection

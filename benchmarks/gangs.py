@@ -16,17 +16,8 @@ import numpy as np
 
 from benchmarks.environment import environment
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.model import (
-    ClassDefined,
-    Event,
-    Job,
-    JobDefined,
-    Machine,
-    MachineUpserted,
-    TaskClass,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, Event, JobDefined, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.base import Solver

@@ -17,7 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from benchmarks.messages import batches
 from benchmarks.scenario import Scenario, machine_events, task_events
-from firmament.core.model import Event
+from firmament.core.events import Event
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 

@@ -24,14 +24,7 @@ from benchmarks.environment import environment
 from benchmarks.scenario import Scenario, machine_events, task_events
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import (
-    BindingReport,
-    ClassDefined,
-    Event,
-    MachineUpserted,
-    TaskRemoved,
-    TasksBound,
-)
+from firmament.core.events import BindingReport, ClassDefined, Event, MachineUpserted, TaskRemoved, TasksBound
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.solvers.process_solver import ProcessSolver

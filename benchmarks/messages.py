@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from firmament.core.model import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 EVENTS_PER_BATCH = 2000

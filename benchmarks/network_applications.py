@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.model import (
+from firmament.core.events import (
     ClassDefined,
     Event,
-    Machine,
     MachineUpserted,
     RecordUpserted,
-    TaskClass,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Machine, TaskClass
 
 GROUP = "appgroup.diktyo.x-k8s.io"
 WORKLOAD = "appgroup.diktyo.x-k8s.io.workload"

@@ -24,17 +24,15 @@ from benchmarks.scenario import Scenario, machine_events, task_events
 from cost_models.interface import Int64
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     ClassDefined,
-    Container,
     Event,
-    Machine,
     MachineUpserted,
     RecordUpserted,
-    TaskClass,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Container, Machine, TaskClass
 from firmament.solvers.process_solver import ProcessSolver
 
 GIB = 2**30

@@ -20,13 +20,8 @@ from benchmarks.scenario import GIB, Scenario, machine_events, task_events
 from cost_models.registry import available, load_model
 from firmament.configuration import BASE_POLICIES
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import (
-    ClassDefined,
-    Event,
-    MachineUpserted,
-    RecordUpserted,
-    TaskClass,
-)
+from firmament.core.events import ClassDefined, Event, MachineUpserted, RecordUpserted
+from firmament.core.model import TaskClass
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 MACHINES_PER_RACK = 40

@@ -19,15 +19,8 @@ import numpy as np
 
 from benchmarks.environment import environment
 from firmament.core.configuration import CoreConfiguration, RoundOptions
-from firmament.core.model import (
-    ClassDefined,
-    Event,
-    Machine,
-    MachineUpserted,
-    TaskClass,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.core.model import (
-    ClassDefined,
-    Event,
-    Machine,
-    MachineUpserted,
-    TaskClass,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 
 MIB = 2**20
 GIB = 2**30

@@ -11,7 +11,7 @@ from benchmarks.algorithm import run_algorithm
 from benchmarks.environment import environment
 from benchmarks.grpc_stage import run_grpc, solver_process
 from benchmarks.scenario import Scenario, machine_events
-from firmament.core.model import Event
+from firmament.core.events import Event
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 Progress = Callable[[str], None]

@@ -235,7 +235,7 @@ class EmbeddedScheduler:
 
     def report_bound(self, placed: Iterable[tuple[str, str]]) -> None:
         """Report ``(uid, machine)`` of placements that came true."""
-        from firmament.core.model import BindingReport
+        from firmament.core.events import BindingReport
 
         self._scheduler.report([BindingReport(uid, machine, bound=True) for uid, machine in placed])
 

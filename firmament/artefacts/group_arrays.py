@@ -77,8 +77,8 @@ def decode_groups(
 ) -> GroupTerms | None:
     """Return what ``encode_groups`` was given, None if the entries hold no groups.
 
-    ``gang``: int64[C], that of each class; ``machines``, ``resources``: how many there are. Raises ``KeyError`` for a missing entry, ``MalformedEntryError`` for one
-    that makes no sense.
+    ``gang``: int64[C], that of each class; ``machines``, ``resources``: how many there are. Raises ``KeyError`` for a
+    missing entry, ``MalformedEntryError`` for one that makes no sense.
     """
     if "groups_levels" not in arrays:
         return None

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.events import InvalidEventError
 from firmament.core.matching import named_hosts, named_machines
-from firmament.core.model import PODS, InvalidEventError, TaskClass
+from firmament.core.model import PODS, TaskClass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,10 @@ import numpy as np
 from cost_models.interface import Int64
 from cost_models.topology_terms import GROUP_RECORD
 from firmament.core.classes import ClassTable, Renumbered
-from firmament.core.jobs import JobTable
-from firmament.core.machines import MachineTable
-from firmament.core.model import (
-    NAMESPACE_RECORD,
+from firmament.core.events import (
     ClassDefined,
     ClassRemoved,
     Event,
-    Job,
     JobDefined,
     JobRemoved,
     MachineRemoved,
@@ -30,6 +26,9 @@ from firmament.core.model import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.jobs import JobTable
+from firmament.core.machines import MachineTable
+from firmament.core.model import NAMESPACE_RECORD, Job
 from firmament.core.reported_use import ReportsOfUse
 from firmament.core.resources import ResourceIndex
 from firmament.core.samples import TaskSamples

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.machines import MachineTable
-from firmament.core.model import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.samples import TaskSamples
 from firmament.core.tasks import TaskTable
 

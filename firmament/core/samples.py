@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
+from firmament.core.events import MachineSampled, TaskUses
 from firmament.core.history import History
-from firmament.core.model import MachineSampled, TaskUses
 from firmament.core.resources import ResourceIndex, widened
 
 _ROWS = 64

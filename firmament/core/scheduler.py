@@ -20,13 +20,13 @@ from cost_models.interface import Int64
 from firmament.core.closing import assume_placements
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.events import BindingReport, Event
 from firmament.core.evicting import evict
 from firmament.core.evictions import Evictions
 from firmament.core.explaining import explain
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Gangs
 from firmament.core.listing import machine_states, task_states
-from firmament.core.model import BindingReport, Event
 from firmament.core.notes import Notes
 from firmament.core.opening import Picture, take_picture
 from firmament.core.parking import park, wake

@@ -6,6 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from firmament.core.events import (
+    ClassDefined,
+    ClassRemoved,
+    Event,
+    InvalidEventError,
+    JobDefined,
+    MachineSampled,
+    MachineUpserted,
+    RecordUpserted,
+    TaskSampled,
+    TasksBound,
+    TasksSubmitted,
+)
 from firmament.core.labels import parse_integer
 from firmament.core.model import (
     CONTAINER_KINDS,
@@ -13,22 +26,11 @@ from firmament.core.model import (
     MAX_QUANTITY,
     OPERATORS,
     QOS_CLASSES,
-    ClassDefined,
-    ClassRemoved,
-    Event,
-    InvalidEventError,
-    JobDefined,
     Machine,
-    MachineSampled,
-    MachineUpserted,
     NodeSelectorTerm,
-    RecordUpserted,
     Requirement,
     SpreadRule,
     TaskClass,
-    TaskSampled,
-    TasksBound,
-    TasksSubmitted,
     TaskTerm,
 )
 

@@ -12,16 +12,15 @@ from dataclasses import dataclass
 
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     ClassDefined,
     Event,
-    Machine,
     MachineUpserted,
     RecordUpserted,
-    TaskClass,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Machine, TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.flow.problem import Residual

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from firmament.artefacts.saving import RoundRecord
 
 if TYPE_CHECKING:
-    from firmament.core.model import BindingReport, Event
+    from firmament.core.events import BindingReport, Event
     from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
     from firmament.core.scheduler import Scheduler
     from protos.firmament.v1 import scheduler_pb2 as pb

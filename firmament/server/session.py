@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 import firmament
-from firmament.core.model import InvalidEventError
+from firmament.core.events import InvalidEventError
 from firmament.server.cluster import Cluster, OrderError, StaleDriverError, SupersededError
 from firmament.server.driver_loop import DriverLoop, RoundRunner
 from firmament.server.outbox import Ending, Outbox

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from firmament.core.model import MAX_QUANTITY, InvalidEventError
+from firmament.core.events import InvalidEventError
+from firmament.core.model import MAX_QUANTITY
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb

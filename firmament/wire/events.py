@@ -6,25 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from firmament.core.model import (
-    MAX_QUANTITY,
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     ClassRemoved,
     Event,
-    Image,
     InvalidEventError,
-    Job,
     JobDefined,
     JobRemoved,
-    Machine,
     MachineRemoved,
     MachineSampled,
     MachineSampleRemoved,
     MachineUpserted,
     RecordRemoved,
     RecordUpserted,
-    Taint,
     TaskRemoved,
     TaskSampled,
     TasksBound,
@@ -32,6 +27,7 @@ from firmament.core.model import (
     TaskUses,
     WindowUse,
 )
+from firmament.core.model import MAX_QUANTITY, Image, Job, Machine, Taint
 from firmament.wire.checks import moment, parallel, quantities, refuse, required, unique_uids, usage
 from firmament.wire.classes import check_effect, class_from_proto
 

@@ -9,7 +9,8 @@ import numpy as np
 from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBatch
 from firmament.artefacts.saving import RoundRecord, encode_round
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
-from firmament.core.model import Event, NodeSelectorTerm, PreferredTerm, Requirement, TasksBound
+from firmament.core.events import Event, TasksBound
+from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
 from firmament.core.scheduler import Scheduler
 from firmament.flow.generation import GenerationOptions
 from firmament.rounds.passes import PassOptions

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import main
 from benchmarks.policies import installed, policy_events
 from benchmarks.scenario import Scenario
-from firmament.core.model import ClassDefined, MachineUpserted
+from firmament.core.events import ClassDefined, MachineUpserted
 
 
 def run(*arguments: str):

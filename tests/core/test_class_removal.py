@@ -10,20 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.classes import LEAST_SURPLUS, ClassTable
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     ClassRemoved,
     Event,
     InvalidEventError,
     MachineRemoved,
-    Requirement,
     TaskRemoved,
     TasksBound,
-    TaskSelector,
     TasksSubmitted,
-    TaskTerm,
 )
+from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from firmament.core.scheduler import Scheduler
 from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, tasks, uids
 

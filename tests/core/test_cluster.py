@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     MachineRemoved,

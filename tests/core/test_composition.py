@@ -15,7 +15,7 @@ from cost_models.interface import (
 )
 from firmament.core.composition import LARGEST_COST, crowding_units
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import MachineSampled, RecordRemoved, RecordUpserted, TasksBound
+from firmament.core.events import MachineSampled, RecordRemoved, RecordUpserted, TasksBound
 from firmament.core.results import MachineVerdict
 from firmament.core.scheduler import Scheduler
 from tests.support.core import START, machine, placed, scheduler, task_class, tasks, uids

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from firmament.core.model import (
-    MachineRemoved,
-    TaskRemoved,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
 from tests.support.core import machine, placed, scheduler, task_class, tasks
 
 

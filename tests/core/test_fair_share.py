@@ -9,8 +9,9 @@ import pytest
 
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksSubmitted
 from firmament.core.fair_share import FairShare, share_levels
-from firmament.core.model import ClassDefined, Event, TaskClass, TaskRemoved, TasksSubmitted
+from firmament.core.model import TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.core.tasks import State
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
-    Job,
     JobDefined,
     JobRemoved,
     MachineRemoved,
@@ -17,6 +16,7 @@ from firmament.core.model import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Job
 from firmament.core.results import DeltaKind, GangPhase, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, uids

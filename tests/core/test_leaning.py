@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from firmament.core.events import BindingReport, TasksSubmitted
 from firmament.core.leaning import leaders
-from firmament.core.model import BindingReport, TasksSubmitted
 from firmament.flow.problem import PlacementProblem
 from firmament.rules.ruleset import (
     TOO_NEAR,

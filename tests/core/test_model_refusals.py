@@ -11,7 +11,7 @@ from cost_models.interface import (
     ShapeBatch,
 )
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import MachineRemoved
+from firmament.core.events import MachineRemoved
 from firmament.core.results import MachineVerdict
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids

@@ -8,9 +8,10 @@ import pytest
 
 from firmament.core import reasons
 from firmament.core.cluster import Cluster
+from firmament.core.events import ClassDefined, MachineRemoved
 from firmament.core.feasibility import StaticRows
 from firmament.core.matching import HOSTNAME
-from firmament.core.model import ClassDefined, MachineRemoved, NodeSelectorTerm, Requirement, TaskClass
+from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass
 from firmament.core.pinning import pinned_rows, with_pins
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 

@@ -7,21 +7,17 @@ import zlib
 
 import pytest
 
-from firmament.core.model import (
-    BUDGET_RECORD,
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
-    HostPort,
-    Job,
     JobDefined,
     RecordUpserted,
     TaskRemoved,
     TasksBound,
-    TaskSelector,
     TasksSubmitted,
-    TaskTerm,
 )
+from firmament.core.model import BUDGET_RECORD, HostPort, Job, TaskSelector, TaskTerm
 from firmament.core.results import Delta, DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.support.core import Clock, machine, messages, scheduler, task_class, tasks, uids

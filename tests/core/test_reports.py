@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     MachineRemoved,
     RecordUpserted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.events import MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 

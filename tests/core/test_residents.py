@@ -9,7 +9,7 @@ import pytest
 
 from cost_models.interface import MachineColumns, Residents
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import BindingReport, MachineRemoved, TaskRemoved, TasksBound
+from firmament.core.events import BindingReport, MachineRemoved, TaskRemoved, TasksBound
 from tests.support.core import machine, scheduler, task_class, tasks
 from tests.support.models import Stated, indifferent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firmament.core.model import MachineSampled
+from firmament.core.events import MachineSampled
 from firmament.core.resources import FIRST_RESOURCES, ResourceIndex, widened
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 

@@ -9,21 +9,16 @@ import numpy as np
 import pytest
 
 from firmament.core.cluster import Cluster
-from firmament.core.inhabitants import Inhabitants
-from firmament.core.model import (
-    NAMESPACE_RECORD,
+from firmament.core.events import (
     ClassDefined,
     Event,
-    HostPort,
     MachineRemoved,
     RecordUpserted,
-    Requirement,
-    TaskClass,
     TasksBound,
-    TaskSelector,
     TasksSubmitted,
-    TaskTerm,
 )
+from firmament.core.inhabitants import Inhabitants
+from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
 from firmament.core.rule_compiler import compile_rules, own_selector
 from firmament.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
 from firmament.rules.state import RuleState

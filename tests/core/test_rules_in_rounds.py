@@ -6,18 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from firmament.core.model import (
+from firmament.core.events import (
     Event,
-    HostPort,
-    Image,
-    Machine,
     MachineRemoved,
     MachineUpserted,
-    TaskClass,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import HostPort, Image, Machine, TaskClass
 from firmament.core.preferences import MODEL_NAME
 from firmament.rules.ruleset import KEPT_OFF, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks, uids

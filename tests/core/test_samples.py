@@ -9,7 +9,7 @@ import pytest
 
 from cost_models.interface import Load, MachineColumns
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     Event,
     MachineRemoved,

@@ -5,19 +5,17 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions, WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     MachineRemoved,
     MachineSampled,
-    NodeSelectorTerm,
-    PreferredTerm,
     RecordRemoved,
     RecordUpserted,
-    Requirement,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
 from firmament.core.results import DeltaKind
 from firmament.core.scheduler import Counts, UnknownTaskError
 from tests.support.core import START, Clock, machine, messages, placed, scheduler, task_class, tasks, uids

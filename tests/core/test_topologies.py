@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from firmament.core.cluster import Cluster
-from firmament.core.model import (
-    Event,
-    MachineRemoved,
-    NodeSelectorTerm,
-    Requirement,
-    Taint,
-    Toleration,
-)
+from firmament.core.events import Event, MachineRemoved
+from firmament.core.model import NodeSelectorTerm, Requirement, Taint, Toleration
 from firmament.core.topologies import Topologies
 from tests.support.core import machine, task_class
 

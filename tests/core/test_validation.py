@@ -6,24 +6,26 @@ import math
 
 import pytest
 
-from firmament.core.model import (
-    MAX_QUANTITY,
+from firmament.core.events import (
     ClassDefined,
     Event,
     InvalidEventError,
-    Job,
     JobDefined,
-    Machine,
     MachineSampled,
     MachineUpserted,
-    NodeSelectorTerm,
-    PreferredTerm,
     RecordUpserted,
-    Requirement,
-    Taint,
     TaskSampled,
     TasksBound,
     TasksSubmitted,
+)
+from firmament.core.model import (
+    MAX_QUANTITY,
+    Job,
+    Machine,
+    NodeSelectorTerm,
+    PreferredTerm,
+    Requirement,
+    Taint,
     Toleration,
 )
 from tests.support.core import machine, scheduler, task_class, tasks

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cost_models.input_locations import ANNOTATION
-from firmament.core.model import Event
+from firmament.core.events import Event
 from tests.support.core import machine, task_class, tasks, uids
 
 GIB = 2**30

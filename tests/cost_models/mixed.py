@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.coco import PENALTIES
 from cost_models.task_types import TYPES, TaskType
-from firmament.core.model import Event
+from firmament.core.events import Event
 from tests.support.core import machine, task_class, tasks, uids
 
 GIB = 2**30

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from firmament.core.model import BindingReport, ClassDefined, RecordUpserted, TaskRemoved, TasksSubmitted
+from firmament.core.events import BindingReport, ClassDefined, RecordUpserted, TaskRemoved, TasksSubmitted
 from tests.support.core import START, Clock, machine, scheduler, task_class
 
 

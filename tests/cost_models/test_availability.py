@@ -7,7 +7,7 @@ import pytest
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted, TaskUses
+from firmament.core.events import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted, TaskUses
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import GIB, START, Clock, machine, placed, task_class, tasks, uids

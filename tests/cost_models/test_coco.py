@@ -15,7 +15,7 @@ from cost_models.registry import load_model
 from cost_models.sample_inputs import Case
 from cost_models.task_types import TaskType
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import TasksBound
+from firmament.core.events import TasksBound
 from tests.cost_models.columns import machine_columns, shape_batch
 from tests.cost_models.mixed import interference, mixed_machines, mixed_tasks
 from tests.support.core import GIB, machine, placed, scheduler, task_class, tasks, uids

@@ -16,15 +16,15 @@ from cost_models.net import ANNOTATION, BANDWIDTH, LABEL, REASON, Net
 from cost_models.registry import load_model
 from cost_models.sample_inputs import Case
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
-    Machine,
     MachineSampled,
     MachineUpserted,
     TasksSubmitted,
 )
+from firmament.core.model import Machine
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, messages, placed, uids

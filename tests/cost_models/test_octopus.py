@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cost_models.interface import ShapeRow
 from cost_models.octopus import Octopus
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import ClassDefined, TasksBound, TasksSubmitted
+from firmament.core.events import ClassDefined, TasksBound, TasksSubmitted
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, flat
 from tests.support.policies import machines, shapes

@@ -13,7 +13,7 @@ from cost_models.interface import ShapeRow
 from cost_models.sample_inputs import Case
 from cost_models.sjf import HISTORY, PROGRAM, Sjf
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import Event, RecordUpserted
+from firmament.core.events import Event, RecordUpserted
 from tests.support.core import Clock, machine, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, flat
 from tests.support.policies import machines, shapes

@@ -15,7 +15,7 @@ from cost_models.sample_inputs import Case
 from cost_models.whare_map import WhareMap
 from cost_models.whare_samples import RECORD_KIND
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import RecordUpserted, TasksBound
+from firmament.core.events import RecordUpserted, TasksBound
 from tests.cost_models.columns import machine_columns, shape_batch
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, flat

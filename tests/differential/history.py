@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from firmament.core.model import BindingReport, MachineRemoved, TaskRemoved
+from firmament.core.events import BindingReport, MachineRemoved, TaskRemoved
 from firmament.core.results import Delta
 from tests.differential.drive import MANNERS, Manner, Outcome, check, core, left_behind
 from tests.differential.generate import NAMESPACES, Size, case, node

@@ -6,23 +6,25 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from firmament.core.model import (
-    NAMESPACE_RECORD,
+from firmament.core.events import (
     ClassDefined,
     Event,
+    MachineUpserted,
+    RecordUpserted,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import (
+    NAMESPACE_RECORD,
     HostPort,
     Machine,
-    MachineUpserted,
     NodeSelectorTerm,
     PreferredTerm,
-    RecordUpserted,
     Requirement,
     SpreadRule,
     Taint,
     TaskClass,
-    TasksBound,
     TaskSelector,
-    TasksSubmitted,
     TaskTerm,
     Toleration,
 )

@@ -11,14 +11,8 @@ import numpy as np
 
 from cost_models.cpu_mem import CpuMem
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.model import (
-    ClassDefined,
-    Machine,
-    MachineUpserted,
-    TaskClass,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.flow.network import dearest_path, unscheduled_penalties
 from firmament.flow.problem import Residual

@@ -9,18 +9,17 @@ from typing import Any
 
 from cost_models.registry import load_model
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     ClassDefined,
     Event,
-    Machine,
     MachineSampled,
     MachineUpserted,
-    TaskClass,
     TasksBound,
     TasksSubmitted,
     TaskUses,
     WindowUse,
 )
+from firmament.core.model import Machine, TaskClass
 from firmament.core.results import ModelVerdict
 from firmament.core.scheduler import Scheduler
 from tests.load.oracle import Args, Node, Pod

@@ -22,15 +22,8 @@ from cost_models.load_threshold_annotations import (
     raw_allocatable,
 )
 from cost_models.load_threshold_arguments import Aggregation
-from firmament.core.model import (
-    ClassDefined,
-    Machine,
-    MachineSampled,
-    MachineUpserted,
-    TaskClass,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, MachineSampled, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 from tests.load.scenes import NOW, overlay, verdicts
 from tests.support.core import Clock, scheduler
 

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.model import (
-    ClassDefined,
-    Machine,
-    MachineSampled,
-    MachineUpserted,
-    TaskClass,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, MachineSampled, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 from tests.load import oracle
 from tests.load.oracle import Args, Node, Pod, Report
 from tests.load.scenes import NOW, cluster, of_args, overlay, verdicts

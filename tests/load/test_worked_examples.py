@@ -16,7 +16,8 @@ from cost_models.load_threshold_limits import NO_LIMIT, headroom
 from cost_models.load_threshold_scores import packing_score, variation_score
 from cost_models.load_threshold_scoring import predicted_cpu
 from cost_models.load_threshold_strategy import Strategy
-from firmament.core.model import Machine, MachineSampled, MachineUpserted, TaskClass
+from firmament.core.events import MachineSampled, MachineUpserted
+from firmament.core.model import Machine, TaskClass
 from tests.load.oracle import Args, Node, Pod, Report, go_round
 from tests.load.scenes import NOW, cluster, of_args, overlay, verdicts
 from tests.support.core import Clock, scheduler, tasks

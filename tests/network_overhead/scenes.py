@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import MachineColumns, ShapeRow
 from cost_models.network_overhead import GROUP_LABEL, WORKLOAD_LABEL
-from firmament.core.model import ClassDefined, Event, RecordUpserted, TasksBound, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, RecordUpserted, TasksBound, TasksSubmitted
 from tests.support.core import machine, task_class
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"

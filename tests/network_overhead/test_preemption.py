@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.model import ClassDefined, Event, TasksBound, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, TasksBound, TasksSubmitted
 from firmament.core.results import DeltaKind, RoundResult
 from tests.network_overhead.scenes import app_group, machines, pair_labels, records, running, topology
 from tests.network_overhead.test_rounds import (

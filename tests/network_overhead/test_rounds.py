@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from cost_models.registry import load_model
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import ClassDefined, Event, Job, JobDefined, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
+from firmament.core.model import Job
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.network_overhead.scenes import (

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import ContainerRow, MachineColumns, ShapeBatch, ShapeRow
-from firmament.core.model import Container, Machine, MachineUpserted, RecordUpserted, TaskClass
+from firmament.core.events import MachineUpserted, RecordUpserted
+from firmament.core.model import Container, Machine, TaskClass
 
 GIB = 2**30
 KIND = "NodeResourceTopology"

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from cost_models.numa_fit import NumaFit
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
-    Machine,
     MachineUpserted,
     RecordUpserted,
     TaskRemoved,
     TasksSubmitted,
 )
+from firmament.core.model import Machine
 from firmament.core.results import RoundResult
 from tests.numa.builders import KIND, asks, payload, task_class, zone
 from tests.numa.kubelet import Amounts, Kubelet, added

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cost_models.numa_fit import NumaFit
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import BindingReport, TaskClass, TasksBound
+from firmament.core.events import BindingReport, TasksBound
+from firmament.core.model import TaskClass
 from tests.numa.builders import asks, machine_events, payload, task_class, zone
 from tests.support.core import GIB, placed, scheduler, tasks
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
-    Machine,
     MachineRemoved,
     MachineUpserted,
-    TaskClass,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Machine, TaskClass
 from firmament.core.results import Delta, DeltaKind
 from tests.oracle.matching import allowed
 

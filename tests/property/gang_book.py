@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     Event,
     JobDefined,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cost_models.interface import CostModel
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
-from firmament.core.model import BindingReport, Event
+from firmament.core.events import BindingReport, Event
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -7,16 +7,8 @@ import random
 import sys
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
-    Machine,
-    MachineRemoved,
-    MachineUpserted,
-    Taint,
-    TaskClass,
-    TaskRemoved,
-    TasksSubmitted,
-    Toleration,
-)
+from firmament.core.events import MachineRemoved, MachineUpserted, TaskRemoved, TasksSubmitted
+from firmament.core.model import Machine, Taint, TaskClass, Toleration
 from tests.property.pair import Pair
 from tests.property.strategies import Apply, History, Round, Step, definitions
 

@@ -7,27 +7,29 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from firmament.core.model import (
+from firmament.core.events import (
     ClassDefined,
     Event,
-    Job,
     JobDefined,
     JobRemoved,
-    Machine,
     MachineRemoved,
     MachineSampled,
     MachineUpserted,
-    NodeSelectorTerm,
-    PreferredTerm,
     RecordRemoved,
     RecordUpserted,
-    Requirement,
-    Taint,
-    TaskClass,
     TaskRemoved,
     TaskSampled,
     TasksBound,
     TasksSubmitted,
+)
+from firmament.core.model import (
+    Job,
+    Machine,
+    NodeSelectorTerm,
+    PreferredTerm,
+    Requirement,
+    Taint,
+    TaskClass,
     Toleration,
 )
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import Event, MachineUpserted
+from firmament.core.events import Event, MachineUpserted
 from tests.property.replay import record
 from tests.property.strategies import Apply, History, Round, Step, crowds, histories
 

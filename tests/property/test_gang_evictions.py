@@ -7,16 +7,15 @@ import random
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
-    Job,
     JobDefined,
     MachineUpserted,
-    TaskClass,
     TaskRemoved,
     TasksSubmitted,
 )
+from firmament.core.model import Job, TaskClass
 from firmament.core.model import Machine as MachineSpec
 from firmament.core.results import DeltaKind, RoundResult
 from tests.property.pair import make_scheduler

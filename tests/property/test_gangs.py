@@ -7,25 +7,19 @@ import random
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
-    Job,
     JobDefined,
     JobRemoved,
-    Machine,
     MachineRemoved,
     MachineUpserted,
-    Requirement,
-    SpreadRule,
-    TaskClass,
     TaskRemoved,
     TasksBound,
-    TaskSelector,
     TasksSubmitted,
-    TaskTerm,
 )
+from firmament.core.model import Job, Machine, Requirement, SpreadRule, TaskClass, TaskSelector, TaskTerm
 from firmament.core.scheduler import Scheduler
 from tests.property.gang_book import Book
 from tests.property.pair import make_scheduler

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import ClassDefined, Event, Machine, MachineUpserted, TaskClass, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 from firmament.rounds.passes import PassOptions
 from tests.oracle.cluster import OracleCluster
 from tests.property.models import RACK, WEIGHT, SharedLimits

@@ -9,7 +9,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.model import BindingReport, ClassDefined, Event, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.events import BindingReport, ClassDefined, Event, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.results import DeltaKind
 from tests.oracle.cluster import ASSUMED, BOUND
 from tests.property.pair import Pair

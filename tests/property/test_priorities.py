@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import ClassDefined, Machine, MachineUpserted, TaskClass, TasksSubmitted
+from firmament.core.events import ClassDefined, MachineUpserted, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 from firmament.rounds.passes import PassOptions
 from tests.oracle.cluster import OracleCluster
 from tests.property.pair import NO_RESERVATIONS, Pair

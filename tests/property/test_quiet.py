@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.model import (
+from firmament.core.events import (
     ClassDefined,
     Event,
-    Job,
     JobDefined,
-    Machine,
     MachineRemoved,
     MachineSampled,
     MachineUpserted,
-    Taint,
-    TaskClass,
     TaskRemoved,
     TaskSampled,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Job, Machine, Taint, TaskClass
 from firmament.core.scheduler import Scheduler
 from tests.property.pair import make_scheduler
 

@@ -7,21 +7,23 @@ from collections.abc import Iterable
 
 import pytest
 
-from firmament.core.model import (
-    NAMESPACE_RECORD,
+from firmament.core.events import (
     BindingReport,
     Event,
-    HostPort,
     MachineRemoved,
     RecordUpserted,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import (
+    NAMESPACE_RECORD,
+    HostPort,
     Requirement,
     SpreadRule,
     Taint,
     TaskClass,
-    TaskRemoved,
-    TasksBound,
     TaskSelector,
-    TasksSubmitted,
     TaskTerm,
 )
 from firmament.core.scheduler import Scheduler

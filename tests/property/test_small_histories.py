@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
-    Machine,
     MachineRemoved,
     MachineUpserted,
-    TaskClass,
     TaskRemoved,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Machine, TaskClass
 from tests.property.pair import NO_RESERVATIONS, Pair
 from tests.property.strategies import Apply
 

@@ -7,15 +7,8 @@ reserved machine must end), plus two (one in which the large task is found not t
 from __future__ import annotations
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
-    ClassDefined,
-    Machine,
-    MachineUpserted,
-    TaskClass,
-    TaskRemoved,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, MachineUpserted, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.model import Machine, TaskClass
 from tests.oracle.cluster import PENDING
 from tests.property.pair import NO_RESERVATIONS, Pair
 

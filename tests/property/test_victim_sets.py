@@ -9,17 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from firmament.core.model import (
-    BUDGET_RECORD,
-    ClassDefined,
-    Event,
-    Job,
-    JobDefined,
-    RecordUpserted,
-    TaskClass,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksBound, TasksSubmitted
+from firmament.core.model import BUDGET_RECORD, Job, TaskClass
 from firmament.core.results import DeltaKind
 from tests.support.core import machine, scheduler
 

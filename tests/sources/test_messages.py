@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmament.core.model import MachineSampled
+from firmament.core.events import MachineSampled
 from firmament.wire import events_from_proto
 from poseidon.sources.messages import machine_sample
 from poseidon.sources.metrics_api import node_reading, pod_reading

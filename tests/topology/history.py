@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,

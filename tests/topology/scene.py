@@ -10,17 +10,17 @@ from typing import TypeAlias
 from cost_models.registry import load_model
 from cost_models.topology_terms import GROUP_RECORD, TREE_RECORD
 from firmament.core.configuration import RoundOptions, WeightedModel
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
-    Job,
     JobDefined,
     RecordRemoved,
     RecordUpserted,
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import Job
 from firmament.core.results import DeltaKind, GangPhase, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.support.core import Clock, machine, scheduler, task_class, uids

@@ -8,16 +8,8 @@ from collections import Counter
 import pytest
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.model import (
-    ClassDefined,
-    Event,
-    Job,
-    JobDefined,
-    Requirement,
-    TaskSelector,
-    TasksSubmitted,
-    TaskTerm,
-)
+from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
+from firmament.core.model import Job, Requirement, TaskSelector, TaskTerm
 from tests.support.core import machine, placed, task_class, uids
 from tests.topology.history import some_constraints
 from tests.topology.oracle import broken

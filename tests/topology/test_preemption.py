@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from firmament.core.model import (
-    BUDGET_RECORD,
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     Event,
@@ -14,6 +13,7 @@ from firmament.core.model import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.model import BUDGET_RECORD
 from firmament.core.results import DeltaKind, GangPhase
 from tests.support.core import messages, task_class, uids
 from tests.topology.scene import (

@@ -5,17 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cost_models.topology_terms import NOT_IN_TREE
-from firmament.core.model import (
-    ClassDefined,
-    Event,
-    MachineRemoved,
-    Requirement,
-    TaskRemoved,
-    TasksBound,
-    TaskSelector,
-    TasksSubmitted,
-    TaskTerm,
-)
+from firmament.core.events import ClassDefined, Event, MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from firmament.core.results import GangPhase
 from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, uids
 from tests.topology.scene import (

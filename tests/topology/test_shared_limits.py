@@ -7,14 +7,8 @@ import numpy as np
 from cost_models.interface import Assessment, Bool, Int64, JointRows, Ledger, MachineColumns, ShapeBatch
 from cost_models.registry import load_model
 from firmament.core.configuration import WeightedModel
-from firmament.core.model import (
-    ClassDefined,
-    Requirement,
-    TasksBound,
-    TaskSelector,
-    TasksSubmitted,
-    TaskTerm,
-)
+from firmament.core.events import ClassDefined, TasksBound, TasksSubmitted
+from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from tests.network_overhead.scenes import app_group, pair_labels, records, topology
 from tests.network_overhead.scenes import machines as net_machines
 from tests.network_overhead.scenes import running as net_running

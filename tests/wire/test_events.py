@@ -7,32 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.model import (
+from firmament.core.events import (
     BindingReport,
     ClassDefined,
     ClassRemoved,
     InvalidEventError,
     JobDefined,
     JobRemoved,
-    Machine,
     MachineRemoved,
     MachineSampled,
     MachineSampleRemoved,
     MachineUpserted,
-    NodeSelectorTerm,
-    PreferredTerm,
     RecordRemoved,
     RecordUpserted,
-    Requirement,
-    Taint,
     TaskRemoved,
     TaskSampled,
     TasksBound,
     TasksSubmitted,
     TaskUses,
-    Toleration,
     WindowUse,
 )
+from firmament.core.model import Machine, NodeSelectorTerm, PreferredTerm, Requirement, Taint, Toleration
 from firmament.wire import event_from_proto, events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
