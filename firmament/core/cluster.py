@@ -1,4 +1,4 @@
-"""The state of one cluster, changed by events and nothing else."""
+"""The state of one cluster, changed by events (see ``applying``) and the decisions of rounds, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,32 +9,15 @@ import numpy as np
 from cost_models.interface import Int64
 from cost_models.topology_terms import GROUP_RECORD
 from firmament.core.classes import ClassTable, Renumbered
-from firmament.core.events import (
-    ClassDefined,
-    ClassRemoved,
-    Event,
-    JobDefined,
-    JobRemoved,
-    MachineRemoved,
-    MachineSampled,
-    MachineSampleRemoved,
-    MachineUpserted,
-    RecordRemoved,
-    RecordUpserted,
-    TaskRemoved,
-    TaskSampled,
-    TasksBound,
-    TasksSubmitted,
-)
+from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
-from firmament.core.model import NAMESPACE_RECORD, Job
+from firmament.core.model import NAMESPACE_RECORD, Machine
 from firmament.core.reported_use import ReportsOfUse
 from firmament.core.resources import ResourceIndex
 from firmament.core.samples import TaskSamples
 from firmament.core.selecting import ClassSelector
 from firmament.core.tasks import State, TaskTable
-from firmament.core.validation import validate
 
 
 class Cluster:
@@ -92,63 +75,24 @@ class Cluster:
         self._orphans: dict[str, set[int]] = {}
         self._shape_request: dict[int, Int64] = {}
 
-    # --- events --------------------------------------------------------------------------------------------------
-
-    def apply(self, events: Sequence[Event], now: float) -> None:
-        """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
-        validate(events, self.classes)
-        for event in events:
-            self._apply(event, now)
-        if not all(isinstance(event, (MachineSampled, TaskSampled)) for event in events):
-            self.version += 1  # no rule looks at use, so decisions in the making stand
-
-    def _apply(self, event: Event, now: float) -> None:  # noqa: C901, PLR0912 - one case per kind of event
-        match event:
-            case MachineUpserted(machine):
-                known = machine.name in self.machines.row_of
-                before = self.machines.static_version
-                row = self.machines.upsert(machine)
-                if known and self.machines.static_version != before:
-                    self.domains_changed = True
-                self.dirty.add(machine.name)
-                for orphan in sorted(self._orphans.pop(machine.name, ())):
-                    self._occupy(orphan, row)
-            case MachineRemoved(name):
-                self._remove_machine(name)
-            case JobDefined(job):
-                self._define_job(job)
-            case JobRemoved(id=job_id):
-                self.jobs.remove(job_id)
-                self._rouse(job_id)
-            case ClassDefined(number, content):
-                self.classes.define(number, content)
-                self.resources.vector(content.requests)  # its resources have columns before any round looks
-            case ClassRemoved(number):
-                self.classes.remove(number)
-            case TasksSubmitted():
-                self._submit(event, now)
-            case TasksBound():
-                self._bound(event, now)
-            case TaskRemoved(uid):
-                task = self.tasks.row_of.get(uid)
-                if task is not None:
-                    self.vacate(task)
-                    self.jobs.discharge(task, self.tasks.job[task])
-                    self.tasks.remove(task)
-                    self.task_samples.reset(task)
-            case MachineSampled() | MachineSampleRemoved() | TaskSampled():
-                self._use.take(event, self.machines, self.tasks)
-            case RecordUpserted(kind, name, payload):
-                self.records.setdefault(kind, {})[name] = payload
-                self._last_came += 1
-                self.record_came.setdefault(kind, {})[name] = self._last_came
-                self._record_changed(kind, name)
-            case RecordRemoved(kind, name):
-                self.records.get(kind, {}).pop(name, None)
-                self.record_came.get(kind, {}).pop(name, None)
-                self._record_changed(kind, name)
-
     # --- records and reports of use ------------------------------------------------------------------------------
+
+    def keep_record(self, kind: str, name: str, payload: bytes) -> None:
+        """Take in a record; it replaces the one before it."""
+        self.records.setdefault(kind, {})[name] = payload
+        self._last_came += 1
+        self.record_came.setdefault(kind, {})[name] = self._last_came
+        self._record_changed(kind, name)
+
+    def drop_record(self, kind: str, name: str) -> None:
+        """Forget a record, if it is known."""
+        self.records.get(kind, {}).pop(name, None)
+        self.record_came.get(kind, {}).pop(name, None)
+        self._record_changed(kind, name)
+
+    def take_report(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
+        """Take in a report of use; one about an unknown machine or task is ignored."""
+        self._use.take(event, self.machines, self.tasks)
 
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
@@ -255,11 +199,16 @@ class Cluster:
         self.tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
         self._last_came += len(rows)
 
+    def number_arrival(self, task: int) -> None:
+        """Note that a task comes to its machine now."""
+        self._last_came += 1
+        self.tasks.came[task] = self._last_came
+
     def arrive(self, task: int, now: float) -> None:
         """Note that an assumed task is bound ``now``. Where it had to wait for others to go, it comes only now."""
         tasks = self.tasks
         if tasks.displacing[task] and tasks.state[task] == State.ASSUMED:
-            self.number_arrivals(np.array([task]))
+            self.number_arrival(task)
             tasks.assigned[task], tasks.dated[task] = now, True
 
     def date_assumptions(self, now: float) -> None:
@@ -297,121 +246,46 @@ class Cluster:
         machine = int(self.tasks.machine[task])
         return self.machines.specs[machine].name if machine >= 0 else self.tasks.orphan_of[task]
 
+    def put(self, task: int, machine: str) -> None:
+        """Put a task that is on no machine on one. It is kept aside for it as long as that machine is not known."""
+        row = self.machines.row_of.get(machine, -1)
+        if row >= 0:
+            self._occupy(task, row)
+        else:
+            self._keep_aside(task, machine)
+
     def _occupy(self, task: int, machine: int) -> None:
         self.touched.add(int(self.tasks.cls[task]))
         self.machines.book(machine, self.request_of(int(self.tasks.cls[task])), 1)
         self.tasks.machine[task] = machine
         self.tasks.orphan_of[task] = ""
 
-    def _submit(self, event: TasksSubmitted, now: float) -> None:
-        tasks = self.tasks
-        cls = self.classes.row(event.task_class)
-        for index, uid in enumerate(event.uids):
-            name = event.names[index] if event.names else uid
-            task = tasks.row_of.get(uid)
-            if task is None:
-                created = event.created[index] if event.created else 0.0
-                task = tasks.add(
-                    uid, name=name, job=event.job, cls=cls, priority=event.priority, created=created, now=now
-                )
-                self._enlist(task, event.job)
-            elif tasks.state[task] == State.PENDING:
-                changed = (
-                    tasks.cls[task] != cls or tasks.priority[task] != event.priority or tasks.refused[task]
-                )
-                tasks.cls[task], tasks.priority[task] = cls, event.priority
-                tasks.name[task] = name
-                self._enlist(task, event.job)
-                if changed:
-                    tasks.parked[task] = tasks.refused[task] = False
-                    tasks.revised[task] = True
-
-    def _bound(self, event: TasksBound, now: float) -> None:
-        tasks = self.tasks
-        cls = self.classes.row(event.task_class)
-        machine = self.machines.row_of.get(event.machine, -1)
-        terminating = self.classes.rows[cls].content.terminating
-        for index, uid in enumerate(event.uids):
-            name = event.names[index] if event.names else uid
-            task = tasks.row_of.get(uid)
-            if task is None:
-                task = tasks.add(
-                    uid, name=name, job=event.job, cls=cls, priority=event.priority, created=0.0, now=now
-                )
-                self._enlist(task, event.job)
-            elif self.where(task) == event.machine and tasks.cls[task] == cls:
-                self.arrive(task, now)
-                tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
-                tasks.name[task] = name
-                self._enlist(task, event.job)
-                self._date(task, event, index)
-                continue
-            else:
-                told_to_go = bool(tasks.leaving[task]) and self.where(task) == event.machine
-                self.vacate(task)
-                self._enlist(task, event.job)
-                self._rouse(event.job)  # a gang may now need one less
-                tasks.leaving[task] = told_to_go
-                tasks.cls[task], tasks.priority[task] = cls, event.priority
-                tasks.dated[task] = tasks.parked[task] = tasks.refused[task] = False
-                tasks.message[task] = ""
-            tasks.assigned[task] = now
-            self._last_came += 1
-            tasks.came[task] = self._last_came
-            self._date(task, event, index)
-            if terminating:
-                tasks.leaving[task] = True
-            tasks.state[task] = State.BOUND
-            if machine >= 0:
-                self._occupy(task, machine)
-            else:
-                tasks.orphan_of[task] = event.machine
-                self._orphans.setdefault(event.machine, set()).add(task)
-
-    def _enlist(self, task: int, job: str) -> None:
-        """Let a task belong to a job. A gang that waits for members is looked at again when one arrives."""
-        tasks = self.tasks
-        if tasks.job[task] != job:
-            self.jobs.discharge(task, tasks.job[task])
-            tasks.job[task] = job
-            tasks.revised[task] = True
-            tasks.parked[task] = tasks.refused[task]
-        self.jobs.enlist(task, job)
-        if self.jobs.gang(job) is not None and tasks.revised[task]:
-            self._rouse(job)
-
-    def _define_job(self, job: Job) -> None:
-        before = self.jobs.gang(job.id)
-        self.jobs.define(job)
-        if self.jobs.gang(job.id) != before:
-            self._rouse(job.id)
-
-    def _rouse(self, job: str) -> None:
-        """Unpark the waiting members of a job: there may be enough of them now, or it may be no gang any more."""
-        if not job:
-            return
-        members = np.array(self.jobs.members(job), dtype=np.int64)
-        self.tasks.parked[members[~self.tasks.refused[members]]] = False
-
-    def _date(self, task: int, event: TasksBound, index: int) -> None:
-        """Take over what an event knows of a task's times."""
-        if event.assigned and event.assigned[index]:
-            self.tasks.assigned[task] = event.assigned[index]
-            self.tasks.dated[task] = True
-        if event.initialized:
-            self.tasks.initialized[task] = event.initialized[index]
+    def _keep_aside(self, task: int, machine: str) -> None:
+        self.tasks.orphan_of[task] = machine
+        self._orphans.setdefault(machine, set()).add(task)
 
     # --- machines ------------------------------------------------------------------------------------------------
 
-    def _remove_machine(self, name: str) -> None:
+    def upsert_machine(self, machine: Machine) -> None:
+        """Add or replace a machine; tasks that were kept aside for it are on it from now on."""
+        known = machine.name in self.machines.row_of
+        before = self.machines.static_version
+        row = self.machines.upsert(machine)
+        if known and self.machines.static_version != before:
+            self.domains_changed = True
+        self.dirty.add(machine.name)
+        for orphan in sorted(self._orphans.pop(machine.name, ())):
+            self._occupy(orphan, row)
+
+    def remove_machine(self, name: str) -> None:
+        """Forget a machine, if it is known; its tasks are kept aside."""
         row = self.machines.row_of.get(name)
         if row is None:
             return
         tasks = self.tasks
         for task in np.flatnonzero(tasks.machine == row).tolist():
             tasks.machine[task] = -1
-            tasks.orphan_of[task] = name
-            self._orphans.setdefault(name, set()).add(task)
+            self._keep_aside(task, name)
         self.domains_changed = True  # an empty one may be gone
         moved = self.machines.remove(row)
         if moved >= 0:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.applying import apply_events
 from firmament.core.closing import assume_placements
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
@@ -96,7 +97,7 @@ class Scheduler:
 
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
-        self._cluster.apply(events, self._clock())
+        apply_events(self._cluster, events, self._clock())
         if not self._in_round:
             self._forget_classes()
 

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from firmament.core.applying import apply_events
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksSubmitted
@@ -115,8 +116,10 @@ def test_parked_tasks_keep_their_namespace_claim():
         ClassDefined(B, content("b")),
     ]
     large = ClassDefined(3, content("a", cpu=20_000))
-    cluster.apply([*events, large, TasksSubmitted(3, ("large",)), TasksSubmitted(A, uids("1", 2))], 0.0)
-    cluster.apply([TasksSubmitted(B, uids("2", 10))], 0.0)
+    apply_events(
+        cluster, [*events, large, TasksSubmitted(3, ("large",)), TasksSubmitted(A, uids("1", 2))], 0.0
+    )
+    apply_events(cluster, [TasksSubmitted(B, uids("2", 10))], 0.0)
     cluster.tasks.parked[cluster.tasks.row_of["large"]] = True
     waiting = cluster.tasks.in_state(State.PENDING)[1:]
     levels = share_levels(cluster, FairShare(), waiting).tolist()
@@ -131,8 +134,8 @@ def test_three_resources_and_none():
     classes: list[Event] = [
         ClassDefined(n, content(key, **{key: each})) for n, (key, each) in enumerate(names.items(), 1)
     ]
-    cluster.apply([*classes, *(TasksSubmitted(n, uids(f"{n}", 2)) for n in (1, 2, 3))], 0.0)
+    apply_events(cluster, [*classes, *(TasksSubmitted(n, uids(f"{n}", 2)) for n in (1, 2, 3))], 0.0)
     assert share_levels(cluster, FairShare(), waiting).tolist() == [0] * 6  # nothing to share
-    cluster.apply([machine("m", cpu=2000, memory=2**31, extended={"example.com/gpu": 2})], 0.0)
+    apply_events(cluster, [machine("m", cpu=2000, memory=2**31, extended={"example.com/gpu": 2})], 0.0)
     found = share_levels(cluster, FairShare(), waiting).tolist()
     assert found == [2, 0, 2, 0, 2, 0]  # half of its own resource each is more than a third

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from firmament.core import reasons
+from firmament.core.applying import apply_events
 from firmament.core.cluster import Cluster
 from firmament.core.events import ClassDefined, MachineRemoved
 from firmament.core.feasibility import StaticRows
@@ -28,7 +29,7 @@ def cluster(content: TaskClass) -> Cluster:
     """Machines m0 to m3, whose host is called h0 to h3, and one class."""
     made = Cluster()
     hosts = [machine(f"m{index}", labels={HOSTNAME: f"h{index}"}) for index in range(4)]
-    made.apply([*hosts, ClassDefined(1, content)], 0.0)
+    apply_events(made, [*hosts, ClassDefined(1, content)], 0.0)
     return made
 
 
@@ -69,7 +70,7 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
 
 def test_pins_follow_machines():
     made = cluster(task_class(volumes=(on_hosts("h3", "h1"),)))
-    made.apply([MachineRemoved("m0")], 0.0)  # the last one takes its row
+    apply_events(made, [MachineRemoved("m0")], 0.0)  # the last one takes its row
 
     def rows() -> Sequence[int]:
         found = pinned_rows(made, 0)
@@ -77,9 +78,9 @@ def test_pins_follow_machines():
         return [made.machines.row_of[made.machines.names[row]] for row in found.tolist()]
 
     assert rows() == sorted(made.machines.row_of[name] for name in ("m1", "m3"))
-    made.apply([machine("m2", labels={HOSTNAME: "h1"})], 0.0)
+    apply_events(made, [machine("m2", labels={HOSTNAME: "h1"})], 0.0)
     assert rows() == [0, 1, 2]
-    made.apply([machine("m3")], 0.0)
+    apply_events(made, [machine("m3")], 0.0)
     assert rows() == [1, 2]
 
 

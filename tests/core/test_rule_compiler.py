@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from firmament.core.applying import apply_events
 from firmament.core.cluster import Cluster
 from firmament.core.events import (
     ClassDefined,
@@ -40,7 +41,7 @@ class Scene:
         )
 
     def apply(self, *events: Event) -> Scene:
-        self.cluster.apply(list(events), 0.0)
+        apply_events(self.cluster, list(events), 0.0)
         return self
 
     def bind(self, **machines: str) -> Scene:
@@ -87,7 +88,7 @@ def starts(found: RuleSet, numbers: list[int]) -> list[list[int]]:
 def test_no_rules_without_terms_or_machines():
     assert Scene(web=task_class()).bind(web="m0").compiled("web") is None
     nowhere = Cluster()
-    nowhere.apply([ClassDefined(1, task_class(anti_affinity=near("web")))], 0.0)
+    apply_events(nowhere, [ClassDefined(1, task_class(anti_affinity=near("web")))], 0.0)
     assert compile_rules(nowhere, [0]) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firmament.core.applying import apply_events
 from firmament.core.cluster import Cluster
 from firmament.core.events import Event, MachineRemoved
 from firmament.core.model import NodeSelectorTerm, Requirement, Taint, Toleration
@@ -13,7 +14,7 @@ BATCH = Taint("dedicated", "batch", "NoSchedule")
 
 def cluster(*events: Event) -> Cluster:
     made = Cluster()
-    made.apply(list(events), 0.0)
+    apply_events(made, list(events), 0.0)
     return made
 
 
@@ -40,9 +41,9 @@ def test_machines_with_one_value_are_one_domain():
 def test_domains_follow_machines():
     made = cluster(*(machine(name, labels={"zone": zone}) for name, zone in zip("mno", "aab", strict=True)))
     assert of(made, "zone") == ([0, 0, 1], True)
-    made.apply([MachineRemoved("m")], 0.0)  # the last one takes its row
+    apply_events(made, [MachineRemoved("m")], 0.0)  # the last one takes its row
     assert of(made, "zone") == ([1, 0], False)
-    made.apply([machine("n", labels={"zone": "b"}), machine("p", labels={"zone": "c"})], 0.0)
+    apply_events(made, [machine("n", labels={"zone": "b"}), machine("p", labels={"zone": "c"})], 0.0)
     assert of(made, "zone") == ([1, 1, 2], True)
 
 
