@@ -33,7 +33,6 @@ KIND: Final = "SchedulerConfiguration"
 BASE_POLICIES: tuple[str, ...] = (
     "cpu_mem", "trivial", "random", "sjf", "quincy", "whare_map", "coco", "octopus", "net", "void",
 )  # fmt: skip
-OVERLAYS: tuple[str, ...] = ("network_overhead", "numa_fit", "load_threshold", "topology")
 
 
 class ConfigurationError(ValueError):
@@ -278,14 +277,9 @@ def _one_model_fault(field: str, section: Mapping[str, Any], *, base: bool) -> I
     usable = ", ".join(sorted(each for each, kind in kinds.items() if (kind == "policy") == base))
     remedy = f"use one of: {usable}" if usable else "remove it"
     role = "a base policy" if base else "an overlay"
-    wrong_role = name in (OVERLAYS if base else BASE_POLICIES) or (
-        name in kinds and (kinds[name] == "policy") != base
-    )
-    if wrong_role:
+    if name in kinds and (kinds[name] == "policy") != base:
         other = "costModels" if base else "policy"
         yield f"{field}.name: {name} is not {role}; move it to {other}"
-    elif name not in kinds and name in (*BASE_POLICIES, *OVERLAYS):
-        yield f"{field}.name: {name} is not available in this version; {remedy}"
     elif name not in kinds:
         yield f"{field}.name: {name!r} is not a known model; {remedy}"
     elif isinstance(args, Mapping):

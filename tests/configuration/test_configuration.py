@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cost_models.registry import available
 from firmament.configuration import (
     BASE_POLICIES,
-    OVERLAYS,
     ConfigurationError,
     SchedulerConfiguration,
     build_core,
@@ -130,8 +130,8 @@ def test_all_faults_are_collected(tmp_path):
         ("policy: {name: cpu_mem, weight: 1.5}", "policy.weight: must be a valid integer, not 1.5"),
         ("policy: {name: cpu_mem, weight: true}", "policy.weight: must be a valid integer, not True"),
         (
-            "costModels: [{name: topology}]",
-            "costModels[0].name: topology is not available in this version; ",
+            "costModels: [{name: topologie}]",
+            "costModels[0].name: 'topologie' is not a known model; use one of: ",
         ),
         ("policy: {name: numa_fit}", "policy.name: numa_fit is not a base policy; move it to costModels"),
         ("policy: {name: cpu-mem}", "policy.name: 'cpu-mem' is not a known model; use one of: "),
@@ -191,8 +191,11 @@ def test_building_from_values_checks_models_too():
         build_core(configuration)
 
 
-def test_contract_names_do_not_overlap():
-    assert not set(BASE_POLICIES) & set(OVERLAYS)
+def test_every_named_policy_and_overlay_is_there():
+    kinds = available()
+    assert [name for name in BASE_POLICIES if kinds.get(name) != "policy"] == []
+    overlays = {"network_overhead", "numa_fit", "load_threshold", "topology"}
+    assert [name for name in sorted(overlays) if kinds.get(name) != "overlay"] == []
 
 
 @pytest.mark.parametrize(
