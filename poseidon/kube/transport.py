@@ -1,25 +1,29 @@
 """HTTP to an API server: raw bytes in, raw bytes out, typed errors. The only module that makes requests.
 
-One session with kept-open connections serves lists, watches and writes. Nothing is decoded here but the
-``Status`` bodies of errors.
+Lists and watches go through a full HTTP client; so does everything if a proxy is in the way. Writes, which are small
+and may be thousands a second, have kept-open connections of their own. Nothing is decoded here but the ``Status``
+bodies of errors.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 from yarl import URL
 
+from poseidon.kube.connections import Address, ConnectionPool, PoolOptions
 from poseidon.kube.decoding import MalformedObjectError, decode_object
 from poseidon.kube.errors import ApiError, UnreachableError
 from poseidon.kube.objects import Status
+from poseidon.kube.replies import MalformedReplyError, Reply
 
 if TYPE_CHECKING:
     from poseidon.kube.settings import ConnectionSettings
@@ -32,6 +36,10 @@ _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500
 _MAX_RETRY_AFTER = 60.0
 """The longest wait that a server's Retry-After is heeded for, in seconds; API servers ask for one or a few."""
+_TARGET = re.compile(r"/[!-~]*")
+"""What may stand between method and version of a request: no blanks, no line ends."""
+_CONNECT_SECONDS = 10.0
+_IDLE_SECONDS = 60.0
 _RENEWAL_SECONDS = 1.0
 """How often at most credentials are asked for again because a request was refused."""
 
@@ -55,7 +63,7 @@ class Transport:
         self._settings = settings
         self._clock = clock
         self._refresh_seconds = refresh_seconds
-        self._timeout = aiohttp.ClientTimeout(total=timeout, connect=10.0)
+        self._timeout = aiohttp.ClientTimeout(total=timeout, connect=_CONNECT_SECONDS)
         # Identity: compressing lists costs the server more time than the bytes cost on a cluster network.
         self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
         self._authorized_until = float("-inf") if settings.authorize else float("inf")
@@ -63,6 +71,13 @@ class Transport:
         self._renewing = asyncio.Lock()
         self._authorizing = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
+        self._writes: ConnectionPool | None = None
+        self._heads: dict[str, bytes] = {}
+        self._base_path = urlsplit(settings.server).path.rstrip("/")
+        if settings.proxy is None:
+            address = Address.of(settings.server, settings.tls, settings.tls_server_name)
+            limits = PoolOptions(connect=_CONNECT_SECONDS, exchange=timeout, idle=_IDLE_SECONDS)
+            self._writes = ConnectionPool(address, clock=clock, options=limits)
 
     @property
     def server(self) -> str:
@@ -80,6 +95,9 @@ class Transport:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+        if self._writes is not None:
+            self._writes.close()
+            await asyncio.sleep(0)  # connections end in the next turn of the event loop
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """Return the body of a GET. Raises ``ApiError`` or ``UnreachableError``."""
@@ -106,12 +124,13 @@ class Transport:
         error status, ``UnreachableError`` when the connection breaks or is silent for ``read_timeout``
         seconds. Close the iterator (``contextlib.aclosing``) to release the connection.
         """
-        timeout = aiohttp.ClientTimeout(total=None, connect=10.0, sock_read=read_timeout)
+        timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_SECONDS, sock_read=read_timeout)
         try:
             async with await self._open(
                 "GET", path, query=query, body=None, content_type=JSON, patience=timeout
             ) as response:
-                await _raise_for_status(response)
+                if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+                    raise _refusal(await _read(response))
                 rest = b""
                 async for chunk in response.content.iter_any():
                     lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
@@ -124,20 +143,45 @@ class Transport:
     async def _exchange(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, content_type: str
     ) -> bytes:
+        writes = self._writes if body is not None else None
         try:
             for last in (False, True):
                 await self._authorize()
                 used = self._headers.get("Authorization")
-                async with await self._open(
-                    method, path, query=query, body=body, content_type=content_type, patience=self._timeout
-                ) as response:
-                    # What was refused for its credentials was not carried out: with new ones it is made again.
-                    if response.status != HTTPStatus.UNAUTHORIZED or last or not await self._renewed(used):
-                        await _raise_for_status(response)
-                        return await response.read()
+                if writes is not None and body is not None:
+                    reply = await writes.exchange(self._request(method, path, body, content_type))
+                else:
+                    async with await self._open(
+                        method,
+                        path,
+                        query=query,
+                        body=body,
+                        content_type=content_type,
+                        patience=self._timeout,
+                    ) as response:
+                        reply = await _read(response)
+                # What was refused for its credentials was not carried out: with new ones it is made again.
+                if reply.status != HTTPStatus.UNAUTHORIZED or last or not await self._renewed(used):
+                    if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
+                        raise _refusal(reply)
+                    return reply.body
             raise AssertionError("unreachable: the last try returns or raises")
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (aiohttp.ClientError, MalformedReplyError, TimeoutError, OSError) as error:
             raise _unreachable(method, path, error) from error
+
+    def _request(self, method: str, path: str, body: bytes, content_type: str) -> bytes:
+        """Encode a whole request."""
+        if _TARGET.fullmatch(path) is None:
+            raise ValueError(f"{path!r}: not the path of a request")
+        head = self._heads.get(content_type)
+        if head is None:
+            # The same for all requests until credentials change.
+            parts = urlsplit(self._settings.server)
+            headers = {"Host": parts.netloc.rpartition("@")[2], **self._headers, "Content-Type": content_type}
+            lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in headers.items())
+            head = self._heads[content_type] = f" HTTP/1.1\r\n{lines}".encode("latin-1")
+        line = f"{method} {self._base_path}{path}".encode("ascii")
+        return b"%b%bContent-Length: %d\r\n\r\n%b" % (line, head, len(body), body)
 
     async def _open(
         self,
@@ -168,7 +212,7 @@ class Transport:
     def _new_session(self) -> aiohttp.ClientSession:
         tls: ssl.SSLContext | bool = self._settings.tls if self._settings.tls is not None else True
         # Callers bound their own concurrency; a limit here could make a binding wait for a watch.
-        connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=60.0)
+        connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=_IDLE_SECONDS)
         return aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18, trust_env=False
         )
@@ -198,15 +242,21 @@ class Transport:
             else:
                 if value:
                     self._headers = {**self._headers, "Authorization": value}
+                    self._heads.clear()
             self._authorized_until = self._clock() + self._refresh_seconds
 
 
-async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
-    if response.status < 300:
-        return
-    raw = await response.read()
+async def _read(response: aiohttp.ClientResponse) -> Reply:
+    retry_after = response.headers.get("Retry-After")
+    body = await response.read()
+    return Reply(response.status, response.reason or "", retry_after, body, keeps_open=True)
+
+
+def _refusal(reply: Reply) -> ApiError:
+    """Return the error that a reply stands for."""
+    raw = reply.body
     reason, message = "", raw.decode("utf-8", "replace").strip()
-    retry_after = _seconds(response.headers.get("Retry-After"))
+    retry_after = _seconds(reply.retry_after)
     try:
         status = decode_object(raw, Status)
     except MalformedObjectError:
@@ -214,10 +264,10 @@ async def _raise_for_status(response: aiohttp.ClientResponse) -> None:
     else:
         reason, message = status.reason, status.message or message
         retry_after = retry_after or status.details.retry_after_seconds or None
-    message = " ".join(message.split())[:_MAX_MESSAGE] or (response.reason or "")
+    message = " ".join(message.split())[:_MAX_MESSAGE] or reply.reason
     if retry_after is not None:
         retry_after = min(retry_after, _MAX_RETRY_AFTER)
-    raise ApiError(response.status, reason, message, retry_after)
+    return ApiError(reply.status, reason, message, retry_after)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -35,6 +35,29 @@ async def test_bytes_come_back_raw():
         assert api.requests[2][2]["Content-Type"] == "application/strategic-merge-patch+json"
 
 
+async def test_a_write_keeps_the_servers_base_path_and_says_what_any_request_does():
+    async def answer(request):
+        return json({})
+
+    async with scripted(answer) as (api, url):
+        settings = ConnectionSettings(url + "/clusters/one", authorize=lambda: "Bearer token")
+        async with Transport(settings, clock=time.monotonic, user_agent="tests/1") as client:
+            await client.get("/x")
+            await client.post("/x", b"{}")
+    (_, read_path, read, _), (_, written_path, written, body) = api.requests
+    assert read_path == written_path == "/clusters/one/x"
+    for name in ("Host", "Accept", "Accept-Encoding", "User-Agent", "Authorization"):
+        assert written[name] == read[name]
+    assert body == b"{}"
+
+
+@pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "a", "/\u00e4", ""])
+async def test_a_path_cannot_smuggle_anything_into_a_request(path):
+    async with transport("http://127.0.0.1:1") as client:
+        with pytest.raises(ValueError, match="not the path of a request"):
+            await client.post(path, b"{}")
+
+
 async def test_errors_carry_the_status_body():
     async def answer(request):
         return status(429, "TooManyRequests", "slow\ndown", headers={"Retry-After": "3"})

@@ -1,0 +1,108 @@
+"""Replies, in whatever pieces they come."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poseidon.kube.replies import MalformedReplyError, ReplyReader
+
+BODIES = st.binary(max_size=300)
+
+
+@st.composite
+def wires(draw):
+    """What a server sends, and the status and body that it means."""
+    status = draw(st.sampled_from([200, 201, 409, 422, 503]))
+    body = draw(BODIES)
+    head = f"HTTP/1.1 {status} Some Reason\r\nContent-Type: application/json\r\n".encode()
+    if draw(st.booleans()):
+        head = b"HTTP/1.1 100 Continue\r\n\r\n" + head
+    if draw(st.booleans()):
+        return head + b"CONTENT-length:  %d \r\n\r\n" % len(body) + body, status, body
+    cuts = sorted(draw(st.lists(st.integers(0, len(body)), max_size=4)))
+    chunks = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True) if a < b]
+    extension = draw(st.sampled_from([b"", b";a=b"]))
+    trailer = draw(st.sampled_from([b"", b"X-Sum: 1\r\n"]))
+    coded = b"".join(b"%X%b\r\n%b\r\n" % (len(chunk), extension, chunk) for chunk in chunks)
+    return head + b"Transfer-Encoding: chunked\r\n\r\n" + coded + b"0\r\n" + trailer + b"\r\n", status, body
+
+
+def pieces(wire, cuts):
+    cuts = sorted({cut % len(wire) for cut in cuts} - {0})
+    return [wire[a:b] for a, b in zip([0, *cuts], [*cuts, len(wire)], strict=True)]
+
+
+@given(wires(), st.lists(st.integers(0, 10_000), max_size=8))
+def test_pieces_make_no_difference(sent, cuts):
+    wire, status, body = sent
+    reader = ReplyReader()
+    *early, last = pieces(wire, cuts)
+    for piece in early:
+        assert reader.feed(piece) is None
+    reply = reader.feed(last)
+    assert reply is not None
+    assert (reply.status, reply.reason, reply.body, reply.keeps_open) == (status, "Some Reason", body, True)
+
+
+@given(wires(), st.integers(0, 10_000))
+def test_a_reply_that_breaks_off_is_an_error(sent, cut):
+    wire, _, _ = sent
+    reader = ReplyReader()
+    assert reader.feed(wire[: cut % len(wire)]) is None
+    with pytest.raises(MalformedReplyError, match="before its reply was whole"):
+        reader.finish()
+
+
+def test_without_a_length_the_end_of_the_connection_ends_the_reply():
+    reader = ReplyReader()
+    assert reader.feed(b"HTTP/1.0 200 OK\r\n\r\nab") is None
+    assert reader.feed(b"cd") is None
+    reply = reader.finish()
+    assert (reply.body, reply.keeps_open) == (b"abcd", False)
+
+
+def test_some_replies_have_no_body():
+    reply = ReplyReader().feed(b"HTTP/1.1 204\r\n\r\n")
+    assert reply is not None
+    assert (reply.status, reply.reason, reply.body, reply.keeps_open) == (204, "", b"", True)
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n",
+    ],
+)
+def test_some_connections_carry_no_other_request(wire):
+    reply = ReplyReader().feed(wire)
+    assert reply is not None
+    assert not reply.keeps_open
+
+
+def test_when_to_ask_again_is_kept():
+    reply = ReplyReader().feed(b"HTTP/1.1 429 Too Many\r\nretry-AFTER: 7\r\nContent-Length: 0\r\n\r\n")
+    assert reply is not None
+    assert reply.retry_after == "7"
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/2 200\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
+        b"a" * 70_000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"0" * 5_000,
+    ],
+)
+def test_what_is_no_reply_is_an_error(wire):
+    with pytest.raises(MalformedReplyError):
+        ReplyReader().feed(wire)
