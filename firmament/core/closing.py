@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -11,7 +12,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.chaining import chained, disturbed, keeps_order
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
-from firmament.core.gangs import lacking as lacking_members
+from firmament.core.gang_members import lacking as lacking_members
 from firmament.core.leaning import leaders
 from firmament.core.opening import Picture
 from firmament.core.pair_closing import pairs_now
@@ -96,6 +97,15 @@ def _decided(picture: Picture, placed: Assignments) -> _Decided:
     turn[by_class] = np.arange(len(cls))
     uids = list(map(in_class_order.__getitem__, turn.tolist()))
     return _Decided(cls, machine, task, uids, list(map(picture.machine_names.__getitem__, machine.tolist())))
+
+
+def decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
+    """Rows of the tasks that assignments are for: of each class the first of its ``members`` (rows)."""
+    if len(placed.cls) == 0:
+        return np.zeros(0, dtype=np.int64)
+    taken = np.zeros(len(members), dtype=np.int64)
+    np.add.at(taken, placed.cls, placed.count)
+    return np.concatenate([rows[:count] for rows, count in zip(members, taken.tolist(), strict=True)])
 
 
 def _assume_whole(

@@ -10,7 +10,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.chaining import disturbed, keeps_order
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
-from firmament.core.gangs import lacking
+from firmament.core.gang_members import lacking
 from firmament.core.opening import Picture
 from firmament.core.pair_closing import pairs_now
 from firmament.core.rule_compiler import compile_rules

@@ -1,15 +1,15 @@
-"""The life of gangs: who may be tried, what is retried in its place, and when one is given up.
+"""The life of gangs: who may be tried, and when one is given up.
 
 The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
-keeps its place and is bound again there, some times; then it looks for another place, as any member of a running gang
-that has lost its machine does. A gang that is not whole in time is given up: members that are bound are told to go (if
-so configured), and all wait before they are tried again. A gang has been whole once enough members were bound; from
-then on it is never given up, and replacements join it.
+keeps its place and is bound again there, some times (see ``gang_rebinding``); then it looks for another place, as any
+member of a running gang that has lost its machine does. A gang that is not whole in time is given up: members that are
+bound are told to go (if so configured), and all wait before they are tried again. A gang has been whole once enough
+members were bound; from then on it is never given up, and replacements join it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,29 +18,12 @@ from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import RoundOptions
 from firmament.core.evictions import Evictions
+from firmament.core.gang_members import able_members, count_members, give_up_place, lacking
+from firmament.core.gang_standing import Standing, gang_state
 from firmament.core.model import Job
-from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
+from firmament.core.results import Delta, DeltaKind, GangState, Unscheduled
 from firmament.core.surplus import Surplus
 from firmament.core.tasks import State
-
-TRIES_IN_PLACE = 3
-"""Bindings of a member that are tried on one machine before the place is given up."""
-
-
-@dataclass(slots=True)
-class _Standing:
-    """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so;
-    ``withheld``: it lacks members that could be tried, so more room would not help it; ``told_to_go``: uids of the
-    members that were, when it was given up last.
-    """
-
-    since: float | None = None
-    whole: bool = False
-    failed: bool = False
-    withheld: bool = False
-    told_to_go: frozenset[str] = frozenset()
-    told: GangState | None = None
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +38,13 @@ class Muster:
     jobs: tuple[str, ...]
 
 
-def lacking(cluster: Cluster, job: Job) -> int:
-    """How many more members a gang needs on machines; those that have been told to go do not count."""
-    tasks = cluster.tasks
-    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    state = tasks.state[members]
-    on = ((state == int(State.ASSUMED)) | (state == int(State.BOUND))) & ~tasks.leaving[members]
-    return job.min_members - int(np.count_nonzero(on))
-
-
 class Gangs:
     """The gangs of a cluster."""
 
     def __init__(self, options: RoundOptions, evictions: Evictions) -> None:
         self._options = options
         self._evictions = evictions
-        self._standings: dict[str, _Standing] = {}
-        self._rebind: dict[str, int] = {}
+        self._standings: dict[str, Standing] = {}
         self._news: set[str] = set()
         self._untold: set[str] = set()
         self._surplus = Surplus()
@@ -95,7 +68,7 @@ class Gangs:
         for job_id in sorted(concerned):
             job = jobs.gang(job_id)
             assert job is not None
-            able, need = _able(cluster, job, now), lacking(cluster, job)
+            able, need = able_members(cluster, job, now), lacking(cluster, job)
             if job_id in ruled and len(able) > need:
                 able = self._surplus.without(cluster, job, able, max(0, need))
             if need <= 0:
@@ -103,7 +76,7 @@ class Gangs:
             elif len(able) < need:
                 self._withhold(cluster, job, able)
             else:
-                self._standings.setdefault(job_id, _Standing()).failed = False
+                self._standings.setdefault(job_id, Standing()).failed = False
                 first = int(np.lexsort((tasks.sequence[able], tasks.created[able]))[0])
                 age = float(tasks.created[able[first]]), int(tasks.sequence[able[first]])
                 called.append((age, job_id, able, need))
@@ -135,7 +108,7 @@ class Gangs:
         for job_id, standing in self._standings.items():
             job = cluster.jobs.gang(job_id) if standing.withheld else None
             if job is not None and job_id not in cluster.jobs.changed:  # else it was roused for a reason
-                able = _able(cluster, job, now)
+                able = able_members(cluster, job, now)
                 if len(able) < lacking(cluster, job):
                     cluster.tasks.parked[able] = True
 
@@ -143,8 +116,26 @@ class Gangs:
 
     def note(self, job_id: str, message: str) -> None:
         """Note what a gang waits for."""
-        self._standings.setdefault(job_id, _Standing()).message = message
+        self._standings.setdefault(job_id, Standing()).message = message
         self._news.add(job_id)
+
+    def note_tried(
+        self, cluster: Cluster, jobs: Sequence[str], gang: Int64, members: Sequence[Int64]
+    ) -> None:
+        """Note why gangs that were tried in vain wait: as the first of their members does.
+
+        ``jobs``: those that were tried; ``gang``: int64[C], index into them of each group of tasks, -1 for none;
+        ``members``: rows of each group.
+        """
+        tasks = cluster.tasks
+        for number, job in enumerate(jobs):
+            if cluster.jobs.gang(job) is None:
+                continue
+            for index in np.flatnonzero(gang == number).tolist():
+                waiting = members[index][tasks.state[members[index]] == State.PENDING]
+                if len(waiting):
+                    self.note(job, tasks.message[int(waiting[0])])
+                    break
 
     def withheld(self, cluster: Cluster) -> list[Unscheduled]:
         """What the members of gangs that could not be tried have to be told, if that is new to them."""
@@ -179,49 +170,10 @@ class Gangs:
             job, standing = cluster.jobs.gang(job_id), self._standings.get(job_id)
             if job is None or standing is None:
                 continue
-            state = _state(cluster, job, standing, self._evictions)
+            state = gang_state(cluster, job, standing, self._evictions)
             if state != standing.told:
                 found.append(state)
         return found
-
-    # --- bindings that are refused -------------------------------------------------------------------------------
-
-    def keeps_place(self, cluster: Cluster, task: int) -> bool:
-        """Whether a task whose binding was refused is a member to be bound again where it is, after its back-off."""
-        tasks = cluster.tasks
-        job = cluster.jobs.gang(tasks.job[task])
-        if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
-            return False
-        self._rebind[tasks.uid[task]] = int(tasks.came[task])
-        return True
-
-    def due(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Bindings of members that are to be tried again in their places.
-
-        A member whose machine has gone meanwhile has lost its place, and waits for another one.
-        """
-        tasks = cluster.tasks
-        deltas = []
-        for uid in sorted(self._rebind):
-            task = self._still_placed(cluster, uid)
-            if task is None:
-                del self._rebind[uid]
-            elif tasks.machine[task] < 0:
-                del self._rebind[uid]
-                _give_up_place(cluster, task)
-            elif tasks.not_before[task] <= now:
-                del self._rebind[uid]
-                deltas.append(Delta(DeltaKind.PLACE, uid, cluster.where(task)))
-        return deltas
-
-    def _still_placed(self, cluster: Cluster, uid: str) -> int | None:
-        """Row of a task whose binding is to be tried again, None if it has not stayed in its place since."""
-        tasks = cluster.tasks
-        task = tasks.row_of.get(uid)
-        same = (
-            task is not None and tasks.state[task] == State.ASSUMED and tasks.came[task] == self._rebind[uid]
-        )
-        return task if same else None
 
     # --- time ----------------------------------------------------------------------------------------------------
 
@@ -231,11 +183,6 @@ class Gangs:
             return 0.0
         self._news.clear()
         moments = []
-        for uid in self._rebind:
-            task = self._still_placed(cluster, uid)
-            if task is not None:
-                lost = cluster.tasks.machine[task] < 0
-                moments.append(now if lost else float(cluster.tasks.not_before[task]))
         for job_id, standing in self._standings.items():
             job = cluster.jobs.gang(job_id)
             if job is not None and standing.since is not None:
@@ -270,7 +217,7 @@ class Gangs:
             standing.message = f"not whole {self._seconds(job):g} s after it was decided"
         return deltas
 
-    def _late(self, cluster: Cluster, job_id: str, standing: _Standing) -> list[int]:
+    def _late(self, cluster: Cluster, job_id: str, standing: Standing) -> list[int]:
         """Members (rows) of a gang that was given up which have been bound since."""
         if not standing.failed or not self._options.evict_failed_gangs:
             return []
@@ -288,7 +235,7 @@ class Gangs:
         deltas = []
         for task in members:
             if tasks.state[task] == State.ASSUMED:
-                _give_up_place(cluster, task)
+                give_up_place(cluster, task)
             elif (
                 tasks.state[task] == State.BOUND
                 and self._options.evict_failed_gangs
@@ -315,9 +262,9 @@ class Gangs:
             if job is None or not cluster.jobs.members(job_id):
                 self._standings.pop(job_id, None)
                 continue
-            standing = self._standings.setdefault(job_id, _Standing(whole=job.was_whole))
+            standing = self._standings.setdefault(job_id, Standing(whole=job.was_whole))
             standing.withheld = False
-            bound, assumed, _ = _counts(cluster, job_id)
+            bound, assumed, _ = count_members(cluster, job_id)
             if bound + assumed >= job.min_members:
                 standing.failed, standing.message = False, ""
             if bound >= job.min_members:
@@ -326,45 +273,3 @@ class Gangs:
                 standing.whole, standing.since = False, None
             elif not standing.whole and standing.since is None and not standing.failed:
                 standing.since = now
-
-
-def _able(cluster: Cluster, job: Job, now: float) -> list[int]:
-    """Rows of the members of a gang that could be tried now, parked ones included."""
-    tasks = cluster.tasks
-    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    able = (tasks.state[members] == int(State.PENDING)) & ~tasks.refused[members]
-    return members[able & (tasks.not_before[members] <= now)].tolist()
-
-
-def _counts(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
-    """Members of a job that are bound to stay, assumed, and told to go."""
-    tasks = cluster.tasks
-    members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
-    leaving = tasks.leaving[members]
-    bound = (tasks.state[members] == State.BOUND) & ~leaving
-    assumed = (tasks.state[members] == State.ASSUMED) & ~leaving
-    return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
-
-
-def _state(cluster: Cluster, job: Job, standing: _Standing, evictions: Evictions) -> GangState:
-    bound, assumed, leaving = _counts(cluster, job.id)
-    phase, message = GangPhase.WAITING, standing.message
-    if bound >= job.min_members:
-        phase, message = GangPhase.BOUND, ""
-    elif standing.failed:
-        phase = GangPhase.FAILED
-    elif leaving:
-        phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"
-    elif bound + assumed >= job.min_members:
-        preempting = evictions.awaited(cluster, cluster.jobs.members(job.id))
-        phase, message = GangPhase.PREEMPTING if preempting else GangPhase.PLACED, ""
-    members = len(cluster.jobs.members(job.id))
-    return GangState(job.id, phase, message, members, bound + assumed, job.min_members)
-
-
-def _give_up_place(cluster: Cluster, task: int) -> None:
-    """Let an assumed task wait again."""
-    cluster.vacate(task)
-    cluster.tasks.state[task] = State.PENDING
-    cluster.tasks.parked[task] = False
-    cluster.version += 1

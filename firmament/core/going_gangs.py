@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.cluster import Cluster
-from firmament.core.gangs import lacking
+from firmament.core.gang_members import lacking
 from firmament.preemption.problem import Eviction, PreemptionProblem
 
 

@@ -180,3 +180,14 @@ class MachineState:
     allocatable: dict[str, int]
     free: dict[str, int]
     tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many of each there are; ``pending`` includes tasks that wait for an event or a back-off."""
+
+    machines: int
+    pending: int
+    assumed: int
+    bound: int
+    rounds: int

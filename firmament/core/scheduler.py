@@ -12,13 +12,12 @@ cluster and is not thread safe; callers hold one lock around every method. The p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Int64
 from firmament.core.applying import apply_events
-from firmament.core.closing import assume_placements
+from firmament.core.binding_outcomes import BindingOutcomes
+from firmament.core.closing import assume_placements, decided_rows
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import BindingReport, Event
@@ -26,6 +25,7 @@ from firmament.core.evicting import evict
 from firmament.core.evictions import Evictions
 from firmament.core.explaining import explain
 from firmament.core.feasibility import StaticRows
+from firmament.core.gang_rebinding import Rebinding
 from firmament.core.gangs import Gangs
 from firmament.core.listing import machine_states, task_states
 from firmament.core.notes import Notes
@@ -33,7 +33,16 @@ from firmament.core.opening import Picture, take_picture
 from firmament.core.parking import park, wake
 from firmament.core.refusals import pending_reasons
 from firmament.core.reservations import Reservations
-from firmament.core.results import Delta, DeltaKind, Explanation, MachineState, RoundResult, TaskState
+from firmament.core.results import (
+    Counts,
+    Delta,
+    DeltaKind,
+    Explanation,
+    MachineState,
+    RoundResult,
+    TaskState,
+    Unscheduled,
+)
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.tasks import State
 from firmament.core.topology_compiler import Trees
@@ -44,17 +53,6 @@ from firmament.solvers.base import Solver
 
 class UnknownTaskError(KeyError):
     """No task with that uid is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many of each there are; ``pending`` includes tasks that wait for an event or a back-off."""
-
-    machines: int
-    pending: int
-    assumed: int
-    bound: int
-    rounds: int
 
 
 class Scheduler:
@@ -86,6 +84,10 @@ class Scheduler:
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
         self._gangs = Gangs(configuration.options, self._evictions)
+        self._rebinding = Rebinding()
+        self._outcomes = BindingOutcomes(
+            self._cluster, self._evictions, self._rebinding, configuration.options, clock
+        )
         self._trees = Trees()
         self._given_up: list[Delta] = []
         self._notes = Notes()
@@ -102,55 +104,8 @@ class Scheduler:
             self._forget_classes()
 
     def report(self, reports: Sequence[BindingReport]) -> None:
-        """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
-
-        A refused task that is not to be retried stays parked until an event about it arrives. Reports about unknown
-        tasks, about tasks that are known to be bound, and about a machine that the task is no longer meant for, are
-        ignored: a refusal may well arrive after the task has been seen running.
-        """
-        cluster, tasks = self._cluster, self._cluster.tasks
-        size = len(tasks.uid)
-        most_important = tasks.priority[:size][tasks.parked[:size]].max(initial=-(2**62))
-        for report in reports:
-            task = tasks.row_of.get(report.uid)
-            if task is None or cluster.where(task) != report.machine:
-                continue
-            if not report.bound and int(tasks.state[task]) == State.BOUND and tasks.leaving[task]:
-                self._let_off(task)
-            if int(tasks.state[task]) != State.ASSUMED:
-                continue
-            cluster.jobs.touch(tasks.job[task])
-            if report.bound:
-                cluster.arrive(task, self._clock())
-                tasks.state[task] = State.BOUND
-                tasks.failures[task] = 0
-                if tasks.priority[task] < most_important:
-                    cluster.mark(report.machine)  # from now on it may be evicted
-                continue
-            self._back_off(task)
-            waits = self._evictions.holds_up(cluster, task)
-            if report.retry and not waits and self._gangs.keeps_place(cluster, task):
-                continue
-            cluster.vacate(task)
-            tasks.state[task] = State.PENDING
-            tasks.parked[task] = tasks.refused[task] = not report.retry
-            cluster.version += 1
-
-    def _back_off(self, task: int) -> None:
-        """Count one more failure of a task; it waits twice as long as after the last."""
-        tasks, options = self._cluster.tasks, self._configuration.options
-        tasks.failures[task] += 1
-        wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
-        tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
-
-    def _let_off(self, victim: int) -> None:
-        """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
-        cluster, tasks = self._cluster, self._cluster.tasks
-        for task in self._evictions.let_off(cluster, victim):
-            self._back_off(task)
-            cluster.vacate(task)
-            tasks.state[task] = State.PENDING
-        cluster.version += 1
+        """Take note of what became of decisions; see ``BindingOutcomes.take``."""
+        self._outcomes.take(reports)
 
     # --- rounds --------------------------------------------------------------------------------------------------
 
@@ -162,7 +117,7 @@ class Scheduler:
         tasks, now = self._cluster.tasks, self._clock()
         pending = tasks.in_state(State.PENDING)
         open_now = pending[~tasks.parked[pending]]
-        waits = [self._gangs.next_in(self._cluster, now)]
+        waits = [self._gangs.next_in(self._cluster, now), self._rebinding.next_in(self._cluster, now)]
         if self._evictions.has_needless(self._cluster):
             return 0.0
         if len(open_now):
@@ -217,55 +172,52 @@ class Scheduler:
         stats = placement.stats
         if placement.network is not None:
             self._last = placement
-        unsolved = [delta for delta in self._given_up if self._leaves(delta)]
-        unsolved += self._gangs.due(self._cluster, self._clock())
+        deltas = [delta for delta in self._given_up if self._leaves(delta)]
+        deltas += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
-        withheld = self._gangs.withheld(self._cluster)
-        if opened.picture is None:
-            return RoundResult(
-                round=opened.number,
-                deltas=(*unsolved, *self._withdrawn()),
-                unscheduled=tuple(withheld),
-                stats=stats,
-                gangs=self._gangs.states(self._cluster, self._clock()),
-            )
-        deltas = assume_placements(self._cluster, self._static_rows, opened.picture, placement.assignments)
-        evicting, lost = evict(
-            self._cluster,
-            self._static_rows,
-            self._evictions,
-            opened.picture,
-            placement.assignments,
-            placement.evictions,
-        )
-        stats.placed = len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
-        deltas += evicting
-        self._cluster.date_assumptions(self._clock())
-        pending, unscheduled = pending_reasons(
-            self._cluster,
-            self._static_rows,
-            self._reservations,
-            opened.picture,
-            placement.assignments,
-            placement.shortages,
-        )
-        self._note_gangs(opened.picture)
-        placed = frozenset(opened.picture.cls[np.unique(placement.assignments.cls)].tolist())
-        if wake(self._cluster, self._static_rows, self._reservations, placed):
-            self._gangs.keep_asleep(self._cluster, self._clock())
-        self._park(np.setdiff1d(pending, lost), opened, placement)
-        self._reservations.count_round(self._cluster, overtaken=bool(deltas))
-        self._forget_idle_shapes()
-        stats.pending = len(pending)
-        stats.admit_seconds += watch.seconds()
+        unscheduled = self._gangs.withheld(self._cluster)
+        notes: tuple[str, ...] = ()
+        if opened.picture is not None:
+            decided, refused = self._put_into_effect(opened.picture, placement)
+            deltas += decided
+            unscheduled += refused
+            notes = self._notes.new(opened.picture.judgement.notes())
+            stats.admit_seconds += watch.seconds()
+        deltas += self._withdrawn()
         return RoundResult(
             round=opened.number,
-            deltas=(*unsolved, *deltas, *self._withdrawn()),
-            unscheduled=(*withheld, *unscheduled),
+            deltas=tuple(deltas),
+            unscheduled=tuple(unscheduled),
             stats=stats,
             gangs=self._gangs.states(self._cluster, self._clock()),
-            notes=self._notes.new(opened.picture.judgement.notes()),
+            notes=notes,
         )
+
+    def _put_into_effect(
+        self, picture: Picture, placement: Placement
+    ) -> tuple[list[Delta], list[Unscheduled]]:
+        """Place and evict what still holds, and park the rest; tasks that could not keep their place try again at once.
+
+        Returns the deltas, and what is to be told to those who wait; counts both in the round's figures.
+        """
+        cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
+        deltas = assume_placements(cluster, rows, picture, assignments)
+        evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
+        placement.stats.placed = len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
+        deltas += evicting
+        cluster.date_assumptions(self._clock())
+        pending, unscheduled = pending_reasons(
+            cluster, rows, self._reservations, picture, assignments, placement.shortages
+        )
+        self._gangs.note_tried(cluster, picture.gangs, picture.problem.gang, picture.members)
+        placed = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
+        if wake(cluster, rows, self._reservations, placed):
+            self._gangs.keep_asleep(cluster, self._clock())
+        park(cluster, np.setdiff1d(np.setdiff1d(pending, lost), decided_rows(picture.members, assignments)))
+        self._reservations.count_round(cluster, overtaken=bool(deltas))
+        self._forget_idle_shapes()
+        placement.stats.pending = len(pending)
+        return deltas, unscheduled
 
     def run_round(self) -> RoundResult:
         """Open, solve and close a round."""
@@ -295,32 +247,6 @@ class Scheduler:
         """Whether a task that was told to go when the round began still has to, after what has happened meanwhile."""
         task = self._cluster.tasks.row_of.get(delta.uid)
         return task is not None and bool(self._cluster.tasks.leaving[task])
-
-    def _note_gangs(self, picture: Picture) -> None:
-        """Tell the gangs that were tried in vain why."""
-        tasks = self._cluster.tasks
-        for gang, job in enumerate(picture.gangs):
-            if self._cluster.jobs.gang(job) is None:
-                continue
-            for index in np.flatnonzero(picture.problem.gang == gang).tolist():
-                waiting = picture.members[index][tasks.state[picture.members[index]] == State.PENDING]
-                if len(waiting):
-                    self._gangs.note(job, tasks.message[int(waiting[0])])
-                    break
-
-    def _park(self, pending: Int64, opened: OpenRound, placement: Placement) -> None:
-        """Park what the round could not place; tasks it had placed, but could not keep, try again at once."""
-        decided = int(placement.assignments.count.sum())
-        if opened.picture is None or len(pending) == 0:
-            return
-        lost = np.zeros(0, dtype=np.int64)
-        if decided:
-            taken = np.zeros(len(opened.picture.members), dtype=np.int64)
-            np.add.at(taken, placement.assignments.cls, placement.assignments.count)
-            lost = np.concatenate(
-                [rows[:count] for rows, count in zip(opened.picture.members, taken.tolist(), strict=True)]
-            )
-        park(self._cluster, np.setdiff1d(pending, lost))
 
     def _forget_classes(self) -> None:
         """Drop classes that have served their purpose. Not during a round, whose picture refers to their rows."""

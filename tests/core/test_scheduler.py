@@ -16,8 +16,8 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
-from firmament.core.results import DeltaKind
-from firmament.core.scheduler import Counts, UnknownTaskError
+from firmament.core.results import Counts, DeltaKind
+from firmament.core.scheduler import UnknownTaskError
 from tests.support.core import START, Clock, machine, messages, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, indifferent
 
