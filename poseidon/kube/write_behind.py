@@ -11,10 +11,11 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from poseidon.kube.errors import ApiError, KubeError
 from poseidon.kube.retrying import RetryOptions, Tries
+from poseidon.kube.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics
@@ -28,14 +29,23 @@ _log = logging.getLogger(__name__)
 class WriteBehindOptions(RetryOptions):
     """Limits of a queue.
 
-    ``bound`` is how many writes may wait (more are dropped and counted), ``patience`` how many seconds a
-    write lets urgent work go first.
+    ``bound`` is how many writes may wait (more are dropped and counted). ``patience`` is how many seconds after its
+    submission a write lets urgent work go first: longer than most bursts last. ``workers`` is how many writes are in
+    flight at most. They are as many as bindings usually are, so that in a burst that outlasts patience late writes
+    get a share which keeps them from falling behind for good.
     """
 
-    workers: int = 8
+    workers: int = 128
     bound: int = 200_000
-    patience: float = 0.5
+    patience: float = 10.0
     backoff_initial: float = 0.2
+
+
+class _Waiting(NamedTuple, Generic[W]):
+    """A write that waits; by ``until`` (the event loop's time) it has let urgent work go first long enough."""
+
+    write: W
+    until: float
 
 
 class WriteBehind(Generic[W]):
@@ -64,29 +74,32 @@ class WriteBehind(Generic[W]):
         self._random = random
         self._sleep = sleep
         self._options = options or WriteBehindOptions()
-        self._waiting: dict[Hashable, W] = {}
+        self._waiting: dict[Hashable, _Waiting[W]] = {}
         self._active: set[Hashable] = set()
-        self._ready: asyncio.Queue[Hashable] = asyncio.Queue()
+        workers = self._options.workers
+        self._ready: WorkerPool[Hashable] = WorkerPool(self._carry_out, lambda: workers)
         self._drained = asyncio.Event()
         self._drained.set()
         self._complained = False
 
     def submit(self, key: Hashable, write: W) -> None:
-        """Queue a write; it replaces one with the same key that still waits."""
-        if key in self._waiting:
-            self._waiting[key] = write
+        """Queue a write; it takes the place of one with the same key that still waits."""
+        earlier = self._waiting.get(key)
+        if earlier is not None:
+            self._waiting[key] = _Waiting(write, earlier.until)
             return
         if len(self._waiting) >= self._options.bound:
             self._count("dropped")
             return
-        self._waiting[key] = write
+        self._waiting[key] = _Waiting(write, asyncio.get_running_loop().time() + self._options.patience)
         self._drained.clear()
         if key not in self._active:
-            self._ready.put_nowait(key)
+            self._ready.submit(key)
 
     def waiting(self, key: Hashable) -> W | None:
         """Return the write of a key that waits, if there is one."""
-        return self._waiting.get(key)
+        waiting = self._waiting.get(key)
+        return waiting.write if waiting is not None else None
 
     def withdraw(self, key: Hashable) -> None:
         """Forget the write of a key that still waits. One that is being written is not stopped."""
@@ -99,40 +112,39 @@ class WriteBehind(Generic[W]):
 
     async def run(self) -> None:
         """Write for ever."""
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(self._options.workers):
-                workers.create_task(self._work())
+        await self._ready.run()
 
-    async def _work(self) -> None:
-        while True:
-            key = await self._ready.get()
-            if key not in self._waiting or key in self._active:
-                # Withdrawn meanwhile; or withdrawn, submitted again and queued twice.
-                continue
-            self._active.add(key)
-            try:
-                await self._let_urgent_work_go_first()
-                if key in self._waiting:
-                    await self._write(self._waiting.pop(key))
-            finally:
-                self._active.discard(key)
-                if key in self._waiting:
-                    self._ready.put_nowait(key)
-                self._note_if_drained()
+    async def _carry_out(self, key: Hashable) -> None:
+        waiting = self._waiting.get(key)
+        if waiting is None or key in self._active:
+            # Withdrawn meanwhile; or withdrawn, submitted again and queued twice.
+            return
+        self._active.add(key)
+        try:
+            await self._let_urgent_work_go_first(waiting.until)
+            if key in self._waiting:
+                await self._write(self._waiting.pop(key).write)
+        finally:
+            self._active.discard(key)
+            if key in self._waiting:
+                self._ready.submit(key)
+            self._note_if_drained()
 
     def _note_if_drained(self) -> None:
         if not self._waiting and not self._active:
             self._drained.set()
 
-    async def _let_urgent_work_go_first(self) -> None:
+    async def _let_urgent_work_go_first(self, until: float) -> None:
+        if asyncio.get_running_loop().time() >= until:
+            return
         try:
-            async with asyncio.timeout(self._options.patience):
+            async with asyncio.timeout_at(until):
                 await self._wait_quiet()
         except TimeoutError:
             return
 
     async def _write(self, write: W) -> None:
-        tries = Tries(self._options, self._random)
+        tries = Tries(self._options, self._random, asyncio.get_running_loop().time)
         while True:
             try:
                 await self._perform(write)

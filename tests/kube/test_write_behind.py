@@ -97,6 +97,35 @@ async def test_urgent_work_goes_first_but_not_for_ever():
         await until(lambda: target.written == [1])
 
 
+async def test_patience_counts_from_submission():
+    """However many wait, none waits for the patience of those before it."""
+    target = Target()
+    target.quiet.clear()
+    async with writing(target, workers=1, patience=0.2) as queue:
+        loop = asyncio.get_running_loop()
+        for index in range(50):
+            queue.submit(index, index)
+        began = loop.time()
+        await queue.wait_drained()
+        assert 0.15 < loop.time() - began < 5
+    assert target.written == list(range(50))
+
+
+async def test_a_later_write_of_a_key_inherits_its_place():
+    target = Target()
+    target.quiet.clear()
+    async with writing(target, workers=1, patience=0.3) as queue:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        queue.submit("a", 0)
+        last = 0
+        while not target.written and loop.time() < began + 10:
+            last += 1
+            queue.submit("a", last)
+            await asyncio.sleep(0.01)
+    assert target.written
+
+
 async def test_what_exceeds_the_bound_is_dropped_and_counted():
     target = Target()
     target.quiet.clear()
