@@ -1,4 +1,4 @@
-"""How long the solver of groups on trees takes for one group, by its rules and the shape of the tree."""
+"""How long the solver of groups on trees takes for one group, by its rules and the shape of the tree; and rounds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.environment import environment
+from benchmarks.topology_rounds import RoundOptions, measure_rounds
 from cost_models.interface import Int64
 from firmament.topology.rules import Rule, Shortage
 from firmament.topology.solver import ExactSolver
@@ -27,13 +28,15 @@ DEGREES = (10, 10, 20)
 class TopologyOptions:
     """``nodes``: of the large tree, about; ``pods``: of the group; ``runs`` per case after one that warms up.
 
-    ``room``: servers take 0 to so many pods, at random.
+    ``room``: servers take 0 to so many pods, at random; ``groups``, ``others``: of the rounds, see `RoundOptions`.
     """
 
     nodes: int = 10_000
     pods: int = 1000
     runs: int = 5
     room: int = 8
+    groups: int = 200
+    others: int = 5000
     seed: int = 1
 
 
@@ -51,12 +54,21 @@ class Problem:
 
 
 def measure_topology(options: TopologyOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Measure each case; returns what ``-o json`` prints. Seconds are processor time of this process."""
+    """Measure each case; returns what ``-o json`` prints. Those of the solver are processor time of this process."""
     cases = []
     for problem in _problems(options):
         progress(problem.name)
         cases.append(_measured(problem, options.runs))
-    return {"kind": "topology", "environment": environment(), "options": asdict(options), "cases": cases}
+    rounds = RoundOptions(
+        options.nodes, options.pods, options.groups, options.others, options.runs, options.seed
+    )
+    return {
+        "kind": "topology",
+        "environment": environment(),
+        "options": asdict(options),
+        "cases": cases,
+        "rounds": measure_rounds(rounds, progress=progress),
+    }
 
 
 def _measured(problem: Problem, runs: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""``topology``: how long one group takes on a tree."""
+"""``topology``: how long one group takes on a tree, and rounds with groups."""
 
 from __future__ import annotations
 
@@ -21,11 +21,17 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.option(
     "--room", default=8, show_default=True, type=click.IntRange(1, 100), help="Pods per server, at most."
 )
+@click.option(
+    "--groups", default=200, show_default=True, type=click.IntRange(1, 10_000), help="Groups of one round."
+)
+@click.option(
+    "--others", default=5000, show_default=True, type=click.IntRange(1, 100_000), help="Pods beside them."
+)
 @click.option("--seed", default=1, show_default=True)
 @OUTPUT
 @SAVE
 def topology(output: str, save: Path | None, **options: Any) -> None:
-    """Processor time of the solver for one group, by rules and trees; the core and its rounds are not part of it."""
+    """Processor time of the solver for one group, by rules and trees; then whole rounds of the core, by the clock."""
     from benchmarks.topology import TopologyOptions, measure_topology
 
     emit(measure_topology(TopologyOptions(**options), progress=progress()), output, save, _print)
@@ -44,3 +50,8 @@ def _print(report: dict[str, Any], console: Console) -> None:
             used,
         )
     console.print(table)
+    for each in report["rounds"]:
+        console.print(
+            f"  {each['name']:<32} {each['seconds']:.3f} s   {each['pods_per_second']:,.0f} pods placed/s   "
+            f"{each['groups_whole']:,} groups whole, {each['groups_split']:,} split"
+        )
