@@ -22,9 +22,19 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cost_models.interface import Assessment, CostModel, Float64, JointRows, Range
+from cost_models.interface import CostModel, JointRows, Range
+from cost_models.probing import (
+    assess,
+    crowding,
+    crowding_rows,
+    described,
+    equal,
+    require,
+    require_array,
+    require_indices,
+    require_reason,
+)
 from cost_models.registry import available
 from cost_models.sample_inputs import Case, of_machines, ordinary_machines, ordinary_shapes, standard_cases
 
@@ -49,19 +59,19 @@ def check_model(model: CostModel, more: Sequence[Case] = ()) -> None:
 def check_declaration(model: CostModel) -> None:
     """``name``, ``kind``, ``range`` and ``record_kinds`` are there and make sense."""
     name = getattr(model, "name", None)
-    _require(isinstance(name, str) and bool(name), model, "name must be a non-empty string")
+    require(isinstance(name, str) and bool(name), model, "name must be a non-empty string")
     kind = getattr(model, "kind", None)
-    _require(kind in {"policy", "overlay"}, model, f"kind is {kind!r}; it must be 'policy' or 'overlay'")
+    require(kind in {"policy", "overlay"}, model, f"kind is {kind!r}; it must be 'policy' or 'overlay'")
     span = getattr(model, "range", None)
-    _require(isinstance(span, Range), model, "range must be a Range")
+    require(isinstance(span, Range), model, "range must be a Range")
     best, worst = model.range.best, model.range.worst
-    _require(
+    require(
         math.isfinite(best) and math.isfinite(worst) and best != worst,
         model,
         f"range goes from {best} to {worst}; both must be finite, and different",
     )
     kinds = getattr(model, "record_kinds", None)
-    _require(
+    require(
         isinstance(kinds, Sequence)
         and not isinstance(kinds, str)
         and all(isinstance(entry, str) and entry for entry in kinds),
@@ -73,11 +83,11 @@ def check_declaration(model: CostModel) -> None:
 def check_registration(model: CostModel) -> None:
     """The installed entry point called ``name`` provides a model of this kind."""
     kinds = available()
-    _require(
+    require(
         model.name in kinds, model, f"no entry point is called {model.name!r}; installed: {', '.join(kinds)}"
     )
     kind = getattr(model, "kind", None)
-    _require(
+    require(
         kinds[model.name] == kind, model, f"kind is {kind!r}, that of its entry point {kinds[model.name]!r}"
     )
 
@@ -89,31 +99,15 @@ def check_purity(model: CostModel, cases: Sequence[Case]) -> None:
     """Equal inputs give equal answers, whatever was asked in between, and inputs are not written to."""
     first = [_answers(model, case) for case in cases]
     for case, before in zip(reversed(cases), reversed(first), strict=True):
-        _require(
-            _equal(before, _answers(model, case)), model, "equal inputs give different answers", case.name
-        )
+        require(equal(before, _answers(model, case)), model, "equal inputs give different answers", case.name)
 
 
 def _answers(model: CostModel, case: Case) -> list[Any]:
     """All that a model says about a case, after a check that saying it changed nothing."""
     given = copy.deepcopy((case.machines, case.shapes))
-    answers: list[Any] = [_assess(model, case), *_crowding_rows(model, case)]
-    _require(_equal(given, (case.machines, case.shapes)), model, "the inputs were written to", case.name)
+    answers: list[Any] = [assess(model, case), *crowding_rows(model, case)]
+    require(equal(given, (case.machines, case.shapes)), model, "the inputs were written to", case.name)
     return answers
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two values (dataclasses, sequences, mappings, arrays) are equal throughout; NaN equals NaN."""
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        # A structure of raw bytes would tell -0.0 from 0.0; floats alone can hold NaN.
-        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    if type(one) is not type(other):
-        return False
-    if hasattr(one, "__dataclass_fields__"):
-        return all(_equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return bool(one == other)
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------
@@ -122,20 +116,20 @@ def _equal(one: Any, other: Any) -> bool:
 def check_shapes(model: CostModel, cases: Sequence[Case]) -> None:
     """Arrays have the shapes and element types that ``Assessment`` promises."""
     for case in cases:
-        answer = _assess(model, case)
+        answer = assess(model, case)
         full = (case.shapes.count, case.machines.count)
-        _require(
+        require(
             isinstance(answer.raw, np.ndarray)
             and answer.raw.dtype.kind in "iuf"
             and answer.raw.shape in {full, (full[0], 1)},
             model,
-            f"raw is {_described(answer.raw)}; it must be numeric{list(full)} or numeric[{full[0]}, 1]",
+            f"raw is {described(answer.raw)}; it must be numeric{list(full)} or numeric[{full[0]}, 1]",
             case.name,
         )
         if answer.feasible is not None:
-            _require_array(model, case, "feasible", answer.feasible, np.bool_, full)
+            require_array(model, case, "feasible", answer.feasible, np.bool_, full)
         if answer.score is not None:
-            _require_array(model, case, "score", answer.score, np.float64, full)
+            require_array(model, case, "score", answer.score, np.float64, full)
 
 
 def check_figures(model: CostModel, cases: Sequence[Case]) -> None:
@@ -146,13 +140,13 @@ def check_figures(model: CostModel, cases: Sequence[Case]) -> None:
         low, high = (low, math.inf) if span.best < span.worst else (-math.inf, high)
     slack = SLACK * abs(span.worst - span.best)
     for case in cases:
-        answer = _assess(model, case)
+        answer = assess(model, case)
         figures = np.asarray(answer.raw, dtype=np.float64).ravel()
         if answer.sparse is not None:
             figures = np.concatenate([figures, np.asarray(answer.sparse.raw, dtype=np.float64)])
-        _require(bool(np.isfinite(figures).all()), model, "a figure is not finite", case.name)
+        require(bool(np.isfinite(figures).all()), model, "a figure is not finite", case.name)
         outside = figures[(figures < low - slack) | (figures > high + slack)]
-        _require(
+        require(
             len(outside) == 0,
             model,
             f"a figure is {outside[:1]}; the range declares {low} to {high}",
@@ -160,29 +154,29 @@ def check_figures(model: CostModel, cases: Sequence[Case]) -> None:
         )
         if answer.score is not None:
             within = (answer.score >= 0) & (answer.score <= 100)
-            _require(bool(within.all()), model, "a score lies outside 0 to 100", case.name)
+            require(bool(within.all()), model, "a score lies outside 0 to 100", case.name)
 
 
 def check_filter(model: CostModel, cases: Sequence[Case]) -> None:
     """A model that refuses a machine says why, in one line; causes point at reasons."""
     for case in cases:
-        answer = _assess(model, case)
+        answer = assess(model, case)
         if answer.feasible is None or answer.feasible.all():
             continue
         if answer.causes is not None:
-            _require_array(model, case, "causes", answer.causes, np.int16, answer.feasible.shape)
+            require_array(model, case, "causes", answer.causes, np.int16, answer.feasible.shape)
             causes = answer.causes[~answer.feasible]
-            _require_indices(model, case, "causes", causes, 0, len(answer.reasons))
+            require_indices(model, case, "causes", causes, 0, len(answer.reasons))
         for shape in range(case.shapes.count):
             for reason, machines in answer.refusals(shape):
                 if machines.any():
-                    _require_reason(model, case, "a machine is refused", reason)
+                    require_reason(model, case, "a machine is refused", reason)
 
 
 def check_sparse(model: CostModel, cases: Sequence[Case]) -> None:
     """Sparse arcs are parallel arrays; indices are in range, and no pair has two figures."""
     for case in cases:
-        sparse = _assess(model, case).sparse
+        sparse = assess(model, case).sparse
         if sparse is None:
             continue
         size = (len(sparse.shape),)
@@ -191,51 +185,51 @@ def check_sparse(model: CostModel, cases: Sequence[Case]) -> None:
             ("sparse.machine", sparse.machine, np.int64),
             ("sparse.raw", sparse.raw, np.float64),
         ):
-            _require_array(model, case, name, array, dtype, size)
-        _require_indices(model, case, "sparse.shape", sparse.shape, 0, case.shapes.count)
-        _require_indices(model, case, "sparse.machine", sparse.machine, 0, case.machines.count)
+            require_array(model, case, name, array, dtype, size)
+        require_indices(model, case, "sparse.shape", sparse.shape, 0, case.shapes.count)
+        require_indices(model, case, "sparse.machine", sparse.machine, 0, case.machines.count)
         pairs = np.stack([sparse.shape, sparse.machine], axis=1)
-        _require(len(np.unique(pairs, axis=0)) == size[0], model, "a sparse pair has two figures", case.name)
+        require(len(np.unique(pairs, axis=0)) == size[0], model, "a sparse pair has two figures", case.name)
 
 
 def check_joint(model: CostModel, cases: Sequence[Case]) -> None:
     """Joint rows are well formed: a row per machine or -1, amounts and limits of at least 0, a reason."""
     for case in cases:
-        for rows in _assess(model, case).joint:
-            _require(isinstance(rows, JointRows), model, "joint must hold JointRows", case.name)
-            _require_array(model, case, "joint.row_of", rows.row_of, np.int64, (case.machines.count,))
-            _require_array(model, case, "joint.amount", rows.amount, np.int64, (case.shapes.count,))
-            _require_array(model, case, "joint.limit", rows.limit, np.int64, (len(rows.limit),))
-            _require_indices(model, case, "joint.row_of", rows.row_of, -1, len(rows.limit))
-            _require(bool((rows.amount >= 0).all()), model, "joint.amount is negative", case.name)
-            _require(bool((rows.limit >= 0).all()), model, "joint.limit is negative", case.name)
-            _require_reason(model, case, "a joint row may refuse a machine", rows.reason)
+        for rows in assess(model, case).joint:
+            require(isinstance(rows, JointRows), model, "joint must hold JointRows", case.name)
+            require_array(model, case, "joint.row_of", rows.row_of, np.int64, (case.machines.count,))
+            require_array(model, case, "joint.amount", rows.amount, np.int64, (case.shapes.count,))
+            require_array(model, case, "joint.limit", rows.limit, np.int64, (len(rows.limit),))
+            require_indices(model, case, "joint.row_of", rows.row_of, -1, len(rows.limit))
+            require(bool((rows.amount >= 0).all()), model, "joint.amount is negative", case.name)
+            require(bool((rows.limit >= 0).all()), model, "joint.limit is negative", case.name)
+            require_reason(model, case, "a joint row may refuse a machine", rows.reason)
 
 
 def check_crowding(model: CostModel, cases: Sequence[Case]) -> None:
     """Crowding is float64[M], finite and at least 0, for every request."""
     for case in cases:
-        for growth in _crowding_rows(model, case):
-            _require_array(model, case, "crowding", growth, np.float64, (case.machines.count,))
-            _require(bool(np.isfinite(growth).all()), model, "crowding is not finite", case.name)
-            _require(bool((growth >= 0).all()), model, "crowding is negative", case.name)
+        for growth in crowding_rows(model, case):
+            require_array(model, case, "crowding", growth, np.float64, (case.machines.count,))
+            require(bool(np.isfinite(growth).all()), model, "crowding is not finite", case.name)
+            require(bool((growth >= 0).all()), model, "crowding is negative", case.name)
 
 
 def check_growth(model: CostModel, cases: Sequence[Case]) -> None:
     """A growth in the answer is what crowding has to be: float64[M], finite and at least 0."""
     for case in cases:
-        growth = _assess(model, case).growth
+        growth = assess(model, case).growth
         if growth is not None:
-            _require_array(model, case, "growth", growth, np.float64, (case.machines.count,))
+            require_array(model, case, "growth", growth, np.float64, (case.machines.count,))
             sound = np.isfinite(growth) & (growth >= 0)
-            _require(bool(sound.all()), model, "growth is negative or not finite", case.name)
+            require(bool(sound.all()), model, "growth is negative or not finite", case.name)
 
 
 def check_notes(model: CostModel, cases: Sequence[Case]) -> None:
     """Notes are single lines of text."""
     for case in cases:
-        for note in _assess(model, case).notes:
-            _require(
+        for note in assess(model, case).notes:
+            require(
                 isinstance(note, str) and bool(note.strip()) and len(note.splitlines()) == 1,
                 model,
                 f"the note {note!r} must be one line of text",
@@ -272,77 +266,14 @@ def check_fuller_is_not_cheaper(model: CostModel) -> None:
         running=taken[:, 0].copy(),
     )
     case = Case("ever fuller machines", machines, ordinary_shapes())
-    points = model.range.points(_assess(model, case).raw)
-    _require(bool((np.diff(points, axis=1) >= 0).all()), model, "a fuller machine costs less", case.name)
+    points = model.range.points(assess(model, case).raw)
+    require(bool((np.diff(points, axis=1) >= 0).all()), model, "a fuller machine costs less", case.name)
 
 
 def check_crowding_follows_requests(model: CostModel) -> None:
     """Larger requests never make crowding cheaper."""
     case = Case("requests twice as large", ordinary_machines(), ordinary_shapes())
     for request in case.shapes.requests:
-        small = _crowding(model, case, request)
-        large = _crowding(model, case, 2 * request)
-        _require(bool((large >= small).all()), model, "crowding falls as requests grow", case.name)
-
-
-# --- helpers --------------------------------------------------------------------------------------------------------
-
-
-def _require(condition: bool, model: CostModel, message: str, case: str = "") -> None:
-    """Raise ``AssertionError`` unless ``condition`` holds. Not ``assert``, which python -O leaves out."""
-    if not condition:
-        name = getattr(model, "name", "") or type(model).__name__
-        raise AssertionError(f"{name}: {case}: {message}" if case else f"{name}: {message}")
-
-
-def _assess(model: CostModel, case: Case) -> Assessment:
-    """The model's answer; an exception counts as a failed check."""
-    try:
-        answer = model.assess(case.machines, case.shapes)
-    except Exception as error:
-        raise AssertionError(f"{model.name}: {case.name}: assess raised {error!r}") from error
-    _require(isinstance(answer, Assessment), model, "assess must return an Assessment", case.name)
-    return answer
-
-
-def _crowding(model: CostModel, case: Case, request: NDArray[np.int64]) -> Float64:
-    try:
-        return model.crowding(case.machines, request)
-    except Exception as error:
-        raise AssertionError(f"{model.name}: {case.name}: crowding raised {error!r}") from error
-
-
-def _crowding_rows(model: CostModel, case: Case) -> list[Float64]:
-    """Crowding for every request of the case."""
-    return [_crowding(model, case, request) for request in case.shapes.requests]
-
-
-def _described(value: object) -> str:
-    return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
-
-
-def _require_array(
-    model: CostModel, case: Case, name: str, array: object, dtype: type[np.generic], shape: tuple[int, ...]
-) -> None:
-    _require(
-        isinstance(array, np.ndarray) and array.dtype == dtype and array.shape == shape,
-        model,
-        f"{name} is {_described(array)}; it must be {dtype.__name__}{list(shape)}",
-        case.name,
-    )
-
-
-def _require_indices(
-    model: CostModel, case: Case, name: str, indices: NDArray[Any], low: int, end: int
-) -> None:
-    within = (indices >= low) & (indices < end)
-    _require(bool(within.all()), model, f"{name} must lie in {low}..{end - 1}", case.name)
-
-
-def _require_reason(model: CostModel, case: Case, what: str, reason: object) -> None:
-    _require(
-        isinstance(reason, str) and bool(reason.strip()) and "\n" not in reason,
-        model,
-        f"{what}, but the reason is {reason!r}; it must be one line of text",
-        case.name,
-    )
+        small = crowding(model, case, request)
+        large = crowding(model, case, 2 * request)
+        require(bool((large >= small).all()), model, "crowding falls as requests grow", case.name)
