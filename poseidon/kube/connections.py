@@ -41,7 +41,10 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """Seconds. A connection that was idle for ``idle`` is not used again: servers close those that they forget."""
+    """Seconds: to open a connection, and from a request to its reply.
+
+    A connection that was idle for ``idle`` is not used again: servers close those that they forget.
+    """
 
     connect: float = 10.0
     exchange: float = 30.0
@@ -69,13 +72,12 @@ class ConnectionPool:
         Raises ``OSError`` (a ``TimeoutError`` among them) or ``MalformedReplyError``; it is unknown then whether the
         request has been carried out. It is never sent twice.
         """
-        async with asyncio.timeout(self._options.exchange):
-            connection = self._reuse() or await self._connect()
-            try:
-                reply = await connection.exchange(request)
-            except BaseException:
-                self._drop(connection)
-                raise
+        connection = self._reuse() or await self._connect()
+        try:
+            reply = await connection.exchange(request, self._options.exchange)
+        except BaseException:
+            self._drop(connection)
+            raise
         self._give_back(connection, keeps_open=reply.keeps_open)
         return reply
 
@@ -135,19 +137,29 @@ class _Connection(asyncio.Protocol):
         """Whether a request may be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, request: bytes) -> Reply:
-        """Send a request and wait for the reply. Raises ``OSError`` or ``MalformedReplyError``."""
+    async def exchange(self, request: bytes, seconds: float) -> Reply:
+        """Send a request and wait so long for the reply. Raises ``OSError`` or ``MalformedReplyError``."""
         if self._transport is None:
             raise ConnectionResetError("the server closed the connection")
         self._reader = ReplyReader()
         self._answer = self._loop.create_future()
         self._transport.write(request)
-        return await self._answer
+        # A timer and a future: asyncio.timeout takes several times as long, and this happens for every binding.
+        timer = self._loop.call_later(seconds, self._give_up, self._answer)
+        try:
+            return await self._answer
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """Close at once."""
         if self._transport is not None:
             self._transport.abort()
+
+    @staticmethod
+    def _give_up(answer: asyncio.Future[Reply]) -> None:
+        if not answer.done():
+            answer.set_exception(TimeoutError())
 
     # --- what the event loop says --------------------------------------------------------------------------
 

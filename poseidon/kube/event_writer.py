@@ -156,7 +156,7 @@ class EventWriter:
             self._posted.popitem(last=False)
 
     def _body(self, write: _Write) -> dict[str, Any]:
-        about = write.about
+        about, at = write.about, timestamp(write.at)
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -173,8 +173,8 @@ class EventWriter:
             "message": write.message[:_MAX_MESSAGE],
             "action": _ACTIONS.get(write.reason, "Scheduling"),
             "count": 1,
-            "firstTimestamp": timestamp(write.at),
-            "lastTimestamp": timestamp(write.at),
+            "firstTimestamp": at,
+            "lastTimestamp": at,
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,

@@ -47,7 +47,7 @@ _RENEWAL_SECONDS = 1.0
 class Transport:
     """A client of one API server.
 
-    ``timeout`` bounds every request that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
+    ``timeout`` bounds every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
     read again after ``refresh_seconds``, in a thread. Use as ``async with``, or call ``close()``.
     """
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 W = TypeVar("W")
 
 _log = logging.getLogger(__name__)
+_RESULTS = ("written", "obsolete", "failed", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ class WriteBehind(Generic[W]):
         self._kind = kind
         self._perform = perform
         self._wait_quiet = wait_quiet
-        self._metrics = metrics
+        # Looked up once: finding a series by its labels takes longer than counting in it.
+        self._counts = {result: metrics.writes.labels(kind, result) for result in _RESULTS}
         self._random = random
         self._sleep = sleep
         self._options = options or WriteBehindOptions()
@@ -173,4 +175,4 @@ class WriteBehind(Generic[W]):
         self._complained = True
 
     def _count(self, result: str) -> None:
-        self._metrics.writes.labels(self._kind, result).inc()
+        self._counts[result].inc()
