@@ -12,12 +12,22 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
-import grpc
 from grpc import aio
 
 from poseidon.bridge.batches import cut
+from poseidon.bridge.stream import (
+    VERSION_MAJOR,
+    VERSION_MINOR,
+    Call,
+    HelloRefusedError,
+    StreamLostError,
+    described,
+    end_of,
+    greet,
+    open_channel,
+)
 from poseidon.bridge.window import Window
 from poseidon.kube.backoff import Backoff
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -26,12 +36,7 @@ from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 if TYPE_CHECKING:
     from poseidon.bridge.metrics import BridgeMetrics
 
-VERSION_MAJOR = 1
-VERSION_MINOR = 0
-
 _log = logging.getLogger(__name__)
-
-Call: TypeAlias = "aio.StreamStreamCall[pb.ClientMessage, pb.ServerMessage]"
 
 
 class Peer(Protocol):
@@ -69,25 +74,6 @@ class SessionOptions:
     backoff_initial: float = 0.2
     backoff_cap: float = 10.0
     max_message_bytes: int = 64 << 20
-
-
-class HelloRefusedError(Exception):
-    """The solver will not talk to this driver: its version, or a newer driver's fencing number."""
-
-
-class StreamLostError(Exception):
-    """The stream ended, or could not be opened."""
-
-
-_REFUSALS = frozenset(
-    {
-        grpc.StatusCode.FAILED_PRECONDITION,
-        grpc.StatusCode.INVALID_ARGUMENT,
-        grpc.StatusCode.UNIMPLEMENTED,
-        grpc.StatusCode.PERMISSION_DENIED,
-        grpc.StatusCode.UNAUTHENTICATED,
-    }
-)
 
 
 class Session:
@@ -172,46 +158,16 @@ class Session:
 
     async def _converse(self) -> None:
         """Open a stream and use it until it ends. Raises ``HelloRefusedError`` or ``StreamLostError``."""
-        size = self._options.max_message_bytes
-        channel_options = [
-            ("grpc.max_send_message_length", size),
-            ("grpc.max_receive_message_length", size),
-            ("grpc.keepalive_time_ms", 20_000),
-            ("grpc.keepalive_timeout_ms", 10_000),
-            # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
-            ("grpc.use_local_subchannel_pool", 1),
-            # The solver is a neighbour; proxies are for the way out.
-            ("grpc.enable_http_proxy", 0),
-        ]
-        async with aio.insecure_channel(self._target, options=channel_options) as channel:
+        async with open_channel(self._target, self._options.max_message_bytes) as channel:
             call: Call = pb_grpc.SchedulerStub(channel).Session(None)
             try:
-                await self._greet(call)
+                welcome = await greet(call, self._target, self._hello, self._options.hello_seconds)
+                self._opened(welcome)
                 await self._exchange(call)
             finally:
                 call.cancel()
 
-    async def _greet(self, call: Call) -> None:
-        try:
-            async with asyncio.timeout(self._options.hello_seconds):
-                await call.write(pb.ClientMessage(hello=self._hello))
-                answer = await call.read()
-        except TimeoutError:
-            raise StreamLostError(f"{self._target}: no answer to hello") from None
-        except aio.AioRpcError as error:
-            if error.code() in _REFUSALS:
-                raise HelloRefusedError(f"{self._target}: {error.details()}") from error
-            raise StreamLostError(_describe(self._target, error)) from error
-        except asyncio.InvalidStateError:
-            raise await self._end_of(call, greeting=True) from None
-        if not isinstance(answer, pb.ServerMessage):
-            raise await self._end_of(call, greeting=True)
-        welcome = answer.welcome
-        if answer.WhichOneof("body") != "welcome" or welcome.version_major != VERSION_MAJOR:
-            raise HelloRefusedError(
-                f"{self._target}: speaks protocol {welcome.version_major}.{welcome.version_minor}, "
-                f"this is {VERSION_MAJOR}.{VERSION_MINOR}; run matching versions"
-            )
+    def _opened(self, welcome: pb.Welcome) -> None:
         self._last_complaint = ""
         self._set_open(is_open=True)
         self._metrics.streams.inc()
@@ -234,9 +190,9 @@ class Session:
                 if task.done():
                     task.result()
         except aio.AioRpcError as error:
-            raise StreamLostError(_describe(self._target, error)) from error
+            raise StreamLostError(described(self._target, error)) from error
         except asyncio.InvalidStateError:
-            raise await self._end_of(call, greeting=False) from None
+            raise await end_of(call, self._target, greeting=False) from None
         finally:
             for task in (receiver, sender):
                 task.cancel()
@@ -248,7 +204,7 @@ class Session:
             if not isinstance(message, pb.ServerMessage):
                 if self._draining:
                     return
-                raise await self._end_of(call, greeting=False)
+                raise await end_of(call, self._target, greeting=False)
             kind = message.WhichOneof("body")
             if kind == "ack":
                 window.acknowledge(message.ack.sequence)
@@ -294,13 +250,6 @@ class Session:
 
     # --- ends ----------------------------------------------------------------------------------------------
 
-    async def _end_of(self, call: Call, *, greeting: bool) -> Exception:
-        """Say why a call is over."""
-        code, details = await call.code(), await call.details()
-        if greeting and code in _REFUSALS:
-            return HelloRefusedError(f"{self._target}: {details}")
-        return StreamLostError(f"{self._target}: {code.name}: {details or 'the solver ended the stream'}")
-
     def _set_open(self, *, is_open: bool) -> None:
         self._open = is_open
         self._metrics.connected.set(is_open)
@@ -311,7 +260,3 @@ class Session:
         _log.log(level if text != self._last_complaint else logging.DEBUG, '%s error="%s"', what, text)
         self._last_complaint = text
         self._metrics.stream_errors.inc()
-
-
-def _describe(target: str, error: aio.AioRpcError) -> str:
-    return f"{target}: {error.code().name}: {' '.join((error.details() or '').split())}"

@@ -1,0 +1,90 @@
+"""One stream to the solver: how it is opened, the greeting, and why it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeAlias
+
+import grpc
+from grpc import aio
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+VERSION_MAJOR = 1
+VERSION_MINOR = 0
+
+Call: TypeAlias = "aio.StreamStreamCall[pb.ClientMessage, pb.ServerMessage]"
+
+
+class HelloRefusedError(Exception):
+    """The solver will not talk to this driver: its version, or a newer driver's fencing number."""
+
+
+class StreamLostError(Exception):
+    """The stream ended, or could not be opened."""
+
+
+_REFUSALS = frozenset(
+    {
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.UNIMPLEMENTED,
+        grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.UNAUTHENTICATED,
+    }
+)
+
+
+def open_channel(target: str, max_message_bytes: int) -> aio.Channel:
+    """Return a channel for one stream to the solver at ``target``; to be closed by the caller."""
+    return aio.insecure_channel(
+        target,
+        options=[
+            ("grpc.max_send_message_length", max_message_bytes),
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.keepalive_time_ms", 20_000),
+            ("grpc.keepalive_timeout_ms", 10_000),
+            # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
+            ("grpc.use_local_subchannel_pool", 1),
+            # The solver is a neighbour; proxies are for the way out.
+            ("grpc.enable_http_proxy", 0),
+        ],
+    )
+
+
+async def greet(call: Call, target: str, hello: pb.Hello, seconds: float) -> pb.Welcome:
+    """Say hello and wait up to ``seconds`` for the answer. Raises ``HelloRefusedError`` or ``StreamLostError``."""
+    try:
+        async with asyncio.timeout(seconds):
+            await call.write(pb.ClientMessage(hello=hello))
+            answer = await call.read()
+    except TimeoutError:
+        raise StreamLostError(f"{target}: no answer to hello") from None
+    except aio.AioRpcError as error:
+        if error.code() in _REFUSALS:
+            raise HelloRefusedError(f"{target}: {error.details()}") from error
+        raise StreamLostError(described(target, error)) from error
+    except asyncio.InvalidStateError:
+        raise await end_of(call, target, greeting=True) from None
+    if not isinstance(answer, pb.ServerMessage):
+        raise await end_of(call, target, greeting=True)
+    welcome = answer.welcome
+    if answer.WhichOneof("body") != "welcome" or welcome.version_major != VERSION_MAJOR:
+        raise HelloRefusedError(
+            f"{target}: speaks protocol {welcome.version_major}.{welcome.version_minor}, "
+            f"this is {VERSION_MAJOR}.{VERSION_MINOR}; run matching versions"
+        )
+    return welcome
+
+
+async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
+    """Say why a call is over."""
+    code, details = await call.code(), await call.details()
+    if greeting and code in _REFUSALS:
+        return HelloRefusedError(f"{target}: {details}")
+    return StreamLostError(f"{target}: {code.name}: {details or 'the solver ended the stream'}")
+
+
+def described(target: str, error: aio.AioRpcError) -> str:
+    """Say what a call failed with, in one line."""
+    return f"{target}: {error.code().name}: {' '.join((error.details() or '').split())}"
