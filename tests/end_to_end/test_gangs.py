@@ -222,6 +222,31 @@ async def test_a_gang_whose_processes_die_between_decision_and_binding(tmp_path,
         s.check_sound()
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+async def test_members_that_are_deleted_while_their_gang_is_being_bound(tmp_path, replaced):
+    """One that was bound and one whose binding is on its way: with others in their stead the gang is whole, without
+    them it is given up.
+    """
+    async with stage(tmp_path) as on:
+        held = on.scene.cluster.faults.add(Fault(".*/pods/g-000[2-3]/binding", "POST", hold=True))
+        on.group("train", 6, scheduleTimeoutSeconds=30 if replaced else 3)
+        for name in names("g", 6):
+            on.pod(name, group="train")
+        await on.until(lambda: len(on.nodes_of("g")) == 4, "four of six are bound")
+        for name in ("g-0001", "g-0002"):
+            on.scene.operations.delete(PODS, "default", name)
+        held.release()
+        if replaced:
+            for name in ("g-0011", "g-0012"):
+                on.pod(name, group="train")
+            await on.until(lambda: len(on.nodes_of("g")) == 6, "the gang is whole")
+            assert set(on.nodes_of("g")) == {"g-0000", "g-0003", "g-0004", "g-0005", "g-0011", "g-0012"}
+        else:
+            await on.until(lambda: on.pods() == {}, "what was bound of the gang is evicted")
+            await until(lambda: on.scene.events("GangFailed")["train"], within=SECONDS)
+        on.scene.check_sound()
+
+
 async def test_a_more_important_gang_that_arrives_while_another_waits_goes_first(tmp_path):
     async with stage(tmp_path) as on:
         on.pod("filler", cpu="2", priorityClassName="high")
