@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.scenario import MIB, PODS_PER_MACHINE, SHAPES
+from benchmarks.scheduled_events import await_scheduled_events
 from benchmarks.usage import UsageSampler
 from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
@@ -137,7 +138,12 @@ class _EndToEnd:
             await asyncio.gather(creating, self._until_bound(len(pods)))
             usage = self._usage.end()
         counts = await self._solver.wait_for(lambda counts: not counts.assumed)
-        return self._figures(await read_occupancy(transport), counts.rounds, usage)
+        figures = self._figures(await read_occupancy(transport), counts.rounds, usage)
+        if options.kill != "bridge":
+            # One that is killed takes what it has not written yet with it.
+            self._progress("waiting for events")
+            figures["events"] = await await_scheduled_events(transport, self._namespace, len(pods))
+        return figures
 
     async def clean_up(self) -> None:
         """Delete what was created in a cluster that is not simulated."""

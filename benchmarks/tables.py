@@ -253,6 +253,10 @@ def print_end_to_end(result: dict[str, Any], console: Console) -> None:
         rows.append(("creation to binding, p50 / p90 / p99", f"{shown} s"))
     if result["killed"]:
         rows.append((f"{result['killed']} killed, back after", f"{result['restartSeconds']:.2f} s"))
+    events = result.get("events")
+    if events is not None:
+        rows.append((f"events within {events['withinSeconds']:.0f} s", f"{events['share'] or 0:.2%}"))
+        rows.append(("last event after", f"{events['worstSeconds'] or 0:.0f} s"))
     for name, used in result["usage"].items():
         rows.append((name, f"{used['cpuSeconds']:.1f} s CPU, {used['peakMiB']:,.0f} MiB"))
     for row in rows:

@@ -19,6 +19,9 @@ def check(result, pods):
     bound = [count for _, count in result["curve"]]
     assert bound == sorted(bound)
     assert bound[-1] == pods
+    assert result["events"]["written"] == pods
+    assert result["events"]["share"] == 1.0
+    assert 0 <= result["events"]["worstSeconds"] <= 60
     assert result["bindingsPerSecond"] > 0
     for name in ("driver", "solver", "bridge"):
         assert result["usage"][name]["peakMiB"] > 10
