@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.bridge.actions import Evict, WithdrawEviction
+from poseidon.bridge.actions import Action, Evict, WithdrawEviction
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -25,6 +25,30 @@ class Evictions:
     def is_going(self, record: PodRecord) -> bool:
         """Whether a pod leaves its node, by eviction or because somebody else has deleted it."""
         return record.leaving or record.task.uid in self._under_way
+
+    def begin_all(self, result: pb.RoundResult) -> tuple[list[Action], list[tuple[pb.Delta, str]]]:
+        """Begin and withdraw evictions as a round says; returns what has to be done for that.
+
+        Also returns the deltas about pods that cannot be evicted, and why: those pods stay.
+        """
+        actions: list[Action] = []
+        victims = []
+        for delta in result.deltas:
+            if delta.kind == pb.Delta.PREEMPT and delta.withdrawn:
+                withdrawal = self.withdraw(delta.task)
+                actions += [withdrawal] if withdrawal is not None else []
+            elif delta.kind == pb.Delta.PREEMPT:
+                victims.append(delta)
+        messages = self.messages(result) if victims else {}
+        refused = []
+        for delta in victims:
+            problem = self.problem(delta)
+            if problem:
+                refused.append((delta, problem))
+                continue
+            action = self.begin(delta, messages[delta.task])
+            actions += [action] if action is not None else []
+        return actions, refused
 
     def problem(self, delta: pb.Delta) -> str:
         """Return why a pod cannot be evicted from where the solver believes it, or "". One that is gone can."""

@@ -10,11 +10,11 @@ from poseidon.bridge.actions import (
     AnnouncePreempted,
     AnnounceScheduled,
     Bind,
-    Nominate,
     WriteClaim,
 )
 from poseidon.bridge.dependencies import Dependencies
 from poseidon.bridge.evictions import Evictions
+from poseidon.bridge.settlement import Settlement
 from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -61,35 +61,43 @@ class Placements:
         self._clock = clock
         self._dependencies = Dependencies()
         self._evictions = Evictions(tasks)
-        self._reports: list[pb.BindingReport] = []
         self._actions: list[Action] = []
+        self._settlement = Settlement(tasks, self._dependencies, self._act)
 
     def take_reports(self) -> list[pb.BindingReport]:
         """Return the reports for the solver, once."""
-        reports, self._reports = self._reports, []
-        return reports
+        return self._settlement.take_reports()
 
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""
         actions, self._actions = self._actions, []
         return actions
 
+    def _act(self, action: Action) -> None:
+        self._actions.append(action)
+
     def forget_reports(self) -> None:
         """A snapshot says it all: reports about deltas of an earlier stream mean nothing on the next."""
-        self._reports.clear()
+        self._settlement.forget_reports()
 
     # --- rounds --------------------------------------------------------------------------------------------
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Turn deltas into bindings, and reasons into announcements where they are new."""
         unsupported = 0
-        staying = self._preempt(result)
+        evictions, refused = self._evictions.begin_all(result)
+        self._actions += evictions
+        for victim, problem in refused:
+            self._settlement.report(victim.task, victim.machine, problem, retry=True)
+        staying = {victim.task for victim, _ in refused}
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
                 self._place(delta, staying)
             elif delta.kind != pb.Delta.PREEMPT:
                 unsupported += 1
-                self._report(delta.task, delta.machine, "this driver cannot move running pods", retry=False)
+                self._settlement.report(
+                    delta.task, delta.machine, "this driver cannot move running pods", retry=False
+                )
         if unsupported:
             _log.error(
                 "deltas that move running pods cannot be carried out round=%d deltas=%d",
@@ -102,7 +110,7 @@ class Placements:
                 record = self._tasks.get(uid)
                 if record is not None and record.schedulable and not record.waits_for:
                     if not record.place:
-                        self._nominate(record, "")
+                        self._settlement.nominate(record, "")
                     self.announce(record, message)
 
     def announce(self, record: PodRecord, message: str) -> None:
@@ -115,50 +123,26 @@ class Placements:
         """Say what was put off for a while, if the while is over."""
         self._actions.extend(self._announcements.take_due())
 
-    def _preempt(self, result: pb.RoundResult) -> set[str]:
-        """Begin the evictions of a round. Returns the pods that stay although they should go."""
-        victims = []
-        for delta in result.deltas:
-            if delta.kind == pb.Delta.PREEMPT and delta.withdrawn:
-                withdrawal = self._evictions.withdraw(delta.task)
-                self._actions += [withdrawal] if withdrawal is not None else []
-            elif delta.kind == pb.Delta.PREEMPT:
-                victims.append(delta)
-        if not victims:
-            return set()
-        messages = self._evictions.messages(result)
-        staying = set()
-        for delta in victims:
-            problem = self._evictions.problem(delta)
-            if problem:
-                staying.add(delta.task)
-                self._report(delta.task, delta.machine, problem, retry=True)
-                continue
-            action = self._evictions.begin(delta, messages[delta.task])
-            if action is not None:
-                self._actions.append(action)
-        return staying
-
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
         record = self._tasks.get(uid)
         if record is None:
-            self._report(uid, machine, "the pod is gone", retry=False)
+            self._settlement.report(uid, machine, "the pod is gone", retry=False)
         elif record.node:
             self._already_bound(record, machine)
         elif record.binding:
             self._placed_twice(record, machine)
         elif not record.schedulable or record.waits_for:
-            self._report(uid, machine, "the pod must not be scheduled now", retry=False)
+            self._settlement.report(uid, machine, "the pod must not be scheduled now", retry=False)
         elif machine not in self._machines:
-            self._report(uid, machine, f"node {machine} is gone", retry=True)
+            self._settlement.report(uid, machine, f"node {machine} is gone", retry=True)
             # Whatever the solver made of the task when the machine went: it is pending.
             self._tasks.doubt(record)
         else:
             self._tasks.move(record, binding=machine)
             stays = next((leader for leader in delta.depends_on if leader in staying), None)
             if stays is not None:
-                self._fail(record, f"pod {stays} is not where it should make way", retry=True)
+                self._settlement.fail(record, f"pod {stays} is not where it should make way", retry=True)
                 return
             self._bind_after(record, [leader for leader in delta.depends_on if self._is_unsettled(leader)])
 
@@ -170,9 +154,9 @@ class Placements:
         known = [each for uid in leaders if (each := self._tasks.get(uid)) is not None]
         going = [each for each in known if self._evictions.is_going(each)]
         lost = [each for each in known if not each.in_flight and not self._evictions.is_going(each)]
-        self._nominate(record, record.binding if going and not lost else "")
+        self._settlement.nominate(record, record.binding if going and not lost else "")
         if lost:
-            self._fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
+            self._settlement.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
         elif leaders:
             self._dependencies.hold(record.task.uid, leaders)
             if going:
@@ -189,18 +173,12 @@ class Placements:
         if said is not None:
             self._actions.append(said)
 
-    def _nominate(self, record: PodRecord, node: str) -> None:
-        """Have a pod's status name the node where others make way for it, or no longer name one."""
-        if record.nominated != node:
-            record.nominated = node
-            self._actions.append(Nominate(record.ref, node))
-
     def _bind(self, record: PodRecord) -> None:
         """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
         uid = record.task.uid
         problem = self._volumes.begin(uid, record.binding, self._clock())
         if problem:
-            self._fail(record, problem, retry=True)
+            self._settlement.fail(record, problem, retry=True)
         elif not self._volumes.is_under_way(uid):
             self._actions.append(Bind(record.ref, record.binding))
 
@@ -216,15 +194,17 @@ class Placements:
             self._actions.append(Bind(record.ref, record.binding))
             return
         _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
-        self._fail(record, reason, retry=True)
+        self._settlement.fail(record, reason, retry=True)
         self.announce(record, f"volumes could not be bound: {reason}")
 
     def _already_bound(self, record: PodRecord, machine: str) -> None:
         if record.node == machine:
-            self._confirm(record)
+            self._settlement.confirm(record)
         else:
             # The event that says where it runs follows the report and overrides it.
-            self._report(record.task.uid, machine, f"already assigned to node {record.node}", retry=False)
+            self._settlement.report(
+                record.task.uid, machine, f"already assigned to node {record.node}", retry=False
+            )
 
     def _placed_twice(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
@@ -261,7 +241,7 @@ class Placements:
             return
         if outcome.result is BindResult.BOUND:
             record.confirmed = True
-            self._confirm(record)
+            self._settlement.confirm(record)
             self._actions.append(AnnounceScheduled(record.ref, record.binding))
             self._release(uid)
         else:
@@ -269,7 +249,7 @@ class Placements:
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
-            self._fail(record, outcome.reason, retry=again)
+            self._settlement.fail(record, outcome.reason, retry=again)
 
     def eviction_ended(self, outcome: EvictionOutcome) -> None:
         """Take what has become of an eviction. One that was accepted is over when the pod is gone."""
@@ -285,9 +265,9 @@ class Placements:
         _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
         self._evictions.end(uid)
         if not record.leaving:
-            self._report(uid, outcome.request.node, outcome.refusal, retry=True)
+            self._settlement.report(uid, outcome.request.node, outcome.refusal, retry=True)
             reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
-            self._fail_followers(uid, reason)
+            self._settlement.fail_followers(uid, reason)
 
     def ended(self, uid: str) -> None:
         """A pod is gone: it holds back nobody."""
@@ -302,46 +282,16 @@ class Placements:
         for uid in uids:
             record = self._tasks.get(uid)
             if record is not None and record.in_flight and not record.node:
-                self._fail(record, reason, retry=True)
+                self._settlement.fail(record, reason, retry=True)
 
     def node_gone(self, node: str) -> None:
         """A node is gone: nothing is to be waited for on it."""
         for record in self._tasks.on_node(node):
             if record.in_flight and self._dependencies.holds(record.task.uid):
-                self._fail(record, f"node {node} is gone", retry=True)
+                self._settlement.fail(record, f"node {node} is gone", retry=True)
 
     def _release(self, uid: str) -> None:
         for follower in self._dependencies.met(uid):
             record = self._tasks.get(follower)
             if record is not None and record.in_flight:
                 self._bind(record)
-
-    def _confirm(self, record: PodRecord) -> None:
-        """Tell the solver that its placement holds, and remember that it knows."""
-        uid = record.task.uid
-        if record.told is not None and record.awaits_report:
-            self._reports.append(pb.BindingReport(task=uid, machine=record.place, bound=True))
-            record.told = record.told._replace(machine=record.place)
-        self._tasks.mark(uid)
-
-    def _fail(self, record: PodRecord, reason: str, *, retry: bool) -> None:
-        uid, machine = record.task.uid, record.binding
-        if record.awaits_report:
-            self._report(uid, machine, reason, retry=retry)
-        # Announcements were withdrawn when it was to be bound: whatever is said next of it is new.
-        record.message = ""
-        self._nominate(record, "")
-        self._dependencies.drop(uid)
-        self._tasks.move(record, binding="")
-        self._fail_followers(uid, f"depends on {record.task.name}, which was not bound")
-
-    def _fail_followers(self, uid: str, reason: str) -> None:
-        for follower in self._dependencies.failed(uid):
-            held = self._tasks.get(follower)
-            if held is not None and held.in_flight:
-                self._fail(held, reason, retry=True)
-
-    def _report(self, uid: str, machine: str, reason: str, *, retry: bool) -> None:
-        self._reports.append(
-            pb.BindingReport(task=uid, machine=machine, bound=False, reason=reason, retry=retry)
-        )

@@ -48,7 +48,8 @@ class Hasty(Cluster):
 
     def make_state(self):
         state = BridgeState(["poseidon"])
-        state._placements._dependencies = Impatient()
+        placements = state._placements
+        placements._dependencies = placements._settlement._dependencies = Impatient()
         return state
 
 
