@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int32, Int64
-from cost_models.numa_room import UNLIMITED, ZoneRoom
+from cost_models.numa_division import UNLIMITED
+from cost_models.numa_room import ZoneRoom
 
 REASON = "cannot align pod"
 """Why a machine is refused whose zones are full once the round's placements are there."""

@@ -14,15 +14,10 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from cost_models.numa_containers import ADMITTED, admit
+from cost_models.numa_division import UNLIMITED, UNLISTED, slots_at, slots_everywhere
 from cost_models.numa_masks import choose_sets, spread_over
 from cost_models.numa_records import POLICIES
 from cost_models.numa_requests import Requests
-
-UNLIMITED = np.int64(2**60)
-"""Room of a machine that aligns nothing, and of a resource that no zone has."""
-
-UNLISTED = -1
-"""What is left, in a zone that does not list a resource, or is not there at all."""
 
 SIMULATED = 16
 """Most tasks that are tried on a machine, one after another, to say how many fit where there is no formula."""
@@ -160,26 +155,7 @@ class ZoneRoom:
         """How many tasks, aligned as one, each zone takes: int64[A, Z]."""
         unit = self._unit(shapes, machines)
         threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
-        slots = np.full((len(shapes), self.left.shape[2]), UNLIMITED // self.left.shape[2])
-        for row in np.flatnonzero((threshold >= 0).any(axis=0)).tolist():
-            left = self.left[row, machines]
-            each = taken[:, row, None]
-            fits = np.where(each > 0, left // np.maximum(each, 1), UNLIMITED)
-            fits[left < threshold[:, row, None]] = 0
-            np.minimum(slots, fits, out=slots)
-        return slots
-
-    def _slots_everywhere(self, shape: int, unit: int) -> Int64:
-        """How many tasks of one shape, aligned as one, each machine takes: int64[M]."""
-        threshold, taken = self.requests.threshold[shape, unit], self.requests.taken[shape, unit]
-        slots = np.full(self.left.shape[1:], UNLIMITED // self.left.shape[2])
-        for row in np.flatnonzero(threshold >= 0).tolist():
-            left, each = self.left[row], int(taken[row])
-            if each > 0:
-                np.minimum(slots, left // each, out=slots)  # -1 where it is not listed
-            else:
-                slots[left < threshold[row]] = 0
-        return np.maximum(slots, 0, out=slots).sum(axis=1)
+        return slots_at(self.left, machines, threshold, taken)
 
     def _simple_room(self, shape: int, simple: Bool) -> Int64:
         """How many tasks of one shape each machine takes where they are aligned as one: int64[M], elsewhere any."""
@@ -187,8 +163,12 @@ class ZoneRoom:
         for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
             where = simple & members
             if where.any():
-                slots = self._slots_everywhere(shape, min(unit, int(self.requests.apps[shape])))
-                np.copyto(room, slots, where=where)
+                aligned = min(unit, int(self.requests.apps[shape]))
+                threshold, taken = (
+                    self.requests.threshold[shape, aligned],
+                    self.requests.taken[shape, aligned],
+                )
+                np.copyto(room, slots_everywhere(self.left, threshold, taken).sum(axis=1), where=where)
         return room
 
     # --- anything else: task by task -----------------------------------------------------------------------------

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool
+from cost_models.numa_division import UNLIMITED, UNLISTED
 from cost_models.numa_requests import Requests, is_always_allocatable, is_host_level
-from cost_models.numa_room import UNLIMITED, UNLISTED, ZoneRoom
+from cost_models.numa_room import ZoneRoom
 from cost_models.numa_zones import ZoneTable
 
 
