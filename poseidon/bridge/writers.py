@@ -43,6 +43,7 @@ class Writers:
         transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
         self._state = state
         self._changed = changed
+        self._changes_due = False
         self._metrics = metrics
         self._binder = Binder(
             transport,
@@ -144,6 +145,14 @@ class Writers:
         if outcome.result is BindResult.BOUND:
             self._metrics.pods_bound.inc()
         self._state.binding_ended(outcome)
+        # The state knows at once, since others are asked about next; what follows is done once for all answers that
+        # came together.
+        if not self._changes_due:
+            self._changes_due = True
+            asyncio.get_running_loop().call_soon(self._follow_up)
+
+    def _follow_up(self) -> None:
+        self._changes_due = False
         self._changed()
 
     def _on_evicted(self, outcome: EvictionOutcome) -> None:

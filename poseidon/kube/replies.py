@@ -143,6 +143,9 @@ class ReplyReader:
     def _read_missing(self) -> bool:
         if len(self._unread) < self._missing:
             return False
+        if len(self._unread) == self._missing and not self._body:
+            self._body, self._unread = self._unread, self._body  # nothing is copied
+            return True
         self._body += self._unread[: self._missing]
         del self._unread[: self._missing]
         return True
