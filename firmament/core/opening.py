@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Bool, Float64, Int64, MachineColumns
 from cost_models.pairs import PairModel
 from firmament.core.arrivals import arrivals
 from firmament.core.cluster import Cluster
@@ -26,8 +26,10 @@ from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.topology_compiler import Called, Trees, compile_groups, in_natural_order
 from firmament.core.victims import preemption_problem
+from firmament.flow.group_terms import GroupTerms
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 from firmament.preemption.problem import PreemptionProblem
+from firmament.rules.pairs import PairRules
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
 
@@ -71,43 +73,22 @@ def take_picture(
     now: float,
 ) -> Picture:
     """Build the placement problem of the tasks that ``muster`` calls."""
-    tasks = cluster.tasks
-    level = np.zeros(len(muster.waiting), dtype=np.int64)
-    if configuration.fair_share is not None:
-        level = share_levels(cluster, configuration.fair_share, muster.waiting)
-    groups, gangs, levels, members = _grouped(cluster, muster, level)
+    groups, gangs, levels, members = _grouped(cluster, muster, _levels(cluster, configuration, muster))
     cls = np.array([group[0] for group in groups], dtype=np.int64)
     priorities = np.array([group[1] for group in groups], dtype=np.int64)
     shapes, closed, shape_of = _shapes(cluster, reservations, groups)
-    counts = _by_wait(members, tasks.arrived, now)
+    counts = _by_wait(members, cluster.tasks.arrived, now)
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
-
-    columns = machine_columns(
-        cluster,
-        now,
-        residents(cluster) if configuration.uses_residents else None,
-        load(cluster) if configuration.uses_load else None,
-        arrivals(cluster, configuration.arrival_kinds),
-        unseen=unseen(cluster) if configuration.uses_unseen else None,
-    )
+    columns = _columns(cluster, configuration, now)
     judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), configuration.models)
-    feasible, held = judgement.feasible(), judgement.held()
-    for index, kept_off in enumerate(closed):
-        feasible[index, sorted(kept_off)] = False
-        if held is not None:
-            held[index, sorted(kept_off)] = False
+    feasible, held = _open_machines(judgement, closed)
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
     called = Called(muster.jobs, gangs, members)
     topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
-    if topology is not None:
-        for index in np.flatnonzero(np.isin(gangs, list(topology.groups))).tolist():
-            members[index] = in_natural_order(cluster, members[index])
-    quality = np.zeros(len(groups), dtype=np.int64)
-    if configuration.options.by_quality:
-        quality = qualities(cluster, cls.tolist(), pairs)
+    members = _in_order(cluster, topology, gangs, members)
     problem = PlacementProblem(
         counts=counts,
-        priority=ranks(priorities, levels, quality),
+        priority=ranks(priorities, levels, _qualities(cluster, configuration, cls.tolist(), pairs)),
         shape=shape_of,
         requests=judgement.batch.requests,
         feasible=feasible,
@@ -130,7 +111,7 @@ def take_picture(
         problem=problem,
         judgement=judgement,
         members=tuple(members),
-        uids=tuple(tuple(map(tasks.uid.__getitem__, rows.tolist())) for rows in members),
+        uids=tuple(tuple(map(cluster.tasks.uid.__getitem__, rows.tolist())) for rows in members),
         cls=cls,
         machine_names=tuple(columns.names),
         version=cluster.version,
@@ -141,6 +122,56 @@ def take_picture(
         if configuration.options.preemption
         else None,
     )
+
+
+def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
+    """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at."""
+    if configuration.fair_share is None:
+        return np.zeros(len(muster.waiting), dtype=np.int64)
+    return share_levels(cluster, configuration.fair_share, muster.waiting)
+
+
+def _columns(cluster: Cluster, configuration: CoreConfiguration, now: float) -> MachineColumns:
+    """Columns of the machines, with what some model asks for alone."""
+    return machine_columns(
+        cluster,
+        now,
+        residents(cluster) if configuration.uses_residents else None,
+        load(cluster) if configuration.uses_load else None,
+        arrivals(cluster, configuration.arrival_kinds),
+        unseen=unseen(cluster) if configuration.uses_unseen else None,
+    )
+
+
+def _in_order(
+    cluster: Cluster, topology: GroupTerms | None, gangs: Int64, members: list[Int64]
+) -> list[Int64]:
+    """The members of each group, those of groups that share out over a tree in the order of their names."""
+    if topology is None:
+        return members
+    ruled = np.isin(gangs, list(topology.groups)).tolist()
+    return [
+        in_natural_order(cluster, rows) if yes else rows for rows, yes in zip(members, ruled, strict=True)
+    ]
+
+
+def _qualities(
+    cluster: Cluster, configuration: CoreConfiguration, cls: list[int], pairs: PairRules | None
+) -> Int64:
+    """int64[C]: which of equal priority come first, by what they depend on; 0 if that is not looked at."""
+    if configuration.options.by_quality:
+        return qualities(cluster, cls, pairs)
+    return np.zeros(len(cls), dtype=np.int64)
+
+
+def _open_machines(judgement: Judgement, closed: Sequence[frozenset[int]]) -> tuple[Bool, Bool | None]:
+    """What the judgement says is feasible, and held, less the machines (rows) that are closed to each shape."""
+    feasible, held = judgement.feasible(), judgement.held()
+    for index, kept_off in enumerate(closed):
+        feasible[index, sorted(kept_off)] = False
+        if held is not None:
+            held[index, sorted(kept_off)] = False
+    return feasible, held
 
 
 def _by_wait(members: Sequence[Int64], arrived: Float64, now: float) -> Int64:

@@ -99,21 +99,11 @@ def build_network(
     classes = residual.active()
     class_index = np.full(problem.classes, -1, dtype=np.int64)
     class_index[classes] = np.arange(len(classes))
-    present = np.zeros(problem.machines, dtype=np.bool_)
-    present[columns.machine] = True
-    machines = np.flatnonzero(present)
-    machine_index = np.cumsum(present) - 1
-
+    machines, column_machine = _reached(columns, problem.machines)
     column_class = class_index[columns.cls]
-    column_machine = machine_index[columns.machine]
-    shapes = problem.shape[columns.cls]
     waiting = residual.remaining.sum(axis=1)
-    capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
-    if problem.most:
-        most = waiting.copy()
-        most[list(problem.most)] = list(problem.most.values())
-        np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
-    cost = problem.cost[shapes, columns.machine].astype(np.int64)
+    capacity = _column_capacity(residual, columns, waiting)
+    cost = problem.cost[problem.shape[columns.cls], columns.machine].astype(np.int64)
 
     step_machine, step_count, step_capacity, step_cost = _crowding_steps(
         residual, machines, classes, steps, np.zeros_like(steps) if merged is None else merged
@@ -155,6 +145,24 @@ def build_network(
         step_machine=step_machine,
         step_count=step_count,
     )
+
+
+def _reached(columns: Columns, machines: int) -> tuple[Int64, Int64]:
+    """Machines of the columns, ascending, and the place of each column's among them: int64[A]."""
+    present = np.zeros(machines, dtype=np.bool_)
+    present[columns.machine] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
+
+
+def _column_capacity(residual: Residual, columns: Columns, waiting: Int64) -> Int64:
+    """How many of a class's ``waiting`` tasks (int64[C]) each column's machine takes at most: int64[A]."""
+    problem = residual.problem
+    capacity = np.minimum(residual.units(problem.shape[columns.cls], columns.machine), waiting[columns.cls])
+    if problem.most:
+        most = waiting.copy()
+        most[list(problem.most)] = list(problem.most.values())
+        np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
+    return capacity
 
 
 def _crowding_steps(
