@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from benchmarks.levelling import levelled, spread
+from benchmarks.levelling import Batch, levelled, spread
 from benchmarks.stepped import SteppedCluster
 from firmament.configuration import SchedulerConfiguration
 from poseidon.simulated.bulk import create_object
@@ -111,7 +111,8 @@ class Outcome:
     difference; ``open_spread`` the same of nodes that have current metrics. ``placement``: the spread if new pods used
     exactly their estimates, which is all of it that a scheduler can do something about. ``floor``: the spread, but for
     noise, if all had come at once and been levelled by estimates (see ``levelling``). Both are of nodes with current
-    metrics. ``blind``: new pods on nodes without.
+    metrics. ``estimated_floor``: the latter of all nodes, if estimates of what runs on those without stand for its use;
+    ``one_by_one``: the same if pods were placed in the order in which they came. ``blind``: new pods on nodes without.
     """
 
     placed: int
@@ -124,6 +125,8 @@ class Outcome:
     open_spread: float
     placement: float
     floor: float
+    estimated_floor: float
+    one_by_one: float
     blind: int
     rounds: int
     seconds: float
@@ -158,6 +161,7 @@ def run_burst(burst: Burst) -> Outcome:
     final = watched.last * 100
     p50, p99 = np.percentile(final, [50, 99]).tolist()
     is_dark = np.array([name in missing or name in stale for name in names])
+    floors = _floors(cluster, burst, names, is_dark)
     return Outcome(
         placed=burst.pods - pending,
         pending=pending,
@@ -168,13 +172,21 @@ def run_burst(burst: Burst) -> Outcome:
         spread=p99 - p50,
         open_spread=spread(final[~is_dark]),
         placement=spread(watched.expected()[~is_dark] * 100),
-        floor=spread(
-            _levelled(cluster, [name for name, dark in zip(names, is_dark, strict=True) if not dark])
-        ),
+        floor=floors.reporting,
+        estimated_floor=floors.everywhere,
+        one_by_one=floors.one_by_one,
         blind=sum(_count_new(cluster, name) for name in missing | stale),
         rounds=cluster.rounds,
         seconds=time.perf_counter() - began,
     )
+
+
+class _Floors(NamedTuple):
+    """Spreads of levelled pods: of nodes with current metrics, of all nodes, and there in the order of arrival."""
+
+    reporting: float
+    everywhere: float
+    one_by_one: float
 
 
 class _Watched:
@@ -207,17 +219,35 @@ class _Watched:
         )
 
 
-def _levelled(cluster: SteppedCluster, names: list[str]) -> NDArray[np.float64]:
-    """What these nodes would use, in percent and without noise, had their new pods been levelled by estimates."""
-    base, expected, truth = [], [], []
-    for name in names:
-        pods = list(cluster.use.pods_on(name))
-        new = [pod for pod in pods if pod.name.startswith("new-")]
-        base.append(sum(pod.mean.cpu for pod in pods) - sum(pod.mean.cpu for pod in new))
-        expected += [_estimate_of(pod.name) for pod in new]
-        truth += [pod.mean.cpu for pod in new]
+def _floors(cluster: SteppedCluster, burst: Burst, names: list[str], dark: NDArray[np.bool_]) -> _Floors:
+    """Level the new pods by estimates: those of the nodes that are not ``dark``, and all of them on all nodes."""
     unit = 100 / (CORES * 1000)
-    return levelled(np.array(base) * unit, np.array(expected) * unit, np.array(truth) * unit)
+    running = np.zeros(burst.nodes)
+    new: list[list[str]] = []
+    truth: dict[str, float] = {}
+    for row, name in enumerate(names):
+        pods = list(cluster.use.pods_on(name))
+        came = {pod.name: pod.mean.cpu for pod in pods if pod.name.startswith("new-")}
+        running[row] = (sum(pod.mean.cpu for pod in pods) - sum(came.values())) * unit
+        new.append(list(came))
+        truth |= came
+
+    def spread_of(rows: NDArray[np.bool_], *, largest_first: bool = True) -> float:
+        chosen = sorted(
+            (pod for row in np.flatnonzero(rows).tolist() for pod in new[row]),
+            key=lambda pod: int(pod.removeprefix("new-")),
+        )
+        batch = Batch(
+            expected=np.array([_estimate_of(pod) for pod in chosen]) * unit,
+            truth=np.array([truth[pod] for pod in chosen]) * unit,
+            requested=np.array([_estimate_of(pod) / FACTORS["cpu"] for pod in chosen]),
+        )
+        base = np.where(dark, 100 * RUNNING_ESTIMATE, running)[rows]
+        free = np.full(len(base), float(CORES * 1000 - RUNNING_PER_NODE * _running_request()))
+        return spread(running[rows] + levelled(base, free, batch, largest_first=largest_first))
+
+    everywhere = np.ones_like(dark)
+    return _Floors(spread_of(~dark), spread_of(everywhere), spread_of(everywhere, largest_first=False))
 
 
 def _configuration(burst: Burst) -> SchedulerConfiguration:
@@ -239,7 +269,7 @@ def _configuration(burst: Burst) -> SchedulerConfiguration:
 def _running(burst: Burst, names: list[str], rng: np.random.Generator) -> Iterator[dict[str, Any]]:
     """Yield nodes and the pods that have run on them for long."""
     shape = NodeShape(cpu=str(CORES), memory=f"{CORES * GIB_PER_CORE}Gi")
-    request = round(RUNNING_ESTIMATE * CORES * 1000 / RUNNING_PER_NODE / FACTORS["cpu"])
+    request = _running_request()
     for name, truth in zip(names, rng.uniform(0.0, 1.0, burst.nodes).tolist(), strict=True):
         yield node(name, shape)
         for index in range(RUNNING_PER_NODE):
@@ -260,6 +290,10 @@ def _new(burst: Burst, numbers: range, rng: np.random.Generator) -> Iterator[dic
         request = _request_of(number)
         noise = Noise(burst.noise, f"new-{request}" if burst.alike else "")
         yield _pod(f"new-{number}", request, truth, noise, scheduler="poseidon")
+
+
+def _running_request() -> int:
+    return round(RUNNING_ESTIMATE * CORES * 1000 / RUNNING_PER_NODE / FACTORS["cpu"])
 
 
 def _request_of(number: int) -> int:

@@ -26,6 +26,19 @@ ALIKE_DEVIATION = 21.0
 DARK = 0.1
 """Part of the nodes without metrics, and as many with old ones."""
 
+SHOWN = (
+    "above",
+    "worst",
+    "spread",
+    "open_spread",
+    "placement",
+    "floor",
+    "estimated_floor",
+    "one_by_one",
+    "pending",
+)
+"""Figures of ``Outcome`` of which there are a median and a worst over seeds."""
+
 HEAVY = 10
 """A weight by which the overlay outweighs the base policy: what the documentation recommends."""
 
@@ -98,10 +111,7 @@ def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outco
             "label": label,
             "burst": asdict(burst),
             "runs": [asdict(each) for each in outcomes[label]],
-            **{
-                name: _both([getattr(each, name) for each in outcomes[label]])
-                for name in ("above", "worst", "spread", "open_spread", "placement", "floor", "pending")
-            },
+            **{name: _both([getattr(each, name) for each in outcomes[label]]) for name in SHOWN},
             "against_requests": _ratio(label, _without(burst, "requests"), bursts, outcomes),
             "against_default": _ratio(label, _without(burst, "default"), bursts, outcomes),
         }

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def spread(values: NDArray[np.float64]) -> float:
@@ -17,20 +15,43 @@ def spread(values: NDArray[np.float64]) -> float:
     return float(high - median)
 
 
-def levelled(
-    base: NDArray[np.float64], expected: NDArray[np.float64], truth: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """True use of nodes once all pods are placed by what is expected of them: float64[nodes].
-
-    ``base``: float64[nodes], what is used already. ``expected``, ``truth``: float64[pods]. All pods are known
-    beforehand and go, largest first, where least is expected to be used. That is within a pod's size of the most even
-    that whole pods allow (Graham 1969); batches that come one after another, and late reports, make it harder.
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Pods to be placed: float64[pods] each, what is ``expected`` of them, what they will use in ``truth``, and what
+    they are ``requested`` to have. Units are up to the caller.
     """
-    used = base.copy()
+
+    expected: NDArray[np.float64]
+    truth: NDArray[np.float64]
+    requested: NDArray[np.float64]
+
+
+def levelled(
+    base: NDArray[np.float64], free: NDArray[np.float64], pods: Batch, *, largest_first: bool = True
+) -> NDArray[np.float64]:
+    """What nodes use in truth beyond ``base`` once all pods are placed by what is expected of them: float64[nodes].
+
+    ``base``: float64[nodes], what is taken to be used already. ``free``: float64[nodes], what is left for requests;
+    pods that fit no node stay out. All pods are known beforehand and go, largest first, where least is expected to be
+    used and their requests fit. Where everything fits, that is within a pod's size of the most even that whole pods
+    allow (Graham 1969); batches that come one after another, and late reports, make it harder. Without
+    ``largest_first`` they go in their order, as if one scheduler placed each by itself and knew all before it.
+    """
+    added, room = np.zeros_like(base), free.copy()
+    smallest = float(pods.requested.min(initial=np.inf))
     queue = [(value, node) for node, value in enumerate(base.tolist())]
     heapq.heapify(queue)
-    for pod in np.argsort(-expected, kind="stable").tolist():
-        value, node = queue[0]
-        heapq.heapreplace(queue, (value + float(expected[pod]), node))
-        used[node] += truth[pod]
-    return used
+    order = np.argsort(-pods.expected, kind="stable") if largest_first else np.arange(len(pods.expected))
+    for pod in order.tolist():
+        full = []
+        while queue and room[queue[0][1]] < pods.requested[pod]:
+            full.append(heapq.heappop(queue))
+        if queue:
+            value, node = queue[0]
+            heapq.heapreplace(queue, (value + float(pods.expected[pod]), node))
+            added[node] += pods.truth[pod]
+            room[node] -= pods.requested[pod]
+        for each in full:
+            if room[each[1]] >= smallest:
+                heapq.heappush(queue, each)
+    return added

@@ -55,6 +55,8 @@ def print_bursts(report: dict[str, Any], console: Console) -> None:
         "of nodes with metrics",
         "of it placement",
         "levelled by estimates",
+        "all nodes",
+        "in order",
         "/ by requests",
         "/ default",
     ):
@@ -69,6 +71,8 @@ def print_bursts(report: dict[str, Any], console: Console) -> None:
             _shown(each["open_spread"], "{:.1f}"),
             _shown(each["placement"], "{:.1f}"),
             _shown(each["floor"], "{:.1f}"),
+            _shown(each["estimated_floor"], "{:.1f}"),
+            _shown(each["one_by_one"], "{:.1f}"),
             _shown(each["against_requests"], "{:.2f}"),
             _shown(each["against_default"], "{:.2f}"),
         )

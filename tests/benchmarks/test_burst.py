@@ -18,7 +18,7 @@ from benchmarks.__main__ import main
 from benchmarks.burst import EXACTLY, HALF, Burst, Outcome, run_burst
 from benchmarks.bursts import DEVIATION, HEAVY, standard_bursts, summaries
 from benchmarks.commands.burst import print_bursts
-from benchmarks.levelling import levelled
+from benchmarks.levelling import Batch, levelled
 
 BURST = Burst(nodes=100, pods=1000, seed=2, profile=EXACTLY)
 DARK = replace(BURST, missing=0.1, stale=0.1)
@@ -80,12 +80,19 @@ def test_it_holds_where_metrics_are_missing_or_stale(by_requests, mode):
 
 
 def test_levelling_is_by_estimates_and_largest_first():
-    found = levelled(np.array([3.0, 0.0]), np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 0.0]))
-    assert found.tolist() == [4.0, 2.0]
+    pods = Batch(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 0.0]), np.ones(3))
+    base, free = np.array([3.0, 0.0]), np.array([3.0, 3.0])
+    assert levelled(base, free, pods).tolist() == [1.0, 2.0]
+    assert levelled(base, free, pods, largest_first=False).tolist() == [0.0, 3.0]
+
+
+def test_levelling_passes_by_nodes_that_requests_fill():
+    pods = Batch(np.ones(4), np.ones(4), np.ones(4))
+    assert levelled(np.array([3.0, 0.0]), np.array([1.0, 2.0]), pods).tolist() == [1.0, 2.0]
 
 
 def outcome_with(spread: float) -> Outcome:
-    return Outcome(10, 0, 0.0, 60.0, 50.0, 50.0 + spread, spread, spread, 1.0, 0.5, 0, 1, 0.1)
+    return Outcome(10, 0, 0.0, 60.0, 50.0, 50.0 + spread, spread, spread, 1.0, 0.5, 0.5, 0.6, 0, 1, 0.1)
 
 
 def test_ratios_are_of_equal_seeds():
