@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from cost_models.network_arguments import MODEL_NAME, NetworkOptions
 from cost_models.network_records import (
@@ -15,44 +15,17 @@ from cost_models.network_records import (
     parse_app_group,
     parse_topology,
 )
+from cost_models.parsed_records import ParsedRecords
 
-T = TypeVar("T")
 Records: TypeAlias = Mapping[str, Mapping[str, bytes]]
-
-
-class _Parsed(Generic[T]):
-    """What payloads say, by the record's name. ``faults``: of those that cannot be read."""
-
-    def __init__(self, parse: Callable[[bytes], T]) -> None:
-        self._parse = parse
-        self._payloads: dict[str, bytes] = {}
-        self.good: dict[str, T] = {}
-        self.faults: dict[str, str] = {}
-
-    def read(self, payloads: Mapping[str, bytes]) -> None:
-        """Bring everything in line with ``payloads``; what has not changed is not parsed again."""
-        for name in self._payloads.keys() - payloads.keys():
-            self._forget(name)
-        for name, payload in payloads.items():
-            if self._payloads.get(name) != payload:
-                self._forget(name)
-                self._payloads[name] = payload
-                try:
-                    self.good[name] = self._parse(payload)
-                except BadNetworkRecordError as error:
-                    self.faults[name] = str(error)
-
-    def _forget(self, name: str) -> None:
-        for known in (self._payloads, self.good, self.faults):
-            known.pop(name, None)
 
 
 class NetworkReader:
     """Remembers what it has parsed. Equal records give equal answers."""
 
     def __init__(self) -> None:
-        self._groups = _Parsed(parse_app_group)
-        self._topologies = _Parsed(parse_topology)
+        self._groups = ParsedRecords(parse_app_group, BadNetworkRecordError)
+        self._topologies = ParsedRecords(parse_topology, BadNetworkRecordError)
 
     def topology(self, records: Records, options: NetworkOptions) -> TopologyRecord | None:
         """Return the NetworkTopology that the arguments name, from the first of the namespaces that has it."""

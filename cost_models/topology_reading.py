@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Mapping
 
+from cost_models.parsed_records import ParsedRecords
 from cost_models.topology_records import (
     TREE_NAME,
     BadTopologyRecordError,
@@ -14,42 +14,13 @@ from cost_models.topology_records import (
 )
 from cost_models.topology_terms import GROUP_RECORD, TREE_RECORD, GroupRules
 
-T = TypeVar("T")
-
-
-class _Parsed(Generic[T]):
-    """What payloads say, by the record's name. ``faults``: of those that cannot be read."""
-
-    def __init__(self, parse: Callable[[bytes], T]) -> None:
-        self._parse = parse
-        self._payloads: dict[str, bytes] = {}
-        self.good: dict[str, T] = {}
-        self.faults: dict[str, str] = {}
-
-    def read(self, payloads: Mapping[str, bytes]) -> None:
-        """Bring everything in line with ``payloads``; what has not changed is not parsed again."""
-        for name in self._payloads.keys() - payloads.keys():
-            self._forget(name)
-        for name, payload in payloads.items():
-            if self._payloads.get(name) != payload:
-                self._forget(name)
-                self._payloads[name] = payload
-                try:
-                    self.good[name] = self._parse(payload)
-                except BadTopologyRecordError as error:
-                    self.faults[name] = str(error)
-
-    def _forget(self, name: str) -> None:
-        for known in (self._payloads, self.good, self.faults):
-            known.pop(name, None)
-
 
 class TopologyReader:
     """Remembers what it has parsed. Equal records give equal answers."""
 
     def __init__(self) -> None:
-        self._trees = _Parsed(parse_tree)
-        self._groups = _Parsed(parse_group)
+        self._trees = ParsedRecords(parse_tree, BadTopologyRecordError)
+        self._groups = ParsedRecords(parse_group, BadTopologyRecordError)
 
     def read(self, records: Mapping[str, Mapping[str, bytes]]) -> None:
         """Take note of the records as they are now."""
