@@ -18,6 +18,7 @@ SEARCH = settings(
     derandomize=True,
     database=None,
     phases=[Phase.generate],
+    report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
 )
 
@@ -70,14 +71,7 @@ class Silent(Cluster):
         return Discreet(["poseidon"])
 
 
-@pytest.mark.parametrize(
-    ("broken", "noticed"),
-    [
-        (Hasty, "bound too early"),
-        (Unmindful, None),
-        (Silent, None),
-    ],
-)
-def test_a_broken_bridge_is_noticed(broken: type[Cluster], noticed: str | None):
-    with pytest.raises((AssertionError, ExceptionGroup), match=noticed):
+@pytest.mark.parametrize("broken", [Hasty, Unmindful, Silent])
+def test_a_broken_bridge_is_noticed(broken: type[Cluster]):
+    with pytest.raises(AssertionError):
         run_state_machine_as_test(broken, settings=SEARCH)
