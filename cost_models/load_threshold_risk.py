@@ -95,11 +95,12 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
     """Median deviation of machines once ``left`` of them (int64[N]) is taken by the waiting tasks, in one resource.
 
     ``variance``: float64[N], of the tasks there; ``amounts``, ``counts``: int64[S], expected use of the waiting ones;
-    ``risk``: their relative deviation. 0 without machines or tasks.
+    ``risk``: their relative deviation. Machines on which nothing deviates do not count; 0 if there are no others.
     """
     expected = amounts.astype(np.float64)
     total = float(counts @ expected)
-    if not len(left) or total <= 0:
-        return 0.0
-    per_amount = risk**2 * float(counts @ expected**2) / total
-    return float(np.median(np.sqrt(variance + np.maximum(left, 0) * per_amount)))
+    # Tasks of which nothing is expected add nothing, but may still not go where there is too much already.
+    per_amount = risk**2 * float(counts @ expected**2) / total if total > 0 else 0.0
+    deviation = np.sqrt(variance + np.maximum(left, 0) * per_amount)
+    deviation = deviation[deviation > 0]
+    return float(np.median(deviation)) if len(deviation) else 0.0
