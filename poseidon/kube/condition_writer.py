@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
+from poseidon.kube.patch_writer import PatchWriter
 from poseidon.kube.references import PodRef, timestamp
 from poseidon.kube.transport import STRATEGIC_MERGE_PATCH, Transport
-from poseidon.kube.write_behind import WriteBehind, WriteBehindOptions
+from poseidon.kube.write_behind import WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics
@@ -22,11 +21,14 @@ class _Write(NamedTuple):
     since: float | None
 
 
-class ConditionWriter:
+class ConditionWriter(PatchWriter[_Write]):
     """Writes ``PodScheduled=False`` with reason ``Unschedulable``, behind bindings.
 
-    ``wall`` tells seconds since the epoch; ``wait_quiet`` returns once no binding waits.
+    ``wall`` tells seconds since the epoch.
     """
+
+    kind = "condition"
+    format = STRATEGIC_MERGE_PATCH
 
     def __init__(
         self,
@@ -38,11 +40,8 @@ class ConditionWriter:
         wall: Callable[[], float],
         options: WriteBehindOptions | None = None,
     ) -> None:
-        self._transport = transport
+        super().__init__(transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=options)
         self._wall = wall
-        self._queue: WriteBehind[_Write] = WriteBehind(
-            "condition", self._perform, wait_quiet, metrics=metrics, random=random, options=options
-        )
 
     def unschedulable(self, pod: PodRef, message: str, *, was_unschedulable: bool) -> None:
         """Set the condition. With ``was_unschedulable`` only its message changes, and its time stays."""
@@ -56,15 +55,7 @@ class ConditionWriter:
         """Forget a condition that still waits: the pod is being bound, or is gone."""
         self._queue.withdraw(uid)
 
-    async def run(self) -> None:
-        """Write for ever."""
-        await self._queue.run()
-
-    async def wait_drained(self) -> None:
-        """Wait until nothing waits."""
-        await self._queue.wait_drained()
-
-    async def _perform(self, write: _Write) -> None:
+    def _patch(self, write: _Write) -> tuple[str, Mapping[str, Any]]:
         condition: dict[str, Any] = {
             "type": "PodScheduled",
             "status": "False",
@@ -73,7 +64,6 @@ class ConditionWriter:
         }
         if write.since is not None:
             condition["lastTransitionTime"] = timestamp(write.since)
-        # The uid makes the server refuse the patch when a namesake has taken the pod's place.
         body = {"metadata": {"uid": write.pod.uid}, "status": {"conditions": [condition]}}
         path = f"/api/v1/namespaces/{write.pod.namespace}/pods/{write.pod.name}/status"
-        await self._transport.patch(path, msgspec.json.encode(body), STRATEGIC_MERGE_PATCH)
+        return path, body

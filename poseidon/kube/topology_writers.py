@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import msgspec
-
+from poseidon.kube.patch_writer import PatchWriter
 from poseidon.kube.references import PodRef
-from poseidon.kube.transport import MERGE_PATCH, Transport
-from poseidon.kube.write_behind import WriteBehind, WriteBehindOptions
-
-if TYPE_CHECKING:
-    from poseidon.kube.metrics import KubeMetrics
 
 
 class MapWrite(NamedTuple):
@@ -43,25 +36,10 @@ class LabelWrite(NamedTuple):
         return self._replace(labels={**earlier.labels, **self.labels})
 
 
-class TopologyWriter:
-    """Writes behind bindings, one merge patch for all that is new to an object.
+class TopologyWriter(PatchWriter[MapWrite | LabelWrite]):
+    """Writes behind bindings, one merge patch for all that is new to an object."""
 
-    ``wait_quiet`` returns once no binding waits.
-    """
-
-    def __init__(
-        self,
-        transport: Transport,
-        *,
-        wait_quiet: Callable[[], Awaitable[None]],
-        metrics: KubeMetrics,
-        random: Random,
-        options: WriteBehindOptions | None = None,
-    ) -> None:
-        self._transport = transport
-        self._queue: WriteBehind[MapWrite | LabelWrite] = WriteBehind(
-            "topology group", self._perform, wait_quiet, metrics=metrics, random=random, options=options
-        )
+    kind = "topology group"
 
     def describe(self, write: MapWrite) -> None:
         """Queue what is new to a ConfigMap."""
@@ -74,16 +52,7 @@ class TopologyWriter:
         waiting = self._queue.waiting(uid)
         self._queue.submit(uid, write.over(waiting) if isinstance(waiting, LabelWrite) else write)
 
-    async def run(self) -> None:
-        """Write for ever."""
-        await self._queue.run()
-
-    async def wait_drained(self) -> None:
-        """Wait until nothing waits."""
-        await self._queue.wait_drained()
-
-    async def _perform(self, write: MapWrite | LabelWrite) -> None:
-        # The uid makes the server refuse the patch when a namesake has taken the object's place.
+    def _patch(self, write: MapWrite | LabelWrite) -> tuple[str, Mapping[str, Any]]:
         if isinstance(write, MapWrite):
             metadata: dict[str, Any] = {"uid": write.uid}
             if write.annotations:
@@ -93,4 +62,4 @@ class TopologyWriter:
         else:
             body = {"metadata": {"uid": write.pod.uid, "labels": dict(write.labels)}}
             path = f"/api/v1/namespaces/{write.pod.namespace}/pods/{write.pod.name}"
-        await self._transport.patch(path, msgspec.json.encode(body), MERGE_PATCH)
+        return path, body
