@@ -40,11 +40,13 @@ from cost_models.numa_opening import ZoneOpening, residing
 from cost_models.numa_records import RECORD_KIND
 from cost_models.numa_requests import Pod, bad_hints, compile_requests, pods_of, resources_of
 from cost_models.numa_room import SINGLE, ZoneRoom
+from cost_models.numa_saving import read_room
 from cost_models.numa_scores import PERFECT, STRATEGIES, allocation_scores, zone_values
 from cost_models.numa_stated_room import zone_room
 from cost_models.numa_uncounted import uncounted
 from cost_models.numa_zones import TopologyReader, ZoneTable
 from cost_models.registry import Kind
+from cost_models.saved_ledgers import Arrays
 
 LOCAL_DISTANCE = 10
 
@@ -108,6 +110,11 @@ class NumaFit:
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
         """Return 0: scores are those of a first task, and the ledger keeps tasks from crowding a zone."""
         return np.zeros(machines.count)
+
+    @staticmethod
+    def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> ZoneLedger:
+        """Return the ledger of a saved round; see ``saved_ledgers``."""
+        return ZoneLedger(read_room(arrays, shapes, machines))
 
 
 def _without_records(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from cost_models.interface import Bool, Int32, Int64
+from cost_models.numa_arguments import MODEL_NAME
 from cost_models.numa_division import UNLIMITED
 from cost_models.numa_room import ZoneRoom
+from cost_models.numa_saving import room_arrays
+from cost_models.saved_ledgers import Arrays
 
 REASON = "cannot align pod"
 """Why a machine is refused whose zones are full once the round's placements are there."""
@@ -54,6 +58,7 @@ class ZoneLedger:
 
     zones: ZoneRoom
     reason: str = REASON
+    model: ClassVar[str] = MODEL_NAME
     _told: _Told | None = field(default=None, compare=False)
 
     def ordered(self, shapes: Int64, machines: Int64) -> Bool:
@@ -90,6 +95,10 @@ class ZoneLedger:
     def copy(self) -> ZoneLedger:
         """Return an independent copy."""
         return ZoneLedger(self.zones.copy(), self.reason, None if self._told is None else self._told.copy())
+
+    def saved(self) -> Arrays:
+        """What the zones have and what shapes ask of them; not what is remembered of it."""
+        return room_arrays(self.zones)
 
     def _memory(self) -> _Told:
         if self._told is None:

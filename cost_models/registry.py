@@ -32,18 +32,29 @@ def available() -> dict[str, Kind]:
     return {name: cast("Kind", point.load().kind) for name, point in sorted(_installed().items())}
 
 
-def load_model(name: str, args: Mapping[str, Any]) -> CostModel:
-    """Construct the model called ``name`` with ``args``.
+def model_class(name: str, *, needs: str = "") -> Any:
+    """Return the class of the model called ``name``; raises ``UnknownModelError`` if nothing of that name is installed.
 
-    Raises ``UnknownModelError`` if nothing of that name is installed, and ``ModelArgumentError`` if the model refuses
-    an argument (unknown arguments included).
+    ``needs``: an attribute without which a class does not count.
     """
     point = _installed().get(name)
     if point is None:
         raise UnknownModelError(
             f"no cost model {name!r} is installed; known: {', '.join(sorted(_installed()))}"
         )
-    factory = point.load()
+    found = point.load()
+    if needs and not hasattr(found, needs):
+        raise UnknownModelError(f"the cost model {name!r} that is installed has no {needs}")
+    return found
+
+
+def load_model(name: str, args: Mapping[str, Any]) -> CostModel:
+    """Construct the model called ``name`` with ``args``.
+
+    Raises ``UnknownModelError`` if nothing of that name is installed, and ``ModelArgumentError`` if the model refuses
+    an argument (unknown arguments included).
+    """
+    factory = model_class(name)
     try:
         return cast("CostModel", factory(**args))
     except TypeError as error:

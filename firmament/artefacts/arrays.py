@@ -6,11 +6,11 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
   ``pins_machine[pins_first[i]:pins_first[i + 1]]``;
 * ``joint_reason``, and per block of joint rows ``joint_N_row_of``, ``joint_N_amount``, ``joint_N_limit``;
 * ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
-* ``ledger_reason``: one entry per ledger. Ledgers are code of a model and cannot be saved, so a problem that has any
-  cannot be read back;
-* ``rules_...``, ``pairs_...`` and ``groups_...``: see ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
+* ``ledger_...``, ``rules_...``, ``pairs_...`` and ``groups_...``: see ``ledger_arrays``, ``rule_arrays``,
+  ``pair_arrays`` and ``group_arrays``.
 
-``most`` and ``model_shape`` are missing: only problems that are derived within a round have them.
+Evictions are not decided again, so what they alone look at (``openings``, ``held``) is left out. ``most`` and
+``model_shape`` are missing: only problems that are derived within a round have them.
 
 Nothing in it is pickled, so that reading a file from elsewhere runs no code of its.
 """
@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64, JointRows
-from firmament.artefacts.errors import ArtefactError, MalformedEntryError
+from firmament.artefacts.errors import ArtefactError, MalformedEntryError, MissingLedgerError
 from firmament.artefacts.group_arrays import decode_groups, encode_groups
+from firmament.artefacts.ledger_arrays import decode_ledgers, encode_ledgers
 from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
 from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
@@ -54,10 +55,10 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         "pins_first": np.cumsum([0, *(len(problem.pins[cls]) for cls in pinned)], dtype=np.int64),
         "pins_machine": np.concatenate([np.empty(0, np.int64), *(problem.pins[cls] for cls in pinned)]),
         "joint_reason": np.array([rows.reason for rows in problem.joint], dtype=np.str_),
-        "ledger_reason": np.array([ledger.reason for ledger in problem.ledgers], dtype=np.str_),
         "placed_cls": placed.cls,
         "placed_machine": placed.machine,
         "placed_count": placed.count,
+        **encode_ledgers(problem.ledgers),
     }
     if problem.multiplicity is not None:
         arrays["multiplicity"] = problem.multiplicity
@@ -81,7 +82,7 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
 def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
     """Return what ``encode_arrays`` was given.
 
-    Raises ``ArtefactError`` for anything that cannot have been that, and for problems with ledgers.
+    Raises ``ArtefactError`` for anything that cannot have been that, and for a ledger that cannot be read.
     """
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
@@ -89,16 +90,13 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
     except _UNREADABLE as error:
         raise ArtefactError(f"{FILE}: is no readable .npz file; save the round again") from error
     try:
-        for reason in arrays["ledger_reason"].ravel().tolist():
-            raise ArtefactError(
-                f"{FILE}: the round counted with a model's ledger ({reason}), which no file holds; "
-                "it cannot be run again, but its other files can be read"
-            )
         problem, placed = _problem(arrays), _placed(arrays)
     except KeyError as error:
         raise ArtefactError(f"{FILE}: entry {error} is missing; save the round again") from error
     except MalformedEntryError as error:
         raise ArtefactError(f"{FILE}: {error}; save the round again") from error
+    except MissingLedgerError as error:
+        raise ArtefactError(f"{FILE}: {error}") from error
     for fault in (*_shape_faults(problem), *_index_faults(problem, placed)):
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
     return problem, placed
@@ -125,6 +123,7 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         rotation=int(_array(arrays, "rotation", np.int64, 0)),
         pins=dict(zip(pinned.tolist(), rows, strict=True)),
         joint=joint,
+        ledgers=decode_ledgers(arrays, len(plain["requests"]), len(plain["free"])),
         rules=decode_rules(arrays, len(plain["shape"]), len(plain["free"])),
         pairs=decode_pairs(arrays, len(plain["shape"]), len(plain["free"])),
         topology=decode_groups(arrays, plain["gang"], *plain["free"].shape),

@@ -9,3 +9,7 @@ class ArtefactError(ValueError):
 
 class MalformedEntryError(ValueError):
     """Entries of an array file that cannot have been saved; says which, in words that follow the file's name."""
+
+
+class MissingLedgerError(ValueError):
+    """A ledger that was not saved, or that no installed model reads; says so, and what to do, in one line."""

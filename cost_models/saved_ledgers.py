@@ -1,0 +1,50 @@
+"""Ledgers as plain arrays and back, so that a round that counted with one can be run again.
+
+A ledger that can be saved names the model that can read it, by its entry point. The class behind that entry point has
+a static method ``restore_ledger``. Ledgers that offer nothing of this are as good in a round, but such a round cannot
+be run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
+
+from numpy.typing import NDArray
+
+from cost_models.assessment import Ledger
+from cost_models.registry import model_class
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+class MalformedLedgerError(ValueError):
+    """Arrays that no ledger can have been saved as; the message names the array and what is wrong with it."""
+
+
+@runtime_checkable
+class SavableLedger(Ledger, Protocol):
+    """A ledger with its content as arrays. ``model``: name of the entry point that reads them."""
+
+    model: ClassVar[str]
+
+    def saved(self) -> Arrays:
+        """What the ledger says now, as arrays of numbers, truth values or text: no objects."""
+        ...
+
+
+class _LedgerModel(Protocol):
+    """The class of a model that reads what its ledgers were saved as."""
+
+    @staticmethod
+    def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> Ledger: ...
+
+
+def restore_ledger(model: str, arrays: Arrays, shapes: int, machines: int) -> Ledger:
+    """Return a ledger that says what the saved one said, for a problem of so many shapes and machines.
+
+    Raises ``UnknownModelError`` if no such model is installed or it saves no ledgers, ``KeyError`` for a missing array,
+    ``MalformedLedgerError`` for one that makes no sense.
+    """
+    owner = model_class(model, needs="restore_ledger")
+    return cast("_LedgerModel", owner).restore_ledger(arrays, shapes, machines)
