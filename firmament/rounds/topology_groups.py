@@ -1,10 +1,10 @@
 """Groups that share out over a tree of machines, in a round with other tasks.
 
 Groups come in order of priority, then of age; each is placed as a whole, by the best way to share it out that its rules
-know, or leaves its room to others. Among equally good ways the one counts that costs least, by the models and by the
-prices that the other tasks would pay for the machines: those are solved for first. The others are then placed jointly
-in what is left. Only if that leaves one of them without a place that a less important group has taken is the round done
-again, priority by priority from the top.
+know, or leaves its room to others. For those that find no place another order is looked for (`topology_order`). Among
+equally good ways the one counts that costs least, by the models and by the prices that the other tasks would pay for
+the machines: those are solved for first. The others are then placed jointly in what is left. Only if that leaves one of
+them without a place that a less important group has taken is the round done again, priority by priority from the top.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from firmament.flow.problem import Assignments, PlacementProblem
 from firmament.rounds.bands import Standing
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.stopwatch import Stopwatch
+from firmament.rounds.topology_order import Arrangement, rearranged
 from firmament.rounds.topology_placer import GroupPlacer
 from firmament.rounds.topology_prices import machine_prices
 from firmament.rounds.topology_rest import rest_of
@@ -110,11 +111,20 @@ class _Round:
         return GroupPlacer(self._problem, self._terms, standing, self._prices, self._solver)
 
     def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Assignments:
+        """Place groups, the most important first; the places in order of admission, booked."""
         watch = Stopwatch(self._log.timer)
-        placed = Assignments.joined([placer.place(gang) for gang in gangs])
+        begin = placer.standing.copy()
+        tried = {gang: placer.place(gang) for gang in gangs}
+        found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
+        blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
+        if found and blocked:
+            better = rearranged(begin, placer, Arrangement(placer.standing, found), blocked)
+            if better.standing is not placer.standing:
+                placer.adopt(better.standing, better.placed)
+                found = better.placed
         self._log.shortages = dict(placer.shortages)
         self._log.solve_seconds += watch.seconds()
-        return placed
+        return Assignments.joined(list(found.values()))
 
     def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Assignments:
         """Place the other tasks of some classes in what is left, and book them."""

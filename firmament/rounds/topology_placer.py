@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -129,6 +130,44 @@ class GroupPlacer:
             slots = np.maximum(self._narrowed(slots + given, room, places, admitted) - given, 0)
         return IN_THE_WAY
 
+    # --- other orders --------------------------------------------------------------------------------------------
+
+    def on(self, standing: Standing) -> GroupPlacer:
+        """A placer of the same groups on another standing, which is its own from now on; nothing is known there yet."""
+        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._solver)
+
+    def adopt(self, standing: Standing, placed: Iterable[int]) -> None:
+        """Go on from another standing, on which the groups in ``placed`` have places and more may find one."""
+        self.standing = standing
+        self._refused.clear()
+        for gang in placed:
+            self.shortages.pop(gang, None)
+
+    def again(self, placed: Assignments) -> Assignments | None:
+        """Book places that were found on another standing, in an order that is valid here; None if they do not all fit,
+        and then nothing is booked.
+        """
+        admitted = self._admitted(placed, int(placed.count.sum()), sure=False)
+        return admitted if isinstance(admitted, Assignments) else None
+
+    def kind(self, gang: int) -> tuple[object, ...]:
+        """Equal for groups that can be served alike."""
+        return self._kind(self._terms.groups[gang])
+
+    def lacks_room(self, gang: int) -> bool:
+        """Whether a group asks for more of some resource than all machines of the tree have left together.
+
+        No other order of the groups helps it then.
+        """
+        problem = self._problem
+        wanted = problem.requests[problem.shape[self._terms.groups[gang].order]].sum(axis=0)
+        left = np.maximum(self.standing.residual.free[:, self._terms.tree.rows], 0).sum(axis=1)
+        return bool((wanted > left).any())
+
+    def shares_machines_only(self) -> bool:
+        """Whether tasks that are on different machines cannot be in each other's way."""
+        return self.standing.state is None and not (self._problem.joint or self._problem.ledgers)
+
     # --- room ----------------------------------------------------------------------------------------------------
 
     def _room(self, group: Group) -> _Room:
@@ -150,11 +189,17 @@ class GroupPlacer:
         fitting: Int64 = (free // request[columns][:, None]).min(axis=0)
         return fitting
 
-    def _admitted(self, proposed: Assignments, tasks: int) -> Assignments | Standing:
-        """What was proposed, booked, if all of it may be there together; else how far it got."""
+    def _admitted(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Standing:
+        """What was proposed, booked, if all of it may be there together; else how far it got, and nothing is booked.
+
+        ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
+        """
         before = self.standing
-        simple = before.state is None and not (self._problem.joint or self._problem.ledgers)
-        trial = before if simple and len(np.unique(proposed.cls)) == 1 else before.copy()
+        trial = (
+            before
+            if sure and self.shares_machines_only() and len(np.unique(proposed.cls)) == 1
+            else before.copy()
+        )
         if trial.state is None:
             admitted = admit(trial.residual, proposed)
         else:
