@@ -16,6 +16,9 @@ import firmament
 _COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "draw": "firmament.commands.draw",
+        "explain": "firmament.commands.explain",
+        "export-network": "firmament.commands.export_network",
+        "get": "firmament.commands.get",
         "replay": "firmament.commands.replay",
         "serve": "firmament.commands.serve",
         "submit": "firmament.commands.submit",
@@ -24,7 +27,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
 
 
 class _LazyGroup(click.Group):
-    """Finds a subcommand in the module of its name, in an attribute of the same name.
+    """Finds a subcommand in the module of its name, in an attribute of the same name, a hyphen as an underscore.
 
     Bad usage ends with one line on standard error and status 2, without click's repetition of the usage.
     """
@@ -62,7 +65,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        return cast("click.Command", getattr(importlib.import_module(_COMMANDS[cmd_name]), cmd_name))
+        module = importlib.import_module(_COMMANDS[cmd_name])
+        return cast("click.Command", getattr(module, cmd_name.replace("-", "_")))
 
 
 @click.group(cls=_LazyGroup)

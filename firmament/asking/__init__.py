@@ -1,0 +1,1 @@
+"""Asks a running solver what it knows: for `firmament get`, `explain` and `export-network`."""

@@ -1,0 +1,109 @@
+"""The unary calls of the protocol, with errors for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import grpc
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc
+
+Request = TypeVar("Request")
+Reply = TypeVar("Reply")
+
+_CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),  # the state of a large cluster is hundreds of megabytes
+    ("grpc.enable_http_proxy", 0),
+)
+
+
+class QuestionError(Exception):
+    """A question that got no answer; the text says why in one line, and what to do."""
+
+
+class SolverClient:
+    """Puts questions about one cluster to the solver at ``target``, each to be answered within ``seconds``.
+
+    Every method raises ``QuestionError``.
+    """
+
+    def __init__(self, channel: grpc.Channel, target: str, seconds: float) -> None:
+        self._stub = scheduler_pb2_grpc.SchedulerStub(channel)
+        self._target = target
+        self._seconds = seconds
+
+    def clusters(self) -> list[str]:
+        """Names of the clusters that the solver keeps state of."""
+        return list(self._ask(self._stub.ListState, pb.ListStateRequest()).clusters)
+
+    def cluster_named(self, name: str | None) -> str:
+        """``name``, or the only cluster there is if it is None."""
+        if name is not None:
+            return name
+        names = self.clusters()
+        if len(names) == 1:
+            return names[0]
+        known = f"it knows {', '.join(map(repr, names))}; name one" if names else "it knows none yet"
+        raise QuestionError(f"{self._target}: no --cluster given, and the solver has not just one: {known}")
+
+    def state(self, cluster: str, *, lists: bool = True) -> pb.ListStateResponse:
+        """How the cluster stands; with ``lists`` also its tasks and machines."""
+        return self._ask(self._stub.ListState, pb.ListStateRequest(cluster=cluster, with_tasks=lists))
+
+    def uid_of(self, cluster: str, task: str) -> str:
+        """The uid of the task of that uid or name; a name without a namespace must be unique."""
+        tasks = self.state(cluster).tasks
+        found = [each for each in tasks if task in (each.uid, each.name)]
+        found = found or [each for each in tasks if each.name.rpartition("/")[2] == task]
+        if not found:
+            raise QuestionError(
+                f"task {task!r} is not known in cluster {cluster!r}; `firmament get tasks` lists those that are"
+            )
+        if len(found) > 1:
+            names = ", ".join(sorted(each.name for each in found)[:5])
+            raise QuestionError(
+                f"task {task!r} is ambiguous in cluster {cluster!r}: {names}; name one in full"
+            )
+        return found[0].uid
+
+    def explanation(self, cluster: str, uid: str) -> pb.Explanation:
+        """Every machine's verdict on the task."""
+        return self._ask(self._stub.Explain, pb.ExplainRequest(cluster=cluster, task=uid))
+
+    def network(self, cluster: str) -> pb.ExportNetworkResponse:
+        """The network of the last solve."""
+        reply = self._ask(self._stub.ExportNetwork, pb.ExportNetworkRequest(cluster=cluster))
+        if not reply.dimacs:
+            raise QuestionError(
+                f"nothing has been solved in cluster {cluster!r} yet; try again after a round"
+            )
+        return reply
+
+    def _ask(self, call: Callable[..., Reply], request: object) -> Reply:
+        try:
+            return call(request, timeout=self._seconds)
+        except grpc.RpcError as error:
+            raise QuestionError(self._reason(error)) from error
+
+    def _reason(self, error: grpc.RpcError) -> str:
+        code, details = error.code(), " ".join((error.details() or "").split())
+        if code is grpc.StatusCode.UNAVAILABLE:
+            return (
+                f"{self._target}: no solver answers there; start one with `firmament serve`, "
+                "or name another with --target"
+            )
+        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return f"{self._target}: no answer within {self._seconds:g} s; allow more with --timeout"
+        if code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION):
+            return details
+        return f"{self._target}: {code.name}: {details}"
+
+
+@contextmanager
+def solver_client(target: str, seconds: float) -> Iterator[SolverClient]:
+    """Connect to the solver at ``target``."""
+    with grpc.insecure_channel(target, options=_CHANNEL_OPTIONS) as channel:
+        yield SolverClient(channel, target, seconds)

@@ -1,0 +1,79 @@
+"""Answers of a solver as documents for programs: plain dictionaries, amounts as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+Document = dict[str, Any]
+
+
+def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:
+    """Amount per resource: milli-cores of cpu, else bytes or counts."""
+    return {each.resource: each.amount for each in quantities}
+
+
+def cluster_document(name: str, state: pb.ListStateResponse) -> Document:
+    """The counts of a cluster."""
+    return {
+        "cluster": name,
+        "machines": state.machines,
+        "pending": state.pending,
+        "assumed": state.assumed,
+        "bound": state.bound,
+        "rounds": state.rounds,
+    }
+
+
+def task_document(task: pb.TaskState) -> Document:
+    """How a task stands; ``machine`` and ``message`` are null where there is none."""
+    return {
+        "uid": task.uid,
+        "name": task.name,
+        "state": task.state,
+        "machine": task.machine or None,
+        "priority": task.priority,
+        "message": task.message or None,
+    }
+
+
+def machine_document(machine: pb.MachineState) -> Document:
+    """What a machine offers and what is left of it."""
+    return {
+        "name": machine.name,
+        "tasks": machine.tasks,
+        "allocatable": amounts(machine.allocatable),
+        "free": amounts(machine.free),
+    }
+
+
+def explanation_document(explanation: pb.Explanation) -> Document:
+    """The verdicts on a task, by machine."""
+    return {
+        "task": explanation.task,
+        "name": explanation.name,
+        "state": explanation.state,
+        "machine": explanation.machine or None,
+        "machines": {each.machine: _verdict(each) for each in explanation.machines},
+    }
+
+
+def _verdict(verdict: pb.MachineVerdict) -> Document:
+    models: Mapping[str, Document] = {
+        each.model: {
+            "feasible": each.feasible,
+            "raw": each.raw,
+            "score": each.score if each.HasField("score") else None,
+            "cost": each.cost,
+            "details": list(each.details),
+        }
+        for each in verdict.models
+    }
+    return {
+        "feasible": verdict.feasible,
+        "cost": verdict.cost,
+        "reasons": list(verdict.reasons),
+        "models": models,
+    }

@@ -1,0 +1,114 @@
+"""Answers of a solver as tables for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from firmament.asking.documents import amounts
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+_UNWRAPPED = 10_000
+"""Columns assumed where output goes to a file or pipe: lines there are for grep and must not be broken."""
+
+_GIB = 2**30
+
+
+def print_clusters(states: Iterable[tuple[str, pb.ListStateResponse]]) -> None:
+    """Print the counts of each cluster."""
+    table = _table("CLUSTER", "MACHINES", "PENDING", "ASSUMED", "BOUND", "ROUNDS")
+    for name, state in states:
+        counts = (state.machines, state.pending, state.assumed, state.bound, state.rounds)
+        table.add_row(name, *map(str, counts))
+    _print(table)
+
+
+def print_tasks(tasks: Sequence[pb.TaskState]) -> None:
+    """Print one line per task."""
+    if not tasks:
+        click.echo("No tasks found.")
+        return
+    table = _table("TASK", "STATE", "MACHINE", "PRIORITY", "MESSAGE")
+    for task in tasks:
+        table.add_row(
+            task.name or task.uid, task.state, task.machine or "-", str(task.priority), task.message
+        )
+    _print(table)
+
+
+def print_machines(machines: Sequence[pb.MachineState]) -> None:
+    """Print one line per machine: tasks, and what is free of what there is; other resources only if some has any."""
+    if not machines:
+        click.echo("No machines found.")
+        return
+    others = sorted(
+        {name for each in machines for name in amounts(each.allocatable)} - {"cpu", "memory", "pods"}
+    )
+    table = _table(
+        "MACHINE", "TASKS", "FREE CPU", "FREE MEMORY", "FREE PODS", *(f"FREE {o.upper()}" for o in others)
+    )
+    for machine in machines:
+        free, total = amounts(machine.free), amounts(machine.allocatable)
+        table.add_row(
+            machine.name,
+            str(machine.tasks),
+            _cores(free.get("cpu", 0), total.get("cpu", 0)),
+            _gibibytes(free.get("memory", 0), total.get("memory", 0)),
+            *(f"{free.get(name, 0)} of {total.get(name, 0)}" for name in ("pods", *others)),
+        )
+    _print(table)
+
+
+def print_explanation(explanation: pb.Explanation) -> None:
+    """Print one line per machine, the cheapest first, those that are not feasible last with their reasons."""
+    where = f" on {explanation.machine}" if explanation.machine else ""
+    feasible = sum(each.feasible for each in explanation.machines)
+    click.echo(
+        f"Task {explanation.name or explanation.task} is {explanation.state}{where}; "
+        f"{feasible} of {len(explanation.machines)} machines are feasible."
+    )
+    if not explanation.machines:
+        return
+    models = list(dict.fromkeys(model.model for each in explanation.machines for model in each.models))
+    table = _table("MACHINE", "FEASIBLE", "COST", *(name.upper() for name in models), "REASONS")
+    for verdict in sorted(
+        explanation.machines, key=lambda each: (not each.feasible, each.cost, each.machine)
+    ):
+        costs = {model.model: f"{model.cost:g}" for model in verdict.models}
+        table.add_row(
+            verdict.machine,
+            "yes" if verdict.feasible else "no",
+            f"{verdict.cost:g}",
+            *(costs.get(model, "-") for model in models),
+            "; ".join(verdict.reasons),
+        )
+    click.echo()
+    _print(table)
+
+
+def _cores(free: int, total: int) -> str:
+    return f"{free / 1000:g} of {total / 1000:g}"
+
+
+def _gibibytes(free: int, total: int) -> str:
+    return f"{free / _GIB:.1f} of {total / _GIB:.1f} GiB"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _print(table: Table) -> None:
+    width = None if sys.stdout.isatty() else _UNWRAPPED
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())

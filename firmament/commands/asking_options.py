@@ -1,0 +1,59 @@
+"""What the commands have in common that ask a running solver."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from firmament.asking.client import SolverClient
+
+Command = Callable[..., None]
+
+
+def solver_options(command: Command) -> Command:
+    """Add the options that say which solver, which cluster, and how long to wait for an answer."""
+    options = (
+        click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT"),
+        click.option("--cluster", help="Name of the cluster; default: the only one that the solver knows."),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0, min_open=True),
+            default=30.0,
+            show_default=True,
+            help="Seconds to wait for an answer.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+output_option = click.option(
+    "-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True
+)
+
+
+@contextmanager
+def asking(target: str, timeout: float) -> Iterator[SolverClient]:
+    """A client of the solver at ``target``; ends the program with one line and status 2 if a question fails."""
+    from firmament.asking.client import QuestionError, solver_client
+    from firmament.server.address import AddressError, parse_address
+
+    try:
+        parse_address(target, any_port=False)
+        with solver_client(target, timeout) as client:
+            yield client
+    except (QuestionError, AddressError) as error:
+        click.echo(str(error), err=True)
+        sys.exit(2)
+
+
+def echo_json(document: Any) -> None:
+    """Print a document for programs."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
