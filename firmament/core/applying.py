@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from dataclasses import replace
 
 from firmament.core.cluster import Cluster
 from firmament.core.events import (
@@ -25,6 +24,7 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import Job
+from firmament.core.task_intake import TaskIntake, rouse
 from firmament.core.tasks import State
 from firmament.core.validation import validate
 
@@ -32,13 +32,20 @@ from firmament.core.validation import validate
 def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
     """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
     validate(events, cluster.classes)
+    intake = TaskIntake(cluster, now)
     for event in events:
-        _apply(cluster, event, now)
+        if isinstance(event, (TasksSubmitted, TasksBound)):
+            if not intake.take(event):
+                _apply_singly(cluster, event, intake, now)
+        else:
+            intake.flush()
+            _apply(cluster, event)
+    intake.flush()
     if not all(isinstance(event, (MachineSampled, TaskSampled)) for event in events):
         cluster.version += 1  # no rule looks at use, so decisions in the making stand
 
 
-def _apply(cluster: Cluster, event: Event, now: float) -> None:  # noqa: C901 - one case per kind of event
+def _apply(cluster: Cluster, event: Event) -> None:
     match event:
         case MachineUpserted(machine):
             cluster.upsert_machine(machine)
@@ -48,16 +55,12 @@ def _apply(cluster: Cluster, event: Event, now: float) -> None:  # noqa: C901 - 
             _define_job(cluster, job)
         case JobRemoved(id=job_id):
             cluster.jobs.remove(job_id)
-            _rouse(cluster, job_id)
+            rouse(cluster, job_id)
         case ClassDefined(number, content):
             cluster.classes.define(number, content)
             cluster.resources.vector(content.requests)  # its resources have columns before any round looks
         case ClassRemoved(number):
             cluster.classes.remove(number)
-        case TasksSubmitted():
-            _submit(cluster, event, now)
-        case TasksBound():
-            _bind(cluster, event, now)
         case TaskRemoved(uid):
             _remove_task(cluster, uid)
         case MachineSampled() | MachineSampleRemoved() | TaskSampled():
@@ -71,57 +74,69 @@ def _apply(cluster: Cluster, event: Event, now: float) -> None:  # noqa: C901 - 
 # --- tasks ----------------------------------------------------------------------------------------------------------
 
 
-def _submit(cluster: Cluster, event: TasksSubmitted, now: float) -> None:
-    tasks = cluster.tasks
+def _apply_singly(
+    cluster: Cluster, event: TasksSubmitted | TasksBound, intake: TaskIntake, now: float
+) -> None:
+    """Apply an event some of whose tasks are known already."""
     cls = cluster.classes.row(event.task_class)
     for index, uid in enumerate(event.uids):
-        name = event.names[index] if event.names else uid
-        task = tasks.row_of.get(uid)
+        task = cluster.tasks.row_of.get(uid)
         if task is None:
-            created = event.created[index] if event.created else 0.0
-            task = tasks.add(
-                uid, name=name, job=event.job, cls=cls, priority=event.priority, created=created, now=now
-            )
-            _enlist(cluster, task, event.job)
-        elif tasks.state[task] == State.PENDING:
-            changed = tasks.cls[task] != cls or tasks.priority[task] != event.priority or tasks.refused[task]
-            tasks.cls[task], tasks.priority[task] = cls, event.priority
-            tasks.name[task] = name
-            _enlist(cluster, task, event.job)
-            if changed:
-                tasks.parked[task] = tasks.refused[task] = False
-                tasks.revised[task] = True
-
-
-def _bind(cluster: Cluster, event: TasksBound, now: float) -> None:
-    """Tasks that were assumed where they are now only change their state; any others come to their machine."""
-    tasks = cluster.tasks
-    cls = cluster.classes.row(event.task_class)
-    terminating = cluster.classes.rows[cls].content.terminating
-    for index, uid in enumerate(event.uids):
-        name = event.names[index] if event.names else uid
-        task = tasks.row_of.get(uid)
-        if task is None:
-            task = tasks.add(
-                uid, name=name, job=event.job, cls=cls, priority=event.priority, created=0.0, now=now
-            )
-            _enlist(cluster, task, event.job)
-        elif cluster.where(task) == event.machine and tasks.cls[task] == cls:
-            cluster.arrive(task, now)
-            tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
-            tasks.name[task] = name
-            _enlist(cluster, task, event.job)
-            _date(cluster, task, event, index)
+            intake.take(_alone(event, index))
             continue
+        intake.flush()
+        if isinstance(event, TasksBound):
+            _bind(cluster, task, cls, event, index, now)
         else:
-            _move_off(cluster, task, event, cls)
-        tasks.assigned[task] = now
-        cluster.number_arrival(task)
+            _resubmit(cluster, task, cls, event, index)
+
+
+def _alone(event: TasksSubmitted | TasksBound, index: int) -> TasksSubmitted | TasksBound:
+    """The part of an event that is about one of its tasks."""
+    one = slice(index, index + 1)
+    if isinstance(event, TasksBound):
+        return replace(
+            event,
+            uids=event.uids[one],
+            names=event.names[one],
+            assigned=event.assigned[one],
+            initialized=event.initialized[one],
+        )
+    return replace(event, uids=event.uids[one], names=event.names[one], created=event.created[one])
+
+
+def _resubmit(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, index: int) -> None:
+    """A task that waits is described anew; one that has a machine keeps both."""
+    tasks = cluster.tasks
+    if tasks.state[task] != State.PENDING:
+        return
+    changed = tasks.cls[task] != cls or tasks.priority[task] != event.priority or tasks.refused[task]
+    tasks.cls[task], tasks.priority[task] = cls, event.priority
+    tasks.name[task] = event.names[index] if event.names else event.uids[index]
+    _enlist(cluster, task, event.job)
+    if changed:
+        tasks.parked[task] = tasks.refused[task] = False
+        tasks.revised[task] = True
+
+
+def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, now: float) -> None:
+    """A task that was assumed where it is now only changes its state; any other comes to its machine."""
+    tasks = cluster.tasks
+    if cluster.where(task) == event.machine and tasks.cls[task] == cls:
+        cluster.arrive(task, now)
+        tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
+        tasks.name[task] = event.names[index] if event.names else event.uids[index]
+        _enlist(cluster, task, event.job)
         _date(cluster, task, event, index)
-        if terminating:
-            tasks.leaving[task] = True
-        tasks.state[task] = State.BOUND
-        cluster.put(task, event.machine)
+        return
+    _move_off(cluster, task, event, cls)
+    tasks.assigned[task] = now
+    cluster.number_arrival(task)
+    _date(cluster, task, event, index)
+    if cluster.classes.rows[cls].content.terminating:
+        tasks.leaving[task] = True
+    tasks.state[task] = State.BOUND
+    cluster.put(task, event.machine)
 
 
 def _move_off(cluster: Cluster, task: int, event: TasksBound, cls: int) -> None:
@@ -130,7 +145,7 @@ def _move_off(cluster: Cluster, task: int, event: TasksBound, cls: int) -> None:
     told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == event.machine
     cluster.vacate(task)
     _enlist(cluster, task, event.job)
-    _rouse(cluster, event.job)  # a gang may now need one less
+    rouse(cluster, event.job)  # a gang may now need one less
     tasks.leaving[task] = told_to_go
     tasks.cls[task], tasks.priority[task] = cls, event.priority
     tasks.dated[task] = tasks.parked[task] = tasks.refused[task] = False
@@ -169,19 +184,11 @@ def _enlist(cluster: Cluster, task: int, job: str) -> None:
         tasks.parked[task] = tasks.refused[task]
     cluster.jobs.enlist(task, job)
     if cluster.jobs.gang(job) is not None and tasks.revised[task]:
-        _rouse(cluster, job)
+        rouse(cluster, job)
 
 
 def _define_job(cluster: Cluster, job: Job) -> None:
     before = cluster.jobs.gang(job.id)
     cluster.jobs.define(job)
     if cluster.jobs.gang(job.id) != before:
-        _rouse(cluster, job.id)
-
-
-def _rouse(cluster: Cluster, job: str) -> None:
-    """Unpark the waiting members of a job: there may be enough of them now, or it may be no gang any more."""
-    if not job:
-        return
-    members = np.array(cluster.jobs.members(job), dtype=np.int64)
-    cluster.tasks.parked[members[~cluster.tasks.refused[members]]] = False
+        rouse(cluster, job.id)

@@ -190,9 +190,7 @@ class Cluster:
         if self.jobs.any_gang:
             for task in rows.tolist():
                 self.jobs.touch(tasks.job[task])
-        classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
-        shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
-        self.machines.book_all(machines, self.request_rows(shapes)[of_class])
+        self._book_all(rows, machines)
 
     def number_arrivals(self, rows: Int64) -> None:
         """Note that the tasks in ``rows`` come to their machines now, in this order."""
@@ -253,6 +251,26 @@ class Cluster:
             self._occupy(task, row)
         else:
             self._keep_aside(task, machine)
+
+    def put_all(self, tasks: Int64, machines: Sequence[str], sizes: Int64) -> None:
+        """Put tasks (int64[N] rows) that are on no machine on machines: ``sizes[0]`` on the first, ..."""
+        row_of = self.machines.row_of
+        rows = np.repeat(np.array([row_of.get(name, -1) for name in machines], dtype=np.int64), sizes)
+        known = rows >= 0
+        there = tasks[known]
+        self.tasks.machine[there] = rows[known]
+        self._book_all(there, rows[known])
+        self.touched.update(np.unique(self.tasks.cls[there]).tolist())
+        if not known.all():
+            owner = np.repeat(np.arange(len(machines)), sizes)
+            for place in np.flatnonzero(~known).tolist():
+                self._keep_aside(int(tasks[place]), machines[int(owner[place])])
+
+    def _book_all(self, tasks: Int64, machines: Int64) -> None:
+        """Count what tasks (int64[N] rows) use on machines (int64[N] rows)."""
+        classes, of_class = np.unique(self.tasks.cls[tasks], return_inverse=True)
+        shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
+        self.machines.book_all(machines, self.request_rows(shapes)[of_class])
 
     def _occupy(self, task: int, machine: int) -> None:
         self.touched.add(int(self.tasks.cls[task]))

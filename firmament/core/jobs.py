@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from firmament.core.model import Job
 
@@ -58,6 +58,12 @@ class JobTable:
         """Note that a task (row) belongs to a job."""
         if job_id:
             self._members.setdefault(job_id, set()).add(task)
+            self.touch(job_id)
+
+    def enlist_all(self, tasks: Iterable[int], job_id: str) -> None:
+        """Note that tasks (rows) belong to a job."""
+        if job_id:
+            self._members.setdefault(job_id, set()).update(tasks)
             self.touch(job_id)
 
     def discharge(self, task: int, job_id: str) -> None:

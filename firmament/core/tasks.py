@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,29 +95,57 @@ class TaskTable:
         self, uid: str, *, name: str, job: str, cls: int, priority: int, created: float, now: float
     ) -> int:
         """Add a pending task; returns its row. The uid must be new."""
-        if self._free:
-            row = self._free.pop()
+        rows = self.add_all(
+            [uid],
+            names=[name],
+            jobs=[job],
+            cls=np.array([cls]),
+            priority=np.array([priority]),
+            created=np.array([created]),
+            now=now,
+        )
+        return int(rows[0])
+
+    def add_all(
+        self,
+        uids: Sequence[str],
+        *,
+        names: Sequence[str],
+        jobs: Sequence[str],
+        cls: Int64,
+        priority: Int64,
+        created: Float64 | None,
+        now: float,
+    ) -> Int64:
+        """Add pending tasks, given as columns of one length; returns their rows. The uids must be new and distinct."""
+        again = self._free[: -len(uids) - 1 : -1]
+        del self._free[len(self._free) - len(again) :]
+        for row, uid, name, job in zip(again, uids, names, jobs, strict=False):
             self.uid[row], self.name[row], self.job[row] = uid, name, job
-            self._clear(row)
-        else:
-            row = len(self.uid)
-            self.uid.append(uid)
-            self.name.append(name)
-            self.job.append(job)
-            self.message.append("")
-            self.orphan_of.append("")
-            if row >= len(self.state):
-                self._grow()
-        self.row_of[uid] = row
-        self.cls[row] = cls
-        self.priority[row] = priority
-        self.state[row] = State.PENDING
-        self.sequence[row] = self._next_sequence
-        self.created[row] = created
-        self.arrived[row] = now
-        self.revised[row] = True
-        self._next_sequence += 1
-        return row
+            self.message[row] = self.orphan_of[row] = ""
+        for column in self.COLUMNS if again else ():
+            getattr(self, column)[again] = _unused(column)
+        first, reused = len(self.uid), len(again)
+        fresh = len(uids) - reused
+        self.uid += uids[reused:]
+        self.name += names[reused:]
+        self.job += jobs[reused:]
+        self.message += repeat("", fresh)
+        self.orphan_of += repeat("", fresh)
+        while len(self.uid) > len(self.state):
+            self._grow()
+        rows = np.array([*again, *range(first, first + fresh)], dtype=np.int64)
+        self.row_of.update(zip(uids, rows.tolist(), strict=True))
+        self.cls[rows] = cls
+        self.priority[rows] = priority
+        self.state[rows] = State.PENDING
+        self.sequence[rows] = self._next_sequence + np.arange(len(rows))
+        if created is not None:
+            self.created[rows] = created
+        self.arrived[rows] = now
+        self.revised[rows] = True
+        self._next_sequence += len(rows)
+        return rows
 
     def remove(self, row: int) -> None:
         """Forget the task in ``row``; what it used on a machine must have been given back."""
@@ -125,12 +155,6 @@ class TaskTable:
         self.parked[row] = False
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
         self._free.append(row)
-
-    def _clear(self, row: int) -> None:
-        """Bring a row that was used before back to what a row is at first."""
-        self.message[row] = self.orphan_of[row] = ""
-        for column in self.COLUMNS:
-            getattr(self, column)[row] = _unused(column)
 
     def in_state(self, state: State) -> Int64:
         """Rows of all tasks in ``state``, ascending."""
