@@ -1,15 +1,15 @@
-"""Figures that the documents work out by hand are those of the code; scripts in them run."""
+"""Figures that the documents work out by hand are those of the code; what they show commands print, they print."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import sys
-from asyncio.subprocess import PIPE, STDOUT
 
 import numpy as np
+from click.testing import CliRunner
 
 from cost_models.cpu_mem import CpuMem
+from firmament.cli import main
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
@@ -19,8 +19,8 @@ from firmament.flow.problem import Residual
 from firmament.rounds.cost import placement_cost
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.documentation.markdown import ROOT, blocks, section, text
-from tests.server.driving import running_server
+from tests.documentation.markdown import blocks, section, text
+from tests.server.driving import Running, eventually, machine, running_server, task_class
 
 GIB = 2**30
 ROUND = text("docs/round.md")
@@ -80,33 +80,34 @@ def test_the_figures_of_cpu_mem():
         assert figure in described
 
 
-async def test_the_script_for_asking_a_solver_runs(tmp_path):
-    [script] = blocks(text("docs/troubleshooting.md"), "python")
-    quantities = [pb.Quantity(resource="cpu", amount=1000), pb.Quantity(resource="pods", amount=10)]
+async def test_asking_a_solver_shows_what_the_page_shows():
+    [session] = [
+        each for each in blocks(text("docs/troubleshooting.md"), "console") if "firmament get tasks" in each
+    ]
+    shown = {
+        command: output.split()
+        for command, _, output in (part.partition("\n") for part in session.split("$ ")[1:])
+    }
     async with running_server() as running:
         driver = await running.driving(
-            pb.Event(machine=pb.Machine(name="node", allocatable=quantities)),
-            pb.Event(task_class=pb.TaskClass(id=1, requests=[pb.Quantity(resource="cpu", amount=600)])),
-            pb.Event(tasks=pb.TaskBatch(task_class=1, uids=["one", "two"], names=["ns/one", "ns/two"])),
+            *(machine("node-1", cpu=300), machine("node-2", cpu=200), task_class(1, 150), task_class(2, 900)),
             cluster="default",
         )
-        await driver.until(lambda: bool(driver.unscheduled))
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-",
-            str(running.address),
-            "default",
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(ROOT), "PATH": ""},
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=STDOUT,
-        )
-        async with asyncio.timeout(60):
-            printed, _ = await process.communicate(script.encode())
-    output = printed.decode()
-    assert process.returncode == 0, output
-    assert "machines=1 pending=1 assumed=1 bound=0" in output
-    assert "PENDING 0/1 nodes are available: 1 Insufficient cpu." in output
-    assert "node {'cpu': 400, 'pods': 9}" in output
-    assert (tmp_path / "network.dimacs").read_text().startswith("c ")
+        for number, name in ((1, "web-0"), (1, "web-1"), (2, "big")):
+            uids = [f"uid-{name}"]
+            batch = pb.TaskBatch(task_class=number, uids=uids, names=[f"default/{name}"])
+            await driver.events(pb.Event(tasks=batch))
+            await driver.until(lambda uids=uids: uids[0] in driver.placed | driver.unscheduled)  # type: ignore[misc]
+        await driver.report(driver.placed, bound=True)
+        await eventually(lambda: _bound(running, 2))
+        for command in ("get clusters", "get tasks --state pending", "get machines"):
+            arguments = [*command.split(), "--target", str(running.address)]
+            done = await asyncio.to_thread(CliRunner().invoke, main, arguments)
+            assert done.exit_code == 0, done.stderr
+            printed = done.stdout.split()
+            assert printed == shown.pop(f"firmament {command}"), command
+    assert list(shown) == ["firmament explain default/big", "firmament export-network -o network.dimacs"]
+
+
+async def _bound(running: Running, count: int) -> bool:
+    return (await running.state("default")).bound == count
