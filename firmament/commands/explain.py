@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from firmament.commands.asking_options import asking, echo_json, output_option, solver_options
+from firmament.commands.inspection_options import asking, echo_json, output_option, solver_options
 
 
 @click.command("explain")
@@ -17,10 +17,10 @@ def explain(*, task: str, target: str, cluster: str | None, timeout: float, outp
         named = client.cluster_named(cluster)
         explanation = client.explanation(named, client.uid_of(named, task))
     if output == "json":
-        from firmament.asking.documents import explanation_document
+        from firmament.inspection.documents import explanation_document
 
         echo_json(explanation_document(explanation))
         return
-    from firmament.asking.tables import print_explanation
+    from firmament.inspection.tables import print_explanation
 
     print_explanation(explanation)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from firmament.commands.asking_options import asking, solver_options
+from firmament.commands.inspection_options import asking, solver_options
 
 
 @click.command("export-network")

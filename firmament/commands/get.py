@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from firmament.commands.asking_options import asking, echo_json, output_option, solver_options
+from firmament.commands.inspection_options import asking, echo_json, output_option, solver_options
 
 _STATES = ("PENDING", "BACKOFF", "ASSUMED", "BOUND")
 
@@ -23,11 +23,11 @@ def clusters(*, target: str, cluster: str | None, timeout: float, output: str) -
         names = client.clusters() if cluster is None else [cluster]
         states = [(name, client.state(name, lists=False)) for name in names]
     if output == "json":
-        from firmament.asking.documents import cluster_document
+        from firmament.inspection.documents import cluster_document
 
         echo_json({"clusters": [cluster_document(name, state) for name, state in states]})
         return
-    from firmament.asking.tables import print_clusters
+    from firmament.inspection.tables import print_clusters
 
     print_clusters(states)
 
@@ -64,11 +64,11 @@ def tasks(
         key=lambda task: (task.name, task.uid),
     )
     if output == "json":
-        from firmament.asking.documents import task_document
+        from firmament.inspection.documents import task_document
 
         echo_json({"tasks": [task_document(task) for task in wanted]})
         return
-    from firmament.asking.tables import print_tasks
+    from firmament.inspection.tables import print_tasks
 
     print_tasks(wanted)
 
@@ -82,10 +82,10 @@ def machines(*, target: str, cluster: str | None, timeout: float, output: str) -
         listed = client.state(client.cluster_named(cluster)).machine_states
     wanted = sorted(listed, key=lambda machine: machine.name)
     if output == "json":
-        from firmament.asking.documents import machine_document
+        from firmament.inspection.documents import machine_document
 
         echo_json({"machines": [machine_document(machine) for machine in wanted]})
         return
-    from firmament.asking.tables import print_machines
+    from firmament.inspection.tables import print_machines
 
     print_machines(wanted)

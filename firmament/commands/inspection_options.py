@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from firmament.asking.client import SolverClient
+    from firmament.inspection.client import SolverClient
 
 Command = Callable[..., None]
 
@@ -42,7 +42,7 @@ output_option = click.option(
 @contextmanager
 def asking(target: str, timeout: float) -> Iterator[SolverClient]:
     """A client of the solver at ``target``; ends the program with one line and status 2 if a question fails."""
-    from firmament.asking.client import QuestionError, solver_client
+    from firmament.inspection.client import QuestionError, solver_client
     from firmament.server.address import AddressError, parse_address
 
     try:

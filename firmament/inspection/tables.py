@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from firmament.asking.documents import amounts
+from firmament.inspection.documents import amounts
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _UNWRAPPED = 10_000
