@@ -142,7 +142,7 @@ class _EndToEnd:
         if options.kill != "bridge":
             # One that is killed takes what it has not written yet with it.
             self._progress("waiting for events")
-            figures["events"] = await await_scheduled_events(transport, self._namespace, len(pods))
+            figures["events"] = await await_scheduled_events(transport, [self._namespace], len(pods))
         return figures
 
     async def clean_up(self) -> None:

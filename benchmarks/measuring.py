@@ -16,6 +16,7 @@ from benchmarks.declarative.loading import Workload, WorkloadError
 from benchmarks.declarative.runner import Measured, Runner
 from benchmarks.grpc_stage import solver_process
 from benchmarks.quality import CostObserver, cluster_quality
+from benchmarks.server_limits import ServerLimits
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.cluster import ClusterTarget
 from benchmarks.targets.grpc_stream import GrpcTarget
@@ -33,7 +34,8 @@ class MeasureOptions:
     """How to measure: ``runs`` after a warm-up where a stage is warmed up; ``timeout`` per wait, in seconds.
 
     End to end: ``kubeconfig`` names a cluster whose nodes are used as they are; ``kube_scheduler`` is a binary that
-    schedules the same workload too; ``bindings_only`` adds the client that does nothing but bind.
+    schedules the same workload too; ``bindings_only`` adds the client that does nothing but bind. ``server`` limits
+    the simulated API server.
     """
 
     runs: int = 3
@@ -41,6 +43,7 @@ class MeasureOptions:
     kubeconfig: Path | None = None
     kube_scheduler: Path | None = None
     bindings_only: bool = False
+    server: ServerLimits = field(default_factory=ServerLimits)
     progress: Progress = field(default=lambda _: None)
 
 
@@ -149,7 +152,12 @@ async def _end_to_end(
 ) -> list[Measured]:
     name = f"poseidon-bench-{uuid.uuid4().hex[:8]}"
     stack_options = StackOptions(
-        folder, kubeconfig=options.kubeconfig, config=path, cluster_name=name, log_level="warning"
+        folder,
+        kubeconfig=options.kubeconfig,
+        config=path,
+        cluster_name=name,
+        log_level="warning",
+        more_for_cluster=options.server.arguments(),
     )
     async with Stack(stack_options) as stack:
         await stack.start_servers()
@@ -160,6 +168,7 @@ async def _end_to_end(
                 measured = await Runner(workload, target, progress=options.progress).run()
                 for part in measured:
                     part.figures.extra["verified"] = await target.verified()
+                    part.figures.extra["server"] = str(options.server)
                 return measured
         finally:
             await chosen.stop()

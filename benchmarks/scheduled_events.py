@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from typing import Any
 
 from poseidon.kube.listing import Resource, pages
@@ -31,16 +32,19 @@ class Event(KubeStruct, frozen=True):
         return (seconds(self.metadata.creation_timestamp) or 0.0) - (seconds(self.first_timestamp) or 0.0)
 
 
-async def await_scheduled_events(transport: Transport, namespace: str, bound: int) -> dict[str, Any]:
+async def await_scheduled_events(
+    transport: Transport, namespaces: Collection[str], bound: int
+) -> dict[str, Any]:
     """Return how many of the Scheduled events of ``bound`` pods have been written in time, and how late the last was.
 
     Waits until all are there, but no longer than they may take. Raises ``KubeError``.
     """
-    resource = Resource("events", f"/api/v1/namespaces/{namespace}/events", Event)
+    resources = [Resource("events", f"/api/v1/namespaces/{each}/events", Event) for each in namespaces]
     until = time.monotonic() + WITHIN_SECONDS
     while True:
         delays = [
             event.late
+            for resource in resources
             async for page in pages(transport, resource, _PAGE)
             for event in page.items
             if event.reason == "Scheduled"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -132,7 +133,29 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
                 _broken(part.get("brokenRules")),
             )
     console.print(table)
+    for line in _shares_of_bindings_only(report["results"]):
+        console.print(line, highlight=False)
     _print_environment(report["environment"], console)
+
+
+def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line per part that was also bound by a client that does nothing else."""
+    best = {
+        (str(result["workload"]), str(result["params"]), part["name"]): part["podsPerSecond"]
+        for result in results
+        for part in result["measured"]
+        if part.get("scheduler") == "bindings only"
+    }
+    for result in results:
+        for part in result["measured"]:
+            most = best.get((str(result["workload"]), str(result["params"]), part["name"]))
+            if most and part.get("scheduler") == "poseidon":
+                server = part.get("server") or "as fast as it can be"
+                yield (
+                    f"{result['workload']}, {part['name']}: {(part['podsPerSecond'] or 0) / most:.0%} of the rate of a "
+                    f"client that only posts bindings; server: {server}; first binding after "
+                    f"{part['firstBoundSeconds'] or 0:.2f} s, longest pause {part['longestPauseSeconds']:.2f} s"
+                )
 
 
 def _broken(rules: dict[str, int] | None) -> str:

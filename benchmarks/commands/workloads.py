@@ -44,6 +44,27 @@ from benchmarks.commands.options import OUTPUT, PARAM, SAVE, SIZE, emit, parsed_
     help="End to end: a kube-scheduler binary, for the same workload on the same cluster.",
 )
 @click.option("--bindings-only", is_flag=True, help="End to end: also a client that does nothing but bind.")
+@click.option(
+    "--server-binding-rate",
+    default=0.0,
+    type=click.FloatRange(0.0),
+    metavar="N",
+    help="End to end, simulated: the server takes so many writes per second; 0, the default, for as many as it can.",
+)
+@click.option(
+    "--server-latency",
+    default=0.0,
+    type=click.FloatRange(0.0),
+    metavar="SECONDS",
+    help="End to end, simulated: each write takes so long on top.",
+)
+@click.option(
+    "--server-max-writes",
+    default=0,
+    type=click.IntRange(0),
+    metavar="N",
+    help="End to end, simulated: of more writes at a time the rest are turned away (429); 0 for no limit.",
+)
 @OUTPUT
 @SAVE
 def run(
@@ -53,6 +74,9 @@ def run(
     nodes: int | None,
     params: tuple[str, ...],
     seed: int,
+    server_binding_rate: float,
+    server_latency: float,
+    server_max_writes: int,
     output: str,
     save: Path | None,
     **options: Any,
@@ -61,12 +85,16 @@ def run(
     from benchmarks.declarative.loading import WorkloadError, load_workload
     from benchmarks.environment import environment
     from benchmarks.measuring import MeasureOptions, measure_workload
+    from benchmarks.server_limits import ServerLimits
     from benchmarks.tables import print_workloads
     from benchmarks.targets.base import TargetError
     from poseidon.demo.child import ChildDiedError
 
     given = parsed_params(params) | ({"nodes": nodes} if nodes else {})
-    chosen = MeasureOptions(progress=progress(), **options)
+    server = ServerLimits(server_binding_rate, server_latency, server_max_writes)
+    if options["kubeconfig"] is not None and server.arguments():
+        raise click.UsageError("--server-…: only the simulated server can be limited; leave out --kubeconfig")
+    chosen = MeasureOptions(progress=progress(), server=server, **options)
 
     async def measure_all() -> list[dict[str, Any]]:
         # One event loop for all: gRPC's poller stays with the first that it has seen.

@@ -21,9 +21,10 @@ _TAIL_LINES = 8
 
 
 class SchedulerUnderTest(Protocol):
-    """Starts once the cluster has been filled, and is ended by ``stop``."""
+    """Starts once the cluster has been filled, and is ended by ``stop``. ``tells``: it writes Scheduled events."""
 
     name: str
+    tells: bool
 
     async def start(self, nodes: int) -> None:
         """Start, and wait until it knows ``nodes`` nodes if that can be known."""
@@ -42,6 +43,7 @@ class Ours:
     """``poseidon run`` and ``firmament serve``; the stack ends them."""
 
     name = "poseidon"
+    tells = True
 
     def __init__(self, stack: Stack, cluster_name: str) -> None:
         self._stack = stack
@@ -71,6 +73,7 @@ class BindingsOnly:
     """Posts a binding for every pod, nodes in turn, as fast as it can: what the API server allows at best."""
 
     name = "bindings only"
+    tells = False
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self._child = Child(
@@ -102,6 +105,7 @@ class KubeScheduler:
     """
 
     name = "kube-scheduler"
+    tells = True
 
     def __init__(self, binary: Path, kubeconfig: Path, folder: Path) -> None:
         self._binary = binary

@@ -23,6 +23,7 @@ class PodWatch:
     """A reflector's handler that notes when announced pods are bound or said to fit nowhere.
 
     ``clock`` gives seconds. Pods are counted once, at their first binding; ``bound_twice`` counts changes of node.
+    ``first_bound`` and ``longest_pause``, between two moments in which pods were bound, count from ``restart_pauses``.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -34,7 +35,9 @@ class PodWatch:
         self._synced = asyncio.Event()
         self.bound = 0
         self.bound_twice = 0
+        self.first_bound = 0.0
         self.last_bound = 0.0
+        self.longest_pause = 0.0
         self.latencies: list[float] = []
 
     @property
@@ -73,7 +76,7 @@ class PodWatch:
                     self._refused.discard(name)
                     self._node_of[name] = node
                     self.bound += 1
-                    self.last_bound = now
+                    self._note_pause(now)
                     self.latencies.append(now - created)
                 elif self._node_of.get(name, node) != node:
                     self.bound_twice += 1
@@ -83,6 +86,17 @@ class PodWatch:
                 if condition is not None and condition.status == "False":
                     self._refused.add(name)
         self._changed.set()
+
+    def restart_pauses(self) -> None:
+        """What is bound from here on is another part of the run."""
+        self.first_bound = self.last_bound = self.longest_pause = 0.0
+
+    def _note_pause(self, now: float) -> None:
+        if self.first_bound:
+            self.longest_pause = max(self.longest_pause, now - self.last_bound)
+        else:
+            self.first_bound = now
+        self.last_bound = now
 
     def on_synced(self) -> None:
         """The first list is complete."""

@@ -174,7 +174,7 @@ class Bridge:
         # What has not been posted yet is left to the successor, who begins with a new round anyway.
         left = self._writers.discard_waiting()
         _log.info("stopping bindings=%d left=%d", self._writers.unfinished, left)
-        await _within(self._options.drain_bindings_seconds, self._writers.wait_quiet())
+        await _within(self._options.drain_bindings_seconds, self._writers.wait_bound())
         self._session.drain()
         if self._session.is_open:
             await _within(self._options.drain_reports_seconds, asyncio.wait({session}))

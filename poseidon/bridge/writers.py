@@ -113,9 +113,13 @@ class Writers:
         """Wait until the objects that pods may name as their group are known."""
         await self._batch.wait_synced()
 
-    async def wait_quiet(self) -> None:
+    async def wait_bound(self) -> None:
         """Wait until no binding waits or is in flight."""
         await self._binder.wait_idle()
+
+    async def wait_quiet(self) -> None:
+        """Wait until no binding has waited or been in flight for a while."""
+        await self._binder.wait_quiet()
 
     def discard_waiting(self) -> int:
         """Drop the bindings that have not been posted yet. Returns how many."""

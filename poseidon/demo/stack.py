@@ -25,7 +25,7 @@ class StackOptions:
 
     ``folder`` takes logs and the kubeconfig. ``kubeconfig`` names a cluster to use instead of a simulated one.
     ``config`` is the scheduler's configuration. ``grace`` is how many seconds each process may take to end.
-    ``more_for_solver``, ``more_for_bridge``: further command-line arguments.
+    ``more_for_cluster``, ``more_for_solver``, ``more_for_bridge``: further command-line arguments.
     """
 
     folder: Path
@@ -35,6 +35,7 @@ class StackOptions:
     kubelets: bool = False
     log_level: str = "info"
     grace: float = 15.0
+    more_for_cluster: tuple[str, ...] = ()
     more_for_solver: tuple[str, ...] = ()
     more_for_bridge: tuple[str, ...] = ()
 
@@ -113,7 +114,7 @@ class Stack:
 
     def _cluster_arguments(self) -> list[str]:
         kubelets = ["--kubelets"] if self._options.kubelets else []
-        return ["--kubeconfig", str(self.kubeconfig), *kubelets]
+        return ["--kubeconfig", str(self.kubeconfig), *kubelets, *self._options.more_for_cluster]
 
     def _solver_arguments(self) -> list[str]:
         return [

@@ -64,8 +64,13 @@ class BindOutcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BinderOptions(RetryOptions):
-    """``concurrency`` bounds the number of bindings in flight."""
+    """``concurrency`` bounds the number of bindings in flight.
 
+    ``lull_seconds`` is how long after a binding less urgent writes wait for the next: longer than a round of the solver
+    in a burst usually takes. What they put in flight in such a gap would delay the bindings that follow it.
+    """
+
+    lull_seconds: float = 0.2
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
 
 
@@ -100,6 +105,7 @@ class Binder:
         self._limit = AdaptiveLimit(clock, self._options.concurrency)
         metrics.bind_concurrency.set_function(self._limit)
         self._pool = WorkerPool(self._carry_out, self._limit)
+        self._ended_at = float("-inf")
         # Looked up once: finding a series by its labels takes longer than counting in it.
         self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
 
@@ -120,6 +126,15 @@ class Binder:
         """Wait until nothing waits or is in flight."""
         await self._pool.wait_idle()
 
+    async def wait_quiet(self) -> None:
+        """Wait until nothing has waited or been in flight for ``lull_seconds``."""
+        while True:
+            await self._pool.wait_idle()
+            rest = self._ended_at + self._options.lull_seconds - self._clock()
+            if rest <= 0:
+                return
+            await self._sleep(rest)
+
     async def run(self) -> None:
         """Bind for ever."""
         await self._pool.run()
@@ -127,7 +142,8 @@ class Binder:
     async def _carry_out(self, request: BindRequest) -> None:
         started = self._clock()
         outcome = await self._bind(request)
-        self._durations[outcome.result].observe(self._clock() - started)
+        self._ended_at = self._clock()
+        self._durations[outcome.result].observe(self._ended_at - started)
         self._limit.answered(self._pool.waiting)
         self._on_outcome(outcome)
 

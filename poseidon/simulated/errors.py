@@ -143,6 +143,12 @@ def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", message)
 
 
+def too_many_requests(seconds: int) -> ApiError:
+    """Return the 429 for a request that a busy server does not look at; it may be made again after so many seconds."""
+    message = "Too many requests, please try again later."
+    return ApiError(429, "TooManyRequests", message, {"retryAfterSeconds": seconds})
+
+
 def unsupported_media_type(got: str, accepted: Sequence[str]) -> ApiError:
     """Return the 415 for a body in a format that the server does not read."""
     message = (

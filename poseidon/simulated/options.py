@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from poseidon.simulated.flow_control import WriteLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +19,7 @@ class ClusterOptions:
     ``history`` is the number of changes remembered per kind: older watches and pages get a 410. ``default_page``
     limits lists that ask for no limit; 0 leaves them whole, as the real server does. ``token`` None lets everyone in.
     ``graceful``: pods on nodes keep their grace period when they are deleted, until a kubelet has removed them.
+    ``writes`` is what the server can take; by default it is as fast as it can be.
     ``clock`` gives wall-clock time for timestamps; with a ``seed`` UIDs are the same in every run.
     """
 
@@ -27,6 +30,7 @@ class ClusterOptions:
     default_page: int = 0
     seed: int | None = None
     graceful: bool = False
+    writes: WriteLimits = field(default_factory=WriteLimits)
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:

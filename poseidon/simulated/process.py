@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.simulated.flow_control import WriteLimits
 from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
 from poseidon.simulated.kubeconfig import write_kubeconfig
 from poseidon.simulated.kubelet import KubeletSimulation, run_kubelets
@@ -59,6 +60,21 @@ if TYPE_CHECKING:
 @click.option(
     "--volumes/--no-volumes", default=False, help="Whether claims are bound and volumes provisioned."
 )
+@click.option(
+    "--write-rate",
+    default=0.0,
+    type=click.FloatRange(0.0),
+    help="Writes per second that the server can take; 0, the default, for as many as there are.",
+)
+@click.option(
+    "--write-latency", default=0.0, type=click.FloatRange(0.0), help="Seconds that each write takes on top."
+)
+@click.option(
+    "--max-writes",
+    default=0,
+    type=click.IntRange(0),
+    help="Writes in flight from which on others are turned away (429); 0 for no limit.",
+)
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate: serve HTTPS.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of --tls-cert.")
 @click.option(
@@ -71,7 +87,13 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
     """
     try:
         # Without kubelets nobody would end the grace periods of pods.
-        options = ClusterOptions(history=history, token=token, seed=seed, graceful=rest["kubelets"])
+        options = ClusterOptions(
+            history=history,
+            token=token,
+            seed=seed,
+            graceful=rest["kubelets"],
+            writes=WriteLimits(rest.pop("write_rate"), rest.pop("write_latency"), rest.pop("max_writes")),
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     tls = _tls(rest.pop("tls_cert"), rest.pop("tls_key"))

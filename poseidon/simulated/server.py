@@ -18,6 +18,7 @@ from aiohttp import web
 from poseidon.simulated import bulk, errors
 from poseidon.simulated.disruption import run_disruption
 from poseidon.simulated.faults import FaultPlan
+from poseidon.simulated.flow_control import FlowControl
 from poseidon.simulated.operations import Operations
 from poseidon.simulated.options import ClusterOptions
 from poseidon.simulated.routes import Router
@@ -34,6 +35,7 @@ Observer = Callable[[str, str, int], None]
 _MAX_BODY = 3 * 1024 * 1024
 """The real server's limit on the body of a request."""
 
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
 
 
@@ -50,6 +52,7 @@ class SimulatedCluster:
         store = Store(clock=self.options.clock, history_limit=self.options.history, seed=self.options.seed)
         self.operations = Operations(store, graceful=self.options.graceful)
         self.faults = FaultPlan()
+        self._flow = FlowControl(self.options.writes) if self.options.writes.any else None
         self._controllers: asyncio.Task[None] | None = None
         self._router = Router(self.operations, self.options)
         self._runner: web.ServerRunner | None = None
@@ -126,6 +129,9 @@ class SimulatedCluster:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == bulk.PATH:
             return await self._bulk(request)
+        if self._flow is not None and request.method not in _READS:
+            async with self._flow.write():
+                return await self._router.answer(request)
         return await self._router.answer(request)
 
     async def _suffer(self, request: web.BaseRequest, fault: Fault) -> web.StreamResponse:

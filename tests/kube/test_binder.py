@@ -273,3 +273,45 @@ async def test_between_tries_it_is_looked_at_again_unless_the_first_may_have_wor
         await one.wait_idle()
     assert outcomes[0].result is result
     assert len(api.requests) == posts
+
+
+async def test_it_is_quiet_only_a_while_after_the_last_binding():
+    now = [100.0]
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(round(seconds, 3))
+        now[0] += seconds
+        await asyncio.sleep(0)
+
+    async def answer(request):
+        now[0] += 1.0
+        return web.Response(status=201)
+
+    async with (
+        scripted(answer) as (_, url),
+        Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
+    ):
+        binder = Binder(
+            transport,
+            lambda _: None,
+            metrics=KubeMetrics(CollectorRegistry()),
+            random=Random(1),
+            clock=lambda: now[0],
+            sleep=sleep,
+            options=BinderOptions(lull_seconds=0.3),
+        )
+        # Nothing has been bound: nothing to wait for.
+        await binder.wait_quiet()
+        running = asyncio.create_task(binder.run())
+        binder.submit(REQUEST)
+        await binder.wait_quiet()
+        assert slept == [0.3]
+        # The next binding begins another lull.
+        binder.submit(REQUEST)
+        await binder.wait_quiet()
+        assert slept == [0.3, 0.3]
+        await binder.wait_quiet()
+        assert slept == [0.3, 0.3]
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
