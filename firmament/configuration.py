@@ -75,7 +75,7 @@ class ModelSection(Section):
 class RoundSection(Section):
     """How rounds are run. Durations are seconds or text such as ``20ms``.
 
-    ``batching_window`` (20 ms): how long a round waits for more events once there is work.
+    ``batching_window`` (20 ms): how long a round waits for more events at most once there is work.
     ``solve_time_limit`` (10 s, null: none): when a solve is cut off and the rest of its round placed
     greedily. ``max_passes`` (8): solve-and-admit passes before the same happens. ``seed`` (0): turns the
     order among machines that cost the same. ``reserve_after_rounds`` (8) and ``reserve_for_rounds`` (256):

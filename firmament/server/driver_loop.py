@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from firmament.server.batching import BatchingWindow
 from firmament.wire import round_to_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -54,7 +55,8 @@ class RoundRunner:
 class DriverLoop:
     """The rounds of one session: waits for work, batches, runs, sends; backs off after errors.
 
-    ``changed`` is to be called after everything that may have created work.
+    ``reading`` and ``read`` are to be called around each message that is applied, ``changed`` after everything else
+    that may have created work.
     """
 
     def __init__(
@@ -69,17 +71,29 @@ class DriverLoop:
         self._driver = driver
         self._outbox = outbox
         self._runner = runner
-        self._window = batching_window
+        self._window = BatchingWindow(batching_window)
         self._wake = asyncio.Event()
-        self._changed_at: float | None = None
         self._drained = asyncio.Event()
         self._failures = 0
         self._last_fault = ""
 
+    def reading(self) -> None:
+        """Note that a message has arrived and is about to be applied."""
+        self._window.reading(_now())
+        self._wake.set()
+
+    def read(self, *, events: bool = False) -> None:
+        """Note that the message has been applied; ``events``: it was a batch of them."""
+        self._window.read(_now(), events=events)
+        self._wake.set()
+
+    def in_sync(self) -> None:
+        """Note that a snapshot is complete."""
+        self._window.forget_arrivals()
+
     def changed(self) -> None:
-        """Note that something happened; the batching window counts from the first such time after a round."""
-        if self._changed_at is None:
-            self._changed_at = asyncio.get_running_loop().time()
+        """Note that something happened."""
+        self._window.changed(_now())
         self._wake.set()
 
     def drain(self) -> None:
@@ -94,16 +108,16 @@ class DriverLoop:
         """
         while not self._drained.is_set():
             self._wake.clear()
-            since, self._changed_at = self._changed_at, None
+            self._window.look()
             delay = await asyncio.to_thread(self._cluster.next_round_in, self._driver)
             if delay is None or delay > 0:
                 await self._wait(self._wake, delay)
                 continue
-            await self._batch(since)
+            await self._batch()
             await self._outbox.room()
             if self._drained.is_set():
                 return
-            self._changed_at = None
+            self._window.restart()
             try:
                 result = await self._runner.run(self._cluster)
             except Exception as error:  # noqa: BLE001 - nothing that a model or solver raises may end the server
@@ -135,18 +149,22 @@ class DriverLoop:
         )
         return pause
 
-    async def _batch(self, since: float | None) -> None:
-        """Wait for the rest of the window that was opened by the change at ``since``, if there was one."""
-        if since is not None:
-            left = since + self._window - asyncio.get_running_loop().time()
-            if left > 0:
-                await asyncio.sleep(left)
+    async def _batch(self) -> None:
+        """Wait for more to come, as long as the batching window says or until drained."""
+        while not self._drained.is_set() and (left := self._window.left(_now())) > 0:
+            self._wake.clear()
+            await self._wait(self._wake, left)
 
     async def _wait(self, event: asyncio.Event, seconds: float | None) -> None:
         """Wait for the event, ``seconds`` at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()
+
+
+def _now() -> float:
+    """Return the event loop's time."""
+    return asyncio.get_running_loop().time()
 
 
 def _log_round(cluster: str, result: RoundResult, seconds: float) -> None:

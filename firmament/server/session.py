@@ -158,7 +158,9 @@ class Session:
 
     async def _handle(self, message: pb.ClientMessage) -> None:
         """Act on one message; raises what ``_read`` turns into the stream's end."""
-        match message.WhichOneof("body"):
+        self._loop.reading()
+        body = message.WhichOneof("body")
+        match body:
             case "events":
                 await self._apply(message.events)
             case "reports":
@@ -167,6 +169,7 @@ class Session:
                 await asyncio.to_thread(self._cluster.begin_snapshot, self)
             case "snapshot_end":
                 await asyncio.to_thread(self._cluster.end_snapshot, self)
+                self._loop.in_sync()
                 self._log("snapshot complete", batches=self._sequence)
             case "hello":
                 raise ProtocolError(
@@ -177,7 +180,7 @@ class Session:
                     grpc.StatusCode.INVALID_ARGUMENT,
                     "ClientMessage: body: is missing or unknown to this version",
                 )
-        self._loop.changed()
+        self._loop.read(events=body == "events")
 
     async def _apply(self, batch: pb.EventBatch) -> None:
         if batch.sequence != self._sequence + 1:

@@ -1,0 +1,72 @@
+"""When a round may begin once there is work: as soon as nothing more seems to be on its way, at the latest after the
+batching window."""
+
+from __future__ import annotations
+
+QUIET_SECONDS = 0.001
+"""Silence on the stream after which a burst counts as complete; between messages that are ready to be sent it is
+shorter."""
+
+
+class BatchingWindow:
+    """Follows the messages of one stream and says how long a round should still wait for more of them.
+
+    A burst is messages with hardly a pause between them. Once it is over, a round need not wait: whoever sent it has
+    said what there was to say. If it came less than a window after other events it is taken for part of a stream of
+    arrivals, whose next part is worth waiting for: then the whole window passes, from the change that brought work, so
+    that rounds are no more frequent than that. All times are seconds on one monotonic clock of the caller's.
+    """
+
+    def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:
+        self._seconds = seconds
+        self._quiet = quiet_seconds
+        self._noted: float | None = None
+        self._since: float | None = None
+        self._reading = False
+        self._read_at = 0.0
+        self._silent_since = 0.0
+        self._last_events: float | None = None
+        self._streaming = False
+
+    def look(self) -> None:
+        """Note that somebody is about to look for work, which is due to what has changed so far."""
+        self._since, self._noted = self._noted, None
+
+    def restart(self) -> None:
+        """Note that a round begins: what happens from here on is for the next one."""
+        self._noted = None
+
+    def forget_arrivals(self) -> None:
+        """Note that a snapshot is complete, whose events say nothing about what is to come."""
+        self._last_events = None
+        self._streaming = False
+
+    def reading(self, now: float) -> None:
+        """Note that a message has arrived, which will take a while to apply."""
+        self._reading = True
+        self._read_at = now
+
+    def read(self, now: float, *, events: bool) -> None:
+        """Note that the message has been applied; ``events``: it was a batch of them."""
+        if events:
+            pause = None if self._last_events is None else self._read_at - self._last_events
+            if pause is None or pause > self._quiet:
+                self._streaming = pause is not None and pause < self._seconds
+            self._last_events = now
+        self._reading = False
+        self._silent_since = now
+        self.changed(now)
+
+    def changed(self, now: float) -> None:
+        """Note that something happened that may have created work."""
+        if self._noted is None:
+            self._noted = now
+
+    def left(self, now: float) -> float:
+        """Seconds until the round should begin if nothing else happens; 0 for now, also if nothing had changed."""
+        if self._since is None:
+            return 0.0
+        left = self._since + self._seconds - now
+        if not self._reading and not self._streaming:
+            left = min(left, self._silent_since + self._quiet - now)
+        return max(0.0, left)

@@ -1,0 +1,142 @@
+"""When rounds begin, by a clock that moves when told to."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament.server.batching import BatchingWindow
+
+WINDOW, QUIET = 0.020, 0.001
+
+
+def batching(window: float = WINDOW) -> BatchingWindow:
+    return BatchingWindow(window, QUIET)
+
+
+def message(window: BatchingWindow, begin: float, end: float, *, events: bool = True) -> None:
+    window.reading(begin)
+    window.read(end, events=events)
+
+
+def test_nothing_to_wait_for_when_nothing_has_changed():
+    window = batching()
+    window.look()
+    assert window.left(5.0) == 0.0
+
+
+def test_a_round_begins_once_a_burst_is_over():
+    window = batching()
+    message(window, 1.000, 1.004)
+    window.look()
+    assert window.left(1.004) == pytest.approx(QUIET)
+    assert window.left(1.0045) == pytest.approx(QUIET / 2)
+    assert window.left(1.005) == 0.0
+
+
+def test_a_message_in_the_works_is_waited_for_up_to_the_window():
+    window = batching()
+    message(window, 1.000, 1.001)
+    window.look()
+    window.reading(1.0015)
+    assert window.left(1.010) == pytest.approx(0.011)
+    assert window.left(1.021) == pytest.approx(0.0, abs=1e-9)
+    window.read(1.012, events=True)
+    assert window.left(1.012) == pytest.approx(QUIET)
+
+
+def test_messages_without_a_pause_are_one_burst_however_many():
+    window = batching()
+    for number in range(5):
+        message(window, 1 + 0.003 * number, 1.0025 + 0.003 * number)
+    window.look()
+    assert window.left(1.0145) == pytest.approx(QUIET)
+
+
+def test_an_endless_burst_is_cut_off_by_the_window():
+    window = batching()
+    message(window, 1.000, 1.001)
+    window.look()
+    for number in range(100):
+        message(window, 1.001 + 0.001 * number, 1.002 + 0.001 * number)
+    assert window.left(1.0209) > 0
+    assert window.left(1.0211) == 0.0
+
+
+def test_more_is_expected_soon_after_other_events():
+    window = batching()
+    message(window, 1.000, 1.001)
+    window.look()
+    window.restart()
+    message(window, 1.010, 1.011)
+    window.look()
+    assert window.left(1.012) == pytest.approx(0.019)
+    window.restart()
+    message(window, 2.000, 2.001)
+    window.look()
+    assert window.left(2.001) == pytest.approx(QUIET)
+
+
+def test_reports_of_bindings_announce_nothing():
+    window = batching()
+    message(window, 1.000, 1.001, events=False)
+    message(window, 1.010, 1.011)
+    window.look()
+    assert window.left(1.011) == pytest.approx(QUIET)
+
+
+def test_a_snapshot_announces_nothing():
+    window = batching()
+    message(window, 1.000, 1.005)
+    window.reading(1.006)
+    window.forget_arrivals()
+    window.read(1.007, events=False)
+    window.restart()
+    message(window, 1.010, 1.011)
+    window.look()
+    assert window.left(1.011) == pytest.approx(QUIET)
+
+
+def test_the_window_counts_from_the_change_that_brought_work():
+    window = batching()
+    message(window, 1.000, 1.001, events=False)
+    window.look()  # there was none
+    message(window, 1.500, 1.501)
+    message(window, 1.510, 1.511)
+    window.look()
+    assert window.left(1.511) == pytest.approx(0.010)
+
+
+def test_without_a_window_nothing_is_waited_for():
+    window = batching(0.0)
+    message(window, 1.0, 1.0)
+    message(window, 1.0005, 1.0006)
+    window.look()
+    assert window.left(1.0006) == 0.0
+
+
+@given(st.lists(st.floats(0.0005, 0.019), min_size=2, max_size=60))
+def test_rounds_on_a_stream_of_arrivals_are_a_window_apart(pauses):
+    """All but the first, which nothing announces, and whatever the pauses, if they are shorter than the window."""
+    window, now, begun = batching(), 1.0, []
+    arrivals = []
+    for pause in pauses:
+        now += pause
+        arrivals.append(now)
+    due: float | None = None
+    for index, arrival in enumerate(arrivals):
+        message(window, arrival, arrival)
+        if due is None:
+            window.look()
+        upcoming = arrivals[index + 1] if index + 1 < len(arrivals) else arrival + 1.0
+        due = arrival + window.left(arrival)
+        if due <= upcoming:
+            begun.append(due)
+            window.restart()
+            due = None
+    gaps = [later - earlier for earlier, later in pairwise(begun[1:])]
+    assert all(gap >= WINDOW - 1e-9 for gap in gaps)
+    assert begun[-1] - arrivals[-1] <= WINDOW + 1e-9
