@@ -41,3 +41,18 @@ def taken(
         return reserved
     unseen = 0 if machines.unseen is None else machines.unseen[:, column]
     return np.where(fresh, measured + unseen, reserved)
+
+
+EARLY = 1e-3
+"""Seconds before a report expires from which ``taken`` is not relied on: far more than times are rounded by."""
+
+
+def taken_until(
+    machines: MachineColumns, availability: Availability, expiration: float = EXPIRATION_SECONDS
+) -> Float64:
+    """From when on ``taken`` may be another figure although the machine has not changed: float64[M], inf for never."""
+    never = np.full(machines.count, np.inf)
+    if availability == "reservation":
+        return never
+    fresh = machines.now - machines.usage_time < expiration  # NaN ages are not below anything
+    return np.where(fresh, machines.usage_time + (expiration - EARLY), never)

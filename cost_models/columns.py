@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from cost_models.arrays import Bool, Float64, Int64
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,15 @@ class Residents:
         """Sum of ``amount`` (float64[len(kinds)] per task) over the residents of each machine: float64[machines]."""
         weights = amount[self.kind] * self.count
         return np.bincount(self.machine, weights=weights, minlength=machines).astype(np.float64)
+
+    def take(self, rows: Int64) -> Residents:
+        """Return the residents of the machines in ``rows`` (ascending), which are numbered from 0 then; kinds stay."""
+        if len(rows) == 0:
+            there = np.zeros(len(self.machine), dtype=np.bool_)
+            return replace(self, machine=self.machine[there], kind=self.kind[there], count=self.count[there])
+        place = np.minimum(np.searchsorted(rows, self.machine), len(rows) - 1)
+        there = rows[place] == self.machine
+        return replace(self, machine=place[there], kind=self.kind[there], count=self.count[there])
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +200,28 @@ class MachineColumns:
         except ValueError:
             return None
 
+    def take(self, rows: Int64) -> MachineColumns:
+        """Return the columns of the machines in ``rows`` (int64[C], ascending), without ``load`` and ``arrivals``.
+
+        It is what models that are ``per_machine`` are asked about.
+        """
+        chosen = rows.tolist()
+        return replace(
+            self,
+            names=_taken(self.names, chosen),
+            capacity=self.capacity[rows],
+            free=self.free[rows],
+            running=self.running[rows],
+            labels=_taken(self.labels, chosen),
+            annotations=_taken(self.annotations, chosen),
+            usage=self.usage[rows],
+            usage_time=self.usage_time[rows],
+            residents=None if self.residents is None else self.residents.take(rows),
+            load=None,
+            arrivals=None,
+            unseen=None if self.unseen is None else self.unseen[rows],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ShapeBatch:
@@ -207,3 +240,15 @@ class ShapeBatch:
     def count(self) -> int:
         """S, the number of shapes."""
         return int(self.requests.shape[0])
+
+    def take(self, shapes: Int64, machines: Int64 | None = None) -> ShapeBatch:
+        """Return the given shapes (int64[A]) alone, with ``allowed`` on the machines in ``machines``; None: on all."""
+        chosen = shapes.tolist()
+        allowed = None if self.allowed is None else _taken(self.allowed, chosen)
+        if allowed is not None and machines is not None:
+            allowed = tuple(row[machines] for row in allowed)
+        return ShapeBatch(self.requests[shapes], self.counts[shapes], _taken(self.rows, chosen), allowed)
+
+
+def _taken(entries: Sequence[T], rows: Sequence[int]) -> tuple[T, ...]:
+    return tuple(map(entries.__getitem__, rows))

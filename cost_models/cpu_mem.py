@@ -26,7 +26,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from cost_models.arguments import Arguments
-from cost_models.availability import AVAILABILITIES, EXPIRATION_SECONDS, Availability, taken
+from cost_models.availability import (
+    AVAILABILITIES,
+    EXPIRATION_SECONDS,
+    Availability,
+    taken,
+    taken_until,
+)
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
 from cost_models.registry import Kind
 
@@ -49,6 +55,7 @@ class CpuMem:
     kind: ClassVar[Kind] = "policy"
     range = Range(best=NEUTRAL_PREFERENCES, worst=NEUTRAL_PREFERENCES + LARGEST_L + LARGEST_B)
     record_kinds = ()
+    per_machine = True
 
     def __init__(self, **args: Any) -> None:
         read = Arguments(self.name, args)
@@ -97,6 +104,10 @@ class CpuMem:
             if column is not None:
                 growth += 500.0 * request[column] / np.maximum(machines.capacity[:, column], 1)
         return np.minimum(growth, LARGEST_L)
+
+    def lasts_until(self, machines: MachineColumns) -> Float64:
+        """Return when the last report about each machine will have expired; see ``taken_until``."""
+        return taken_until(machines, self._availability, self._expiration)
 
     def _fractions(self, machines: MachineColumns, resource: str) -> _Fractions:
         """Fractions of ``resource``; a machine without any of it counts as full."""

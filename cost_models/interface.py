@@ -100,7 +100,8 @@ class CostModel(Protocol):
     rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``. A model that looks at
     the tasks on the machines has a further attribute ``uses_residents = True``: they are counted only on request. One
     that looks at use in detail, or at single tasks on the machines, has ``uses_load = True``; one that adds requests to
-    measured use has ``uses_unseen = True``.
+    measured use has ``uses_unseen = True``. One whose answer about a machine depends on that machine alone says so by
+    ``per_machine = True`` and is asked less; `per_machine` says what that promises.
     """
 
     name: str

@@ -42,6 +42,7 @@ class Octopus:
     kind: ClassVar[Kind] = "policy"
     range = Range(best=0, worst=PER_TASK * FULL, bounded=False)
     record_kinds = ()
+    per_machine = True
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 100 x running tasks: the same row for every shape, as a view (float64[S, M])."""

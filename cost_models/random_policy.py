@@ -54,6 +54,7 @@ class RandomPolicy:
     kind: ClassVar[Kind] = "policy"
     range = Range(best=1, worst=LARGEST)
     record_kinds = ()
+    per_machine = True
 
     def __init__(self, seed: int = 0) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:

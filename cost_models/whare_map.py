@@ -59,6 +59,7 @@ class WhareMap:
     label_keys: Sequence[str] = (LABEL,)
     record_kinds: Sequence[str] = (RECORD_KIND,)
     uses_residents = True
+    per_machine = True
 
     def __init__(self, **args: Any) -> None:
         read = Arguments(self.name, args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -29,7 +30,8 @@ class Cluster:
     of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about;
     one of ``machine_kinds`` is about the machine of its name alone.
     Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
-    ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts.
+    ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts;
+    ``record_changes``: by kind, how often records came and went.
     ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
     ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
     ``uses_load``: some model looks at the use of tasks, and at use over periods; ``uses_task_use``: at the first only;
@@ -60,6 +62,7 @@ class Cluster:
         self.jobs = JobTable()
         self.records: dict[str, dict[str, bytes]] = {}
         self.record_came: dict[str, dict[str, int]] = {}
+        self.record_changes: Counter[str] = Counter()
         self.dirty: set[str] = set()
         self.everything_dirty = False
         self.domains_changed = False
@@ -95,6 +98,7 @@ class Cluster:
         self._use.take(event, self.machines, self.tasks)
 
     def _record_changed(self, kind: str, name: str) -> None:
+        self.record_changes[kind] += 1
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = self.domains_changed = True
         if kind in self._machine_kinds:

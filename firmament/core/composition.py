@@ -1,4 +1,4 @@
-"""Puts the models' answers together: one cost row per shape, one filter, one crowding column, all joint rows."""
+"""Puts the models' answers together: one filter, one crowding column, all joint rows. For costs see `charging`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from cost_models.interface import (
     ShapeBatch,
     ShapeRow,
 )
+from firmament.core.asking import ask
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import WeightedModel
 from firmament.core.feasibility import StaticRow, StaticRows
+from firmament.core.kept_rows import Recall
 from firmament.core.model import TaskClass
 from firmament.core.preferences import Preferences, preferences
 from firmament.flow.problem import COST_UNITS_PER_POINT
-from firmament.solvers.base import Int32
 
 LARGEST_COST = 1_000_000_000
 """Costs per task are cut off here, in units, so that they fit 32 bits."""
@@ -104,14 +105,15 @@ def machine_columns(
     """A copy of the machines' columns as models see them, with the tasks on them and their use if models ask."""
     machines = cluster.machines
     capacity = machines.capacity.copy()
+    described = machines.described()
     return MachineColumns(
-        names=machines.names,
+        names=described.names,
         resources=tuple(cluster.resources.names),
         capacity=capacity,
         free=np.maximum(capacity - machines.used, 0),
         running=machines.running.copy(),
-        labels=tuple(machines.labels.rows),
-        annotations=machines.annotations(),
+        labels=described.labels,
+        annotations=described.annotations,
         usage=machines.usage,
         usage_time=machines.usage_time.copy(),
         records=cluster.records,
@@ -151,8 +153,9 @@ def judge(
     shapes: Sequence[int],
     counts: Sequence[int],
     models: Sequence[WeightedModel],
+    recall: Recall | None = None,
 ) -> Judgement:
-    """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait."""
+    """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     rules = [static_rows.of(shape) for shape in shapes]
     batch = ShapeBatch(
@@ -161,7 +164,7 @@ def judge(
         rows=shape_rows(cluster, shapes),
         allowed=[row.feasible for row in rules],
     )
-    assessments = tuple(weighted.model.assess(columns, batch) for weighted in models)
+    assessments = ask(models, columns, batch, recall or Recall.nothing(shapes))
     static = list(rules)
     for assessment in assessments:
         for index in range(len(static)):
@@ -176,10 +179,10 @@ def judge(
 
 def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
     """A model's native figures as a full float64[S, M], sparse exceptions applied."""
-    return np.asarray(_figures(assessment, shapes, machines), dtype=np.float64)
+    return np.asarray(native_figures(assessment, shapes, machines), dtype=np.float64)
 
 
-def _figures(assessment: Assessment, shapes: int, machines: int) -> NDArray[Any]:
+def native_figures(assessment: Assessment, shapes: int, machines: int) -> NDArray[Any]:
     """The same in the type that the model chose, as far as possible; not to be written to."""
     raw = np.broadcast_to(assessment.raw, (shapes, machines))
     sparse = assessment.sparse
@@ -187,58 +190,6 @@ def _figures(assessment: Assessment, shapes: int, machines: int) -> NDArray[Any]
         raw = raw.astype(np.float64)
         raw[sparse.shape, sparse.machine] = sparse.raw
     return raw
-
-
-def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
-    """Units charged for a task of each shape on each machine: int32[S, M].
-
-    The sum over models of weight x points, plus the task's own preferences.
-    """
-    shapes, machines = judgement.batch.count, judgement.machines.count
-    constant = np.zeros(shapes)
-    varying = []
-    for weighted, assessment in zip(models, judgement.assessments, strict=True):
-        if assessment.raw.shape[1] == 1 and machines > 1 and assessment.sparse is None:
-            points = weighted.model.range.points(assessment.raw[:, 0])
-            constant += points * (weighted.weight * COST_UNITS_PER_POINT)
-        else:
-            varying.append((weighted, _figures(assessment, shapes, machines)))
-    rows = np.empty((shapes, machines), dtype=np.int32)
-    if len(varying) == 1 and varying[0][1].dtype == np.int16 and not any(judgement.preferred):
-        _looked_up(*varying[0], constant, rows)
-        return rows
-    total, points = np.empty(machines), np.empty(machines)
-    for row, preferred in enumerate(judgement.preferred):  # row by row, to stay in the processor's cache
-        # Bounded models stay far below the largest cost, and points below 0 there are none.
-        capped = preferred is not None or not all(weighted.model.range.bounded for weighted in models)
-        total.fill(constant[row])
-        if preferred is not None:
-            total += preferred.points * COST_UNITS_PER_POINT
-        for weighted, figures in varying:
-            weighted.model.range.points(figures[row], out=points)
-            points *= weighted.weight * COST_UNITS_PER_POINT
-            total += points
-        np.rint(total, out=total)
-        rows[row] = np.minimum(total, LARGEST_COST, out=total) if capped else total
-    return rows
-
-
-def _looked_up(weighted: WeightedModel, raw: NDArray[np.int16], constant: Float64, rows: Int32) -> None:
-    """Write the units of native figures of few different values to ``rows``, by a table of what each comes to.
-
-    ``constant``: float64[S], units that other models add to each row.
-    """
-    if raw.size == 0:
-        return
-    low, high = int(raw.min()), int(raw.max())
-    units = weighted.model.range.points(np.arange(low, high + 1))
-    units *= weighted.weight * COST_UNITS_PER_POINT
-    tables = {
-        value: np.minimum(np.rint(units + value), LARGEST_COST).astype(np.int32)
-        for value in np.unique(constant).tolist()
-    }
-    for row, figures, value in zip(rows, raw, constant.tolist(), strict=True):
-        np.take(tables[value], figures.astype(np.intp) - low, out=row, mode="clip")
 
 
 def crowding_units(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +13,19 @@ from firmament.core.labels import LabelColumn, LabelIndex
 from firmament.core.matching import Selectors
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex, widened
+from firmament.core.row_stamps import RowStamps
 from firmament.core.samples import MachineSamples
 from firmament.core.taints import TaintIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Per machine its name, labels and annotations, as of a ``static_version`` of the table."""
+
+    version: int
+    names: tuple[str, ...]
+    labels: tuple[Mapping[str, str], ...]
+    annotations: tuple[Mapping[str, str], ...]
 
 
 class MachineTable:
@@ -21,7 +33,8 @@ class MachineTable:
 
     ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks take, and may exceed ``capacity``
     where others have overcommitted. ``static_version`` grows when labels, taints, cordons or readiness change, or rows
-    move: rows computed from those are valid only for the version they were computed at.
+    move: rows computed from those are valid only for the version they were computed at. ``changes`` says in which rows
+    anything has changed that cost models see of a machine by itself: another description, tasks, a report of use.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
@@ -39,6 +52,8 @@ class MachineTable:
         self._flags = np.zeros((64, 2), dtype=np.int64)
         self._total = np.zeros((64, len(resources)), dtype=np.int64)
         self.samples = MachineSamples(resources)
+        self.changes = RowStamps()
+        self._described = Described(-1, (), (), ())
 
     def __len__(self) -> int:
         return len(self.specs)
@@ -46,9 +61,20 @@ class MachineTable:
     # --- views ---------------------------------------------------------------------------------------------------
 
     @property
-    def names(self) -> list[str]:
+    def names(self) -> tuple[str, ...]:
         """Names in order of rows."""
-        return [spec.name for spec in self.specs]
+        return self.described().names
+
+    def described(self) -> Described:
+        """What machines are called and labelled with, in order of rows; made anew only when that has changed."""
+        if self._described.version != self.static_version:
+            self._described = Described(
+                self.static_version,
+                tuple(spec.name for spec in self.specs),
+                tuple(self.labels.rows),
+                tuple(spec.annotations for spec in self.specs),
+            )
+        return self._described
 
     @property
     def capacity(self) -> Int64:
@@ -98,10 +124,6 @@ class MachineTable:
         """Matcher over the current rows."""
         return Selectors(self.labels, self._names)
 
-    def annotations(self) -> Sequence[Mapping[str, str]]:
-        """Annotations per machine."""
-        return [spec.annotations for spec in self.specs]
-
     # --- changes -------------------------------------------------------------------------------------------------
 
     def upsert(self, machine: Machine) -> int:
@@ -134,6 +156,7 @@ class MachineTable:
             self._names.set(row, machine.name)
             self.static_version += 1
         self.images.set(row, machine.images)
+        self.changes.touch(row)
         return row
 
     def remove(self, row: int) -> int:
@@ -154,6 +177,7 @@ class MachineTable:
         self.specs[row] = moved
         self.row_of[moved.name] = row
         self._names.set(row, moved.name)
+        self.changes.touch(row)
         return last
 
     def book(self, row: int, request: Int64, count: int) -> None:
@@ -161,12 +185,14 @@ class MachineTable:
         self._fit_columns()
         self._used[row, : len(request)] += request if count == 1 else request * count
         self._running[row] += count
+        self.changes.touch(row)
 
     def book_all(self, rows: Int64, requests: Int64) -> None:
         """Add one task per entry: ``rows``: int64[N], ``requests``: int64[N, K]."""
         self._fit_columns()
         np.add.at(self._used, rows, requests)
         np.add.at(self._running[:, 0], rows, 1)
+        self.changes.touch_all(rows)
 
     def _grow(self, rows: int) -> None:
         if rows > self._capacity.shape[0]:

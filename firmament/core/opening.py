@@ -10,13 +10,16 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64, MachineColumns
 from cost_models.pairs import PairModel
 from firmament.core.arrivals import arrivals
+from firmament.core.asking import worth_keeping
+from firmament.core.charging import charges
 from firmament.core.cluster import Cluster
-from firmament.core.composition import Judgement, cost_rows, crowding_units, judge, machine_columns
+from firmament.core.composition import Judgement, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.evictions import Evictions
 from firmament.core.fair_share import share_levels
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Muster
+from firmament.core.kept_rows import KeptRows
 from firmament.core.loads import load, unseen
 from firmament.core.pair_compiler import compile_pairs
 from firmament.core.pinning import pinned_rows
@@ -65,6 +68,7 @@ class Picture:
 def take_picture(
     cluster: Cluster,
     static_rows: StaticRows,
+    kept_rows: KeptRows,
     reservations: Reservations,
     configuration: CoreConfiguration,
     evictions: Evictions,
@@ -80,7 +84,11 @@ def take_picture(
     counts = _by_wait(members, cluster.tasks.arrived, now)
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
     columns = _columns(cluster, configuration, now)
-    judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), configuration.models)
+    models = configuration.models
+    recall = kept_rows.recall(cluster, columns, shapes, models)
+    judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), models, recall)
+    charged = charges(judgement, models, recall)
+    kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
     feasible, held = _open_machines(judgement, closed)
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
     called = Called(muster.jobs, gangs, members)
@@ -92,8 +100,8 @@ def take_picture(
         shape=shape_of,
         requests=judgement.batch.requests,
         feasible=feasible,
-        cost=cost_rows(judgement, configuration.models),
-        crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
+        cost=charged.units,
+        crowd=crowding_units(columns, judgement.batch, models, judgement.assessments),
         free=columns.capacity - cluster.machines.used,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, groups),

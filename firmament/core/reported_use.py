@@ -41,6 +41,7 @@ class ReportsOfUse:
                 at = machines.row_of.get(name)
                 if at is not None:
                     machines.samples.reset(at)
+                    machines.changes.touch(at)
                     self._reported.add(name)
             case TaskSampled():
                 self._task(event, machines, tasks)
@@ -63,6 +64,7 @@ class ReportsOfUse:
         stamp = machines.samples.record(at, event, history=self._history)
         if not stamp:
             return
+        machines.changes.touch(at)
         self._reported.add(event.machine)
         uses = event.tasks
         if uses is None or not self._of_tasks:

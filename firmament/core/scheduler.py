@@ -27,6 +27,7 @@ from firmament.core.explaining import explain
 from firmament.core.feasibility import StaticRows
 from firmament.core.gang_rebinding import Rebinding
 from firmament.core.gangs import Gangs
+from firmament.core.kept_rows import KeptRows
 from firmament.core.listing import machine_states, task_states
 from firmament.core.notes import Notes
 from firmament.core.opening import Picture, take_picture
@@ -65,8 +66,12 @@ class Scheduler:
         solver: Solver,
         clock: Callable[[], float],
         timer: Timer = no_timer,
+        kept_rows: KeptRows | None = None,
     ) -> None:
-        """``clock`` returns seconds since the epoch; ``timer`` monotonic seconds, for the figures of rounds only."""
+        """``clock`` returns seconds since the epoch; ``timer`` monotonic seconds, for the figures of rounds only.
+
+        ``kept_rows``: where rows over machines are kept between rounds, by default one with the usual limits.
+        """
         self._configuration = configuration
         self._solver = solver
         self._clock = clock
@@ -81,6 +86,7 @@ class Scheduler:
             pair_labels=frozenset(key for _, model in configuration.pair_models for key in model.pair_keys),
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
+        self._kept_rows = KeptRows() if kept_rows is None else kept_rows
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
         self._gangs = Gangs(configuration.options, self._evictions)
@@ -148,6 +154,7 @@ class Scheduler:
             picture = take_picture(
                 self._cluster,
                 self._static_rows,
+                self._kept_rows,
                 self._reservations,
                 self._configuration,
                 self._evictions,
@@ -253,6 +260,7 @@ class Scheduler:
         if self._cluster.classes.has_surplus:
             moved = self._cluster.forget_classes(self._evictions.classes())
             self._static_rows.renumber(moved.shapes)
+            self._kept_rows.renumber(moved.shapes)
             self._reservations.renumber(moved.classes)
             self._evictions.renumber(moved.classes)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch, ShapeRow
-from firmament.core.composition import Judgement, cost_rows
+from firmament.core.charging import cost_rows
+from firmament.core.composition import Judgement
 from firmament.core.configuration import WeightedModel
 from firmament.flow.problem import COST_UNITS_PER_POINT
 from tests.numa.builders import columns
