@@ -24,18 +24,34 @@ class SparseArcs:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """What a machine's joint row gets back when tasks leave it: for certain so much, whoever else stays.
+
+    Of each task that leaves, ``by_kind`` (int64[P], 0 or more) for its kind of ``MachineColumns.residents``, or
+    ``by_task`` (int64[A]) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``
+    (int64[R], 0 or more) that comes back makes good what tasks there have taken beyond the limit.
+    """
+
+    owed: Int64
+    by_kind: Int64 | None = None
+    by_task: Int64 | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JointRows:
     """Limits on what tasks of any shapes use together, which a flow of single units cannot bound.
 
     Row ``row_of[m]`` (int64[M], -1: none) takes ``amount[s]`` (int64[S]) from every task of shape ``s`` on machine
     ``m``; the amounts on a row never exceed ``limit`` (int64[R]). ``reason`` is what a machine that lacks room is
-    rejected with. A row of its own per machine is ``row_of = arange(M)``.
+    rejected with. A row of its own per machine is ``row_of = arange(M)``. ``returned``: what evicting gives back, only
+    where no two machines share a row; None: nothing is certain to come back.
     """
 
     row_of: Int64
     amount: Int64
     limit: Int64
     reason: str
+    returned: Returned | None = None
 
 
 class Ledger(Protocol):

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cost_models.interface import CostModel, JointRows, Range
+from cost_models.interface import CostModel, JointRows, Range, Returned
 from cost_models.probing import (
     assess,
     crowding,
@@ -204,6 +204,28 @@ def check_joint(model: CostModel, cases: Sequence[Case]) -> None:
             require(bool((rows.amount >= 0).all()), model, "joint.amount is negative", case.name)
             require(bool((rows.limit >= 0).all()), model, "joint.limit is negative", case.name)
             require_reason(model, case, "a joint row may refuse a machine", rows.reason)
+            if rows.returned is not None:
+                _check_returned(model, case, rows, rows.returned)
+
+
+def _check_returned(model: CostModel, case: Case, rows: JointRows, returned: Returned) -> None:
+    """What rows get back is a figure per kind or per task, of at least 0, and no two machines share such a row."""
+    own = rows.row_of[rows.row_of >= 0]
+    require(len(np.unique(own)) == len(own), model, "joint.returned needs a row per machine", case.name)
+    require_array(model, case, "joint.returned.owed", returned.owed, np.int64, rows.limit.shape)
+    machines = case.machines
+    kinds = 0 if machines.residents is None else len(machines.residents.kinds)
+    tasks = 0 if machines.load is None else len(machines.load.assigned.machine)
+    given = [
+        (name, array, size)
+        for name, array, size in (("by_kind", returned.by_kind, kinds), ("by_task", returned.by_task, tasks))
+        if array is not None
+    ]
+    require(len(given) == 1, model, "joint.returned must have one of by_kind and by_task", case.name)
+    for name, array, size in given:
+        require_array(model, case, f"joint.returned.{name}", array, np.int64, (size,))
+        require(bool((array >= 0).all()), model, f"joint.returned.{name} is negative", case.name)
+    require(bool((returned.owed >= 0).all()), model, "joint.returned.owed is negative", case.name)
 
 
 def check_crowding(model: CostModel, cases: Sequence[Case]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.arrays import Bool, Float64, Int32, Int64
-from cost_models.assessment import Assessment, JointRows, Ledger, Opening, SparseArcs
+from cost_models.assessment import Assessment, JointRows, Ledger, Opening, Returned, SparseArcs
 from cost_models.columns import (
     Arrivals,
     Assigned,
@@ -52,6 +52,7 @@ __all__ = [
     "Opening",
     "Range",
     "Residents",
+    "Returned",
     "ShapeBatch",
     "ShapeRow",
     "SparseArcs",

@@ -13,6 +13,8 @@ argument ``linkBandwidth`` takes that constant's place. Mended or replaced:
 * tasks that were placed but not measured yet used nothing, so that round after round gave the same bandwidth away.
   Here ``avail`` is the bandwidth less what is measured or what the tasks there ask for, whichever is more;
 * at most ten tasks of a class came to a machine in a round: a limit of the encoding, which is gone;
+* less important tasks may be evicted for more important ones: what they ask for comes back, what is measured to be
+  used does not, as nobody knows whose it is;
 * machines faster than ``linkBandwidth`` count, as far as cost goes, as having so much free at most, and cost no less
   than nothing; their room is counted in full;
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement, instead of 2,560,000.
@@ -26,6 +28,7 @@ the sample of the same resource. All are whole numbers of bits per second; other
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +41,7 @@ from cost_models.interface import (
     MachineColumns,
     ModelArgumentError,
     Range,
+    Returned,
     ShapeBatch,
     ShapeRow,
 )
@@ -80,11 +84,10 @@ class Net:
         """Return req - avail + linkBandwidth, cut off at 0 and linkBandwidth, and one joint row per machine."""
         column = machines.column(BANDWIDTH)
         asked, notes = _asked(shapes.requests, shapes.rows, column)
-        left, more_notes = _available(machines, column)
+        links, more_notes = _links(machines, column)
+        left = links.left()
         raw = np.clip(asked[:, None] - left[None, :] + self._link, 0, self._link).astype(np.float64)
-        joint: tuple[JointRows, ...] = ()
-        if asked.any():
-            joint = (JointRows(np.arange(machines.count, dtype=np.int64), asked, left, REASON),)
+        joint = links.joint(asked) if asked.any() else ()
         mean = float(asked @ shapes.counts.astype(np.float64)) / max(1, int(shapes.counts.sum()))
         return Assessment(
             raw=raw,
@@ -115,11 +118,41 @@ def _asked(requests: Int64, rows: Sequence[ShapeRow], column: int | None) -> tup
     return asked, notes
 
 
-def _available(machines: MachineColumns, column: int | None) -> tuple[Int64, list[str]]:
-    """Bits per second that are left on each machine, int64[M], at least 0, and notes on bad annotations."""
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Bits per second of each machine: what it has, ``capacity``, and ``measured`` of that, int64[M], 0 without a
+    sample; ``booked``: int64[M], what the tasks there ask for, of each kind ``by_kind``; None: not told by kind.
+    """
+
+    capacity: Int64
+    booked: Int64
+    measured: Int64
+    by_kind: Int64 | None
+
+    def left(self) -> Int64:
+        """int64[M]: what more tasks may ask for, at least 0."""
+        return np.maximum(self.capacity - np.maximum(self.booked, self.measured), 0)
+
+    def joint(self, asked: Int64) -> tuple[JointRows, ...]:
+        """Rows of the machines for tasks that take ``asked`` (int64[S]): beside what is booked, which comes back when
+        tasks leave, and beside what is measured, of which nobody knows how much does.
+        """
+        every = np.arange(len(self.capacity), dtype=np.int64)
+        room = self.capacity - self.booked
+        returned = None if self.by_kind is None else Returned(np.maximum(-room, 0), by_kind=self.by_kind)
+        rows = [JointRows(every, asked, np.maximum(room, 0), REASON, returned)]
+        sampled = self.measured > 0
+        if sampled.any():
+            beside = np.maximum(self.capacity - self.measured, 0)
+            rows.append(JointRows(np.where(sampled, every, -1), asked, beside, REASON))
+        return tuple(rows)
+
+
+def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[str]]:
+    """Bandwidth of all machines, and notes on bad annotations."""
     none = np.zeros(machines.count, dtype=np.int64)
     capacity = none.copy() if column is None else machines.capacity[:, column].copy()
-    reserved = none if column is None else capacity - machines.free[:, column]
+    booked = none if column is None else capacity - machines.free[:, column]
     notes = []
     for index, given in enumerate(machines.annotations):
         text = given.get(ANNOTATION)
@@ -131,14 +164,17 @@ def _available(machines: MachineColumns, column: int | None) -> tuple[Int64, lis
             notes.append(_note(f"node {name}: annotation {ANNOTATION}={text!r}", "it counts as absent"))
         else:
             capacity[index] = amount
-    used = reserved.astype(np.float64)
+    by_kind = None
     residents = machines.residents
-    if residents is not None and len(residents.kinds):
-        asked, _ = _asked(residents.requests, residents.kinds, column)  # noted when they were waiting
-        used = np.maximum(used, residents.summed(asked.astype(np.float64), machines.count))
+    if residents is not None:
+        by_kind, _ = _asked(residents.requests, residents.kinds, column)  # noted when they were waiting
+        asked = residents.summed(by_kind.astype(np.float64), machines.count)
+        # What is reserved is among it: a task asks for its request, or for more.
+        booked = np.maximum(booked, np.ceil(asked).astype(np.int64))
+    measured = none
     if column is not None:
-        used = np.fmax(used, machines.usage[:, column])  # NaN, where nothing was measured, counts for nothing
-    return np.maximum(np.floor(capacity - used), 0).astype(np.int64), notes
+        measured = np.ceil(np.nan_to_num(machines.usage[:, column], nan=0.0)).astype(np.int64)
+    return _Links(capacity, booked, measured, by_kind), notes
 
 
 def _whole(text: str) -> int | None:

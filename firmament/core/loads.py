@@ -9,6 +9,7 @@ import numpy as np
 from cost_models.interface import Assigned, Bool, Float64, Int64, Load
 from firmament.core.cluster import Cluster
 from firmament.core.composition import shape_rows
+from firmament.core.residents import on_machines
 from firmament.core.samples import MachineSamples
 
 DEFAULT_INTERVAL = 60.0
@@ -84,7 +85,7 @@ def _reported(cluster: Cluster, rows: Int64) -> Bool:
 def _assigned(cluster: Cluster, without: int) -> Assigned:
     """Bound and assumed tasks whose machine is known."""
     tasks = cluster.tasks
-    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    on = on_machines(cluster)
     on = on[on != without]
     machine = tasks.machine[on]
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)

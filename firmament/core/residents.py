@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Residents
+from cost_models.interface import Int64, Residents
 from firmament.core.cluster import Cluster
 from firmament.core.composition import shape_rows
 
@@ -15,7 +15,7 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
     Tasks whose machine is not known are on none.
     """
     tasks = cluster.tasks
-    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    on = on_machines(cluster)
     on = on[on != without]
     classes, of_task = np.unique(tasks.cls[on], return_inverse=True)
     shape_of = np.array([cluster.classes.rows[row].shape for row in classes.tolist()], dtype=np.int64)
@@ -30,3 +30,15 @@ def residents(cluster: Cluster, *, without: int = -1) -> Residents:
         kinds=shape_rows(cluster, numbers),
         requests=cluster.request_rows(numbers),
     )
+
+
+def on_machines(cluster: Cluster) -> Int64:
+    """Rows of the tasks that are on machines, ascending: those that models see one by one, in that order."""
+    tasks = cluster.tasks
+    return np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+
+
+def resident_shapes(cluster: Cluster) -> Int64:
+    """The shapes of the tasks that are on machines, ascending: the kinds of `residents`, in that order."""
+    classes = np.unique(cluster.tasks.cls[on_machines(cluster)]).tolist()
+    return np.unique(np.array([cluster.classes.rows[row].shape for row in classes], dtype=np.int64))

@@ -11,6 +11,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.budgets import budgets
 from firmament.core.cluster import Cluster
 from firmament.core.evictions import Evictions
+from firmament.core.returning import returned
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
 from firmament.flow.problem import PlacementProblem
@@ -25,15 +26,20 @@ def preemption_problem(
     cls: Int64,
     priority: Int64,
     jobs: Sequence[str] = (),
+    *,
+    placed: Bool | None = None,
 ) -> PreemptionProblem | None:
     """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
 
-    ``cls``, ``priority``: int64[C], class row and priority of each class of the problem; ``jobs``: its gangs. Only
+    ``cls``, ``priority``: int64[C], class row and priority of each class of the problem; ``jobs``: its gangs;
+    ``placed``: bool[C], classes whose tasks have a place already, and evict nobody for another one. Only
     tasks that are bound, and of lower priority than some class that may evict, take part; never those assumed. Those
     that are leaving take part whatever their priority, for the room that they will give back, but only if some less
     important task is bound.
     """
     may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
+    if placed is not None:
+        may &= ~placed
     if not may.any() or not len(cluster.machines):
         return None
     tasks = cluster.tasks
@@ -56,6 +62,7 @@ def preemption_problem(
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
     covered_by, allowed = _budgets(cluster, evictions, kinds)
     gangs = _gangs(cluster, rows, _jobs(problem, jobs))
+    returning, returns = returned(cluster, problem.joint, rows)
     return PreemptionProblem(
         priority=priority,
         may=may,
@@ -74,6 +81,8 @@ def preemption_problem(
         spare=gangs.spare,
         together=gangs.together,
         own=gangs.own,
+        returning=returning,
+        returns=returns,
     )
 
 

@@ -26,6 +26,8 @@ class PreemptionProblem:
     * ``gang``: int64[V], the gang of each task, -1 for none; ``spare``: int64[G], how many tasks each gang can lose and
       still be whole; ``together``: bool[G], gangs all of whose tasks that hold a place are among these, so that they
       could go as a whole; ``own``: int64[C], the gang that the tasks of a class belong to, -1 for none;
+    * ``returning``: those of the problem's blocks of joint rows of which tasks that go give back something;
+      ``returns``: int64[V, J], how much of each;
     * ``rules``: the rules of the round with kinds as further classes, kind h as class C + h; None: rules between tasks
       bind nobody who may evict;
     * ``row``, ``sequence``: int64[V], what the core knows the tasks by.
@@ -48,6 +50,8 @@ class PreemptionProblem:
     spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     together: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    returning: tuple[int, ...] = ()
+    returns: Int64 = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
 
     @property
     def victims(self) -> int:

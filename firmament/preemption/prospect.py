@@ -9,6 +9,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.preemption.gang_victims import VictimGangs
+from firmament.preemption.joint_columns import columns, others
 from firmament.preemption.kept_rooms import KeptRooms
 from firmament.preemption.problem import PreemptionProblem
 from firmament.rules.pairs import PairState
@@ -19,13 +20,16 @@ from firmament.rules.state import RuleState
 class Prospect:
     """The outlook of a round after its placements, and after the evictions chosen so far.
 
-    * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone;
+    * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone; ``requests``:
+      int64[S, K] per task that may come, ``sizes``: int64[V + 1, K] per task that may go, the last row for no task. K
+      counts resources and those joint rows of which something comes back (see ``joint_columns``);
     * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], those at the beginning;
     * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
     * ``chosen``: the tasks chosen to go, by machine;
     * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
       still lose, negative where they go as a whole; ``gangs``: who is in them;
-    * ``joint_left``, ``ledgers``: the models' room as in ``Residual``; ``kept``: machines where order counts for them;
+    * ``limits``: the other joint rows; ``ledgers``: the models' room as in ``Residual``; ``kept``: machines where order
+      counts for them;
     * ``state``: where rules between tasks stand, None without any; ``pairs``: where pairs of tasks stand, None if they
       keep nobody out. Tasks that go still count for pairs: limits and links may seem tighter than they will be, never
       wider.
@@ -38,12 +42,11 @@ class Prospect:
         residual.take(placed)
         self.remaining: Int64 = residual.remaining.sum(axis=1)
         self.waiting = residual.remaining
-        self.joint_left = residual.joint_left
+        self.limits = others(problem, preemption, residual.joint_left)
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
-        self.sizes = np.vstack([preemption.requests[preemption.kind], np.zeros_like(problem.requests[:1])])
-        """int64[V + 1, K]: requests per task; the last row stands for no task."""
-        self.room = residual.free.T.copy()
+        found = columns(problem, preemption, residual)
+        self.requests, self.sizes, self.room = found.requests, found.sizes, found.room
         self.gone = preemption.leaving.copy()
         np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
         self.allowed = preemption.allowed.copy()
@@ -72,11 +75,11 @@ class Prospect:
     def copy(self) -> Prospect:
         """An independent copy."""
         twin = Prospect.__new__(Prospect)
-        for name in ("problem", "preemption", "sizes", "first", "waiting", "gangs"):
+        for name in ("problem", "preemption", "requests", "sizes", "first", "waiting", "gangs"):
             setattr(twin, name, getattr(self, name))
         for name in ("remaining", "room", "gone", "allowed", "spare"):
             setattr(twin, name, getattr(self, name).copy())
-        twin.joint_left = [left.copy() for left in self.joint_left]
+        twin.limits = [limit.copy() for limit in self.limits]
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
         twin.kept = self.kept.copy()
         twin.pairs = None if self.pairs is None else self.pairs.copy()
@@ -90,7 +93,7 @@ class Prospect:
 
     def request(self, cls: int) -> Int64:
         """int64[K]: what a task of a class asks for."""
-        request: Int64 = self.problem.requests[self.problem.shape[cls]]
+        request: Int64 = self.requests[self.problem.shape[cls]]
         return request
 
     def rules(self, cls: int) -> ClassRules:
@@ -98,7 +101,7 @@ class Prospect:
         return ClassRules() if self.state is None else self.state.rules.rules(cls)
 
     def usable(self, cls: int) -> Bool:
-        """bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins, models' room.
+        """bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins, models' limits.
 
         Machines on which a ledger counts on the order of arrival are left out; see ``openable``.
         """
@@ -124,11 +127,11 @@ class Prospect:
             inside = np.zeros_like(usable)
             inside[pinned] = True
             usable &= inside
-        for rows, left in zip(problem.joint, self.joint_left, strict=True):
-            amount = int(rows.amount[shape])
+        for limit in self.limits:
+            amount, row_of = int(limit.rows.amount[shape]), limit.rows.row_of
             if amount > 0:
-                on_row = rows.row_of >= 0
-                usable[on_row] &= left[rows.row_of[on_row]] >= amount
+                on_row = row_of >= 0
+                usable[on_row] &= limit.left[row_of[on_row]] >= amount
         if self.pairs is not None and self.pairs.rules.kind[cls] >= 0:
             usable &= self._let_in(self.pairs, cls)[self.pairs.terms.domain]
         return usable
@@ -142,9 +145,9 @@ class Prospect:
         """Whether the models' room and the rules let one more task of a class onto a machine now, resources aside."""
         problem = self.problem
         shape = int(problem.shape[cls])
-        for rows, left in zip(problem.joint, self.joint_left, strict=True):
-            row, amount = int(rows.row_of[machine]), int(rows.amount[shape])
-            if amount > 0 and row >= 0 and left[row] < amount:
+        for limit in self.limits:
+            row, amount = int(limit.rows.row_of[machine]), int(limit.rows.amount[shape])
+            if amount > 0 and row >= 0 and limit.left[row] < amount:
                 return False
         at = np.array([machine])
         known_as = problem.known_as(np.array([shape]))
@@ -272,10 +275,10 @@ class Prospect:
     def _place(self, cls: int, machine: int, count: int) -> None:
         self.room[machine] -= self.request(cls) * count
         self.remaining[cls] -= count
-        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
-            row = int(rows.row_of[machine])
+        for limit in self.limits:
+            row = int(limit.rows.row_of[machine])
             if row >= 0:
-                left[row] -= rows.amount[self.problem.shape[cls]] * count
+                limit.left[row] -= limit.rows.amount[self.problem.shape[cls]] * count
         self._count_pairs(cls, machine, count)
         if self.state is not None:
             self.state.add(cls, machine, count)

@@ -22,8 +22,10 @@ class LeafSlots:
         self._prospect = prospect
         self._leaf_of = np.full(prospect.problem.machines, -1, dtype=np.int64)
         self._leaf_of[leaves] = np.arange(len(leaves))
-        self._wanted = np.flatnonzero(prospect.request(int(classes[0])))
-        self._request = prospect.request(int(classes[0]))[self._wanted]
+        # Of resources all ask for the same, of joint rows perhaps not.
+        request = np.max([prospect.request(cls) for cls in classes.tolist()], axis=0)
+        self._wanted = np.flatnonzero(request)
+        self._request = request[self._wanted]
         self._room = prospect.room[np.ix_(leaves, self._wanted)]
         self.open: Bool = np.stack([self._usable(cls)[leaves] for cls in classes.tolist()])
         self._most = np.where([self._one_each(cls) for cls in classes.tolist()], 1, MANY)[:, None] * np.ones(
@@ -51,14 +53,14 @@ class LeafSlots:
         return self._prospect.rules(cls).excludes_itself()
 
     def _by_models(self, cls: int, leaves: Int64) -> Int64:
-        """int64[L]: tasks that joint rows and ledgers let in, by themselves."""
+        """int64[L]: tasks that limits and ledgers let in, by themselves."""
         problem = self._prospect.problem
         shape = int(problem.shape[cls])
         most = np.full(len(leaves), MANY, dtype=np.int64)
-        for rows, left in zip(problem.joint, self._prospect.joint_left, strict=True):
-            amount, row = int(rows.amount[shape]), rows.row_of[leaves]
+        for limit in self._prospect.limits:
+            amount, row = int(limit.rows.amount[shape]), limit.rows.row_of[leaves]
             if amount > 0:
-                most = np.minimum(most, np.where(row >= 0, left[row] // amount, MANY))
+                most = np.minimum(most, np.where(row >= 0, limit.left[row] // amount, MANY))
         known_as = problem.known_as(np.full(len(leaves), shape))
         for ledger in self._prospect.ledgers:
             most = np.minimum(most, ledger.room_at(known_as, leaves))
