@@ -56,7 +56,7 @@ def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | No
     left alone. What is left on a machine's own joint rows is part of its room.
     """
     problem = residual.problem
-    shared = any(_is_shared(rows) for rows in problem.joint)
+    shared = any(is_shared(rows) for rows in problem.joint)
     if shared or problem.ledgers or problem.machines == 0:
         return None
     marks = _marks(residual, fits)
@@ -94,13 +94,13 @@ def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | No
     )
 
 
-def _is_shared(rows: JointRows) -> bool:
+def is_shared(rows: JointRows) -> bool:
     """Whether some row is of more than one machine."""
     owned = rows.row_of[rows.row_of >= 0]
     return bool((np.bincount(owned) > 1).any())
 
 
-def _left(rows: JointRows, left: Int64) -> Int64:
+def left_on_own(rows: JointRows, left: Int64) -> Int64:
     """int64[M]: what is left on each machine's own row, -1 where it has none."""
     found = np.full(len(rows.row_of), -1, dtype=np.int64)
     on_row = rows.row_of >= 0
@@ -110,7 +110,7 @@ def _left(rows: JointRows, left: Int64) -> Int64:
 
 def _of_groups(rows: JointRows, left: Int64, representative: Int64) -> JointRows:
     """The joint rows of one machine of each group."""
-    limit = _left(rows, left)[representative]
+    limit = left_on_own(rows, left)[representative]
     every = np.arange(len(representative), dtype=np.int64)
     return replace(rows, row_of=np.where(limit >= 0, every, -1), limit=np.maximum(limit, 0))
 
@@ -122,7 +122,7 @@ def _marks(residual: Residual, fits: dict[int, Bool]) -> Int64 | None:
     """
     problem = residual.problem
     random = np.random.default_rng(2_718_281_828)
-    own = [_left(rows, left) for rows, left in zip(problem.joint, residual.joint_left, strict=True)]
+    own = [left_on_own(rows, left) for rows, left in zip(problem.joint, residual.joint_left, strict=True)]
     cheap = np.vstack([residual.free, residual.placed, problem.crowd, *own])
     marks = _hashed(cheap, random)
     room = np.sort(marks[:, 0])

@@ -28,6 +28,9 @@ CANDIDATES_ENOUGH = 200
 PAIRS_PER_TASK = 50
 """All pairs of classes and likely machines are too many for a few tasks if there are more than this per task."""
 
+SAMPLES_PER_MACHINE = 4.0
+"""Sampled pairs per likely machine, in each direction: where machines take many tasks each, few classes share one."""
+
 AT_ONCE = 1_000_000
 """Pairs of classes and machines of which the cheapest are chosen together; bounds memory, suits the cache."""
 
@@ -101,7 +104,8 @@ def starting_columns(
         if key.size <= min(every_pair, PAIRS_PER_TASK * int(tasks.sum())):
             row, place = np.nonzero(key < UNWANTED)
         else:
-            row, place = _likely(key, tasks, spread.temperature, samples)
+            rate = min(samples, SAMPLES_PER_MACHINE * len(spread.candidates) / int(tasks.sum()))
+            row, place = _likely(key, tasks, spread.temperature, rate)
         parts_cls.append(classes[row])
         parts_machine.append(spread.candidates[place])
     return Columns.of(parts_cls, parts_machine, problem.machines)

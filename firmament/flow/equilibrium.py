@@ -24,7 +24,15 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.refinement import FORBIDDEN, Market, refined
+from firmament.flow.refinement import (
+    COARSE_LEVELS,
+    FORBIDDEN,
+    Cleared,
+    Market,
+    refined,
+    refined_from,
+    sampled,
+)
 from firmament.solvers.base import Int32
 
 Float32 = NDArray[np.float32]
@@ -46,6 +54,12 @@ FLATTEST = 0.02
 
 ENOUGH = 0.98
 """Prices are sharp if machines take this share of the tasks at them; otherwise room is scarce, or they are wrong."""
+
+DENSE, SAMPLED_FROM = 8.0, 2_000
+"""Tasks per likely machine, and likely machines, from which on prices are sharpened further."""
+
+LEAST_DOUBT = 0.04
+"""Prices are taken to be no more exact than this part of a typical step: the optimum fixes them only up to a range."""
 
 UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
@@ -98,12 +112,12 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     if len(candidates) == 0:
         return Spread(price, load, candidates, 1.0)
     market = _market(problem, shapes, weight, fits, candidates, base, room)
-    settled, spread = _settle(market, (price - base)[candidates].astype(np.float32))
-    found = refined(market, settled, spread)
+    found = _cleared(market, (price - base)[candidates].astype(np.float32))
     price[candidates] = np.rint(found.price).astype(np.int64)
     load[candidates] = np.minimum(np.ceil(found.load).astype(np.int64), room[candidates])
     cleared = float(found.load.sum()) >= ENOUGH * float(market.tasks.sum())
-    return Spread(price, load, candidates, found.temperature, sharp=cleared)
+    doubt = max(found.temperature, LEAST_DOUBT * market.step)
+    return Spread(price, load, candidates, doubt, sharp=cleared)
 
 
 def typical_step(problem: PlacementProblem) -> float:
@@ -222,6 +236,19 @@ def _market(
         room=room[candidates].astype(np.float32),
         step=step,
     )
+
+
+def _cleared(market: Market, crowding: Float32) -> Cleared:
+    """Prices and loads at which the market is about cleared; ``crowding``: float32[M], a first guess.
+
+    Where machines take many tasks each, the network has many arcs and every further solve is dear: then prices are made
+    sharper than else, and what leads up to them is done with a part of the machines.
+    """
+    if float(market.tasks.sum()) < DENSE * len(market.base) or len(market.base) < SAMPLED_FROM:
+        return refined(market, *_settle(market, crowding))
+    some, drawn = sampled(market)
+    coarse = refined(some, *_settle(some, crowding[drawn]), COARSE_LEVELS)
+    return refined_from(market, coarse.worth)
 
 
 def _settle(market: Market, crowding: Float32) -> tuple[Float32, Float32]:

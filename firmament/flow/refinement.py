@@ -17,12 +17,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.interface import Int64
+
 Float32 = NDArray[np.float32]
 
-TEMPERATURES = ((0.25, 3, 0.02), (0.04, 3, 0.004))
-"""Smoothing, in typical crowding steps; how often Newton's method steps with each; and the share of the tasks without a
+Level = tuple[float, int, float]
+"""Smoothing, in typical crowding steps; how often Newton's method steps with it; and the share of the tasks without a
 machine at which prices count as found.
 """
+
+LEVELS: tuple[Level, ...] = ((0.25, 3, 0.02), (0.04, 3, 0.004))
+COARSE_LEVELS: tuple[Level, ...] = ((0.25, 3, 0.05), (0.1, 4, 0.02))
+FINE_LEVELS: tuple[Level, ...] = ((0.04, 6, 0.02), (0.01, 6, 0.004))
+"""Where an inexact price is dear, one goes on to finer ones, and begins with a part of the machines (``sampled``)."""
+
+SAMPLED_PART = 4
+"""One in so many machines is enough to begin with."""
 
 SHORTER = 4.0
 """A step that made things worse is divided by this."""
@@ -60,35 +70,72 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """``price``, ``load``: float32[M]; ``temperature``: the last smoothing, in units; ``lacking``: tasks by which
-    classes have too few or too many places at these prices.
+    """``worth``: float32[S], prices of the classes; ``price``, ``load``: float32[M]; ``temperature``: the last
+    smoothing, in units; ``lacking``: tasks by which classes have too few or too many places at these prices.
     """
 
+    worth: Float32
     price: Float32
     load: Float32
     temperature: float
     lacking: float
 
 
-def refined(market: Market, price: Float32, load: Float32) -> Cleared:
+def sampled(market: Market) -> tuple[Market, Int64]:
+    """The market with one in ``SAMPLED_PART`` of its machines, and of its tasks; and which machines these are.
+
+    Its prices are nearly the same. Machines are drawn at random, so that no pattern in their order misleads.
+    """
+    machines = len(market.base)
+    drawn = np.random.default_rng(machines).permutation(machines)[: -(-machines // SAMPLED_PART)]
+    drawn.sort()
+    part = Market(
+        cost=np.ascontiguousarray(market.cost[:, drawn]),
+        tasks=market.tasks * np.float32(len(drawn) / machines),
+        base=market.base[drawn],
+        growth=market.growth[drawn],
+        ahead=market.ahead[drawn],
+        room=market.room[drawn],
+        step=market.step,
+    )
+    return part, drawn
+
+
+def refined(market: Market, price: Float32, load: Float32, levels: tuple[Level, ...] = LEVELS) -> Cleared:
     """Sharpen ``price`` and ``load`` (float32[M]), which should be of about the right size.
 
     Smoothing ends earlier where prices do not settle with less of it.
     """
-    used = len(price)
     padded = _padded(market)
     price, load = _pad(price, padded, 0.0), _pad(load, padded, 0.0)
+    worth = _balanced(padded, price, load, levels[0][0] * market.step)
+    return _descended(market, padded, worth, levels)
+
+
+def refined_from(market: Market, worth: Float32, levels: tuple[Level, ...] = FINE_LEVELS) -> Cleared:
+    """Sharpen prices of the classes, ``worth``: float32[S]; see ``refined``."""
+    return _descended(market, _padded(market), worth, levels)
+
+
+def _descended(market: Market, padded: Market, worth: Float32, levels: tuple[Level, ...]) -> Cleared:
+    """Prices with ever less smoothing, from ``worth`` on."""
+    used = len(market.base)
     found: _Point | None = None
-    for fraction, steps, settled in TEMPERATURES:
+    for fraction, steps, settled in levels:
         temperature = fraction * market.step
-        worth = _balanced(padded, price, load, temperature)
+        if found is not None:
+            worth = _balanced(padded, found.price, found.load, temperature)
         point = _settled(padded, worth, temperature, steps, settled * float(market.tasks.sum()))
         if found is not None and point.lacking > max(found.lacking, LOST * float(market.tasks.sum())):
             break
-        found, price, load = point, point.price, point.load
-    assert found is not None  # there is at least one temperature
+        found = point
+    assert found is not None  # there is at least one level
     return Cleared(
-        np.maximum(found.price, padded.base)[:used], found.load[:used], found.temperature, found.lacking
+        found.worth,
+        np.maximum(found.price, padded.base)[:used],
+        found.load[:used],
+        found.temperature,
+        found.lacking,
     )
 
 

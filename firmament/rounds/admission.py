@@ -1,7 +1,7 @@
 """Joint admission: what a flow of single units proposes is checked against everything that tasks share.
 
 Two classes may each fit a machine alone and overfill it together. Admission walks the proposals of every machine in
-order of priority, wait and class, all machines side by side, and lets through as many tasks of each as still fit the
+order of priority, wait and size, all machines side by side, and lets through as many tasks of each as still fit the
 machine's resource vector and the joint rows. What is refused goes into the next pass.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Float64, Int64
 from firmament.flow.problem import Assignments, Residual
 
 
@@ -35,18 +35,34 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
 
 
 def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
-    """By machine; on a machine by priority, then by longest wait (the oldest bucket in use), then by class.
+    """By machine; on a machine by priority, then by longest wait (the oldest bucket in use), by size, by class.
+
+    Small tasks come before large ones, so that as many as possible stay where they are cheapest.
 
     Beside the entries in that order, where each would stand in the same order over all machines: int64[A].
     """
     problem = residual.problem
     oldest = np.argmax(residual.remaining > 0, axis=1)
     order = np.lexsort(
-        (proposed.machine, proposed.cls, oldest[proposed.cls], -problem.priority[proposed.cls])
+        (
+            proposed.machine,
+            proposed.cls,
+            _size(residual, proposed),
+            oldest[proposed.cls],
+            -problem.priority[proposed.cls],
+        )
     )
     standing = np.argsort(proposed.machine[order], kind="stable")
     order = order[standing]
     return Assignments(proposed.cls[order], proposed.machine[order], proposed.count[order]), standing
+
+
+def _size(residual: Residual, proposed: Assignments) -> Float64:
+    """float64[A]: share that one task takes of what is free on the machine, of the resource of which it takes most."""
+    requests = residual.problem.requests[residual.problem.shape[proposed.cls]]
+    free = np.maximum(residual.free[:, proposed.machine], 1)
+    share: Float64 = (requests.T / free).max(axis=0, initial=0.0)
+    return share
 
 
 def _rank_on_machine(machine: Int64) -> Int64:

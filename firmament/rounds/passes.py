@@ -17,6 +17,7 @@ from firmament.flow.network import Network, Penalties, dearest_path, unscheduled
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
 from firmament.rounds.bundling import Bundled
+from firmament.rounds.completion import SMALL_REST, completed
 from firmament.rounds.greedy import place_greedily
 from firmament.rounds.stopwatch import Stopwatch, Timer, no_timer
 from firmament.solvers.base import Solver, SolverTimeoutError
@@ -67,6 +68,7 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
     parts: list[Assignments] = []
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     for number in range(options.max_passes):
+        waiting = int(residual.remaining.sum())
         try:
             proposed = propose(residual, solver, options, log, penalties=penalties, later=number > 0)
         except SolverTimeoutError:
@@ -76,8 +78,10 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
             return Assignments.joined(parts)
         watch = Stopwatch(log.timer)
         admitted = admit(residual, proposed)
-        log.admit_seconds += watch.seconds()
         parts.append(admitted)
+        if _nearly_done(residual, proposed, waiting) and (rest := completed(residual)) is not None:
+            parts.append(rest)
+        log.admit_seconds += watch.seconds()
         if not residual.remaining.any():
             return Assignments.joined(parts)
         if len(admitted.cls) == 0:
@@ -86,6 +90,12 @@ def place_all(residual: Residual, solver: Solver, options: PassOptions, log: Pas
     parts.append(place_greedily(residual))
     log.admit_seconds += watch.seconds()
     return Assignments.joined(parts)
+
+
+def _nearly_done(residual: Residual, proposed: Assignments, waiting: int) -> bool:
+    """Whether a flow found a place for all that were ``waiting``, and admission left but a few of them."""
+    left = int(residual.remaining.sum())
+    return 0 < left <= SMALL_REST * waiting and int(proposed.count.sum()) == waiting
 
 
 def propose(
