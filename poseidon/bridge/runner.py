@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
@@ -122,8 +123,8 @@ class Bridge:
         self.state.on_round(result)
         stats = result.stats
         self._metrics.rounds.inc()
-        for delta in result.deltas:
-            self._metrics.deltas.labels(pb.Delta.Kind.Name(delta.kind)).inc()
+        for kind, count in Counter(delta.kind for delta in result.deltas).items():
+            self._metrics.deltas.labels(pb.Delta.Kind.Name(kind)).inc(count)
         _log.info(
             "round round=%d placed=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
             result.round,

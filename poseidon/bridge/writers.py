@@ -44,6 +44,7 @@ class Writers:
         self._state = state
         self._changed = changed
         self._changes_due = False
+        self._newly_bound = 0
         self._metrics = metrics
         self._binder = Binder(
             transport,
@@ -147,7 +148,7 @@ class Writers:
 
     def _on_bound(self, outcome: BindOutcome) -> None:
         if outcome.result is BindResult.BOUND:
-            self._metrics.pods_bound.inc()
+            self._newly_bound += 1
         self._state.binding_ended(outcome)
         # The state knows at once, since others are asked about next; what follows is done once for all answers that
         # came together.
@@ -157,6 +158,8 @@ class Writers:
 
     def _follow_up(self) -> None:
         self._changes_due = False
+        self._metrics.pods_bound.inc(self._newly_bound)
+        self._newly_bound = 0
         self._changed()
 
     def _on_evicted(self, outcome: EvictionOutcome) -> None:

@@ -141,16 +141,16 @@ class Binder:
 
     async def _carry_out(self, request: BindRequest) -> None:
         started = self._clock()
-        outcome = await self._bind(request)
+        outcome = await self._bind(request, started)
         self._ended_at = self._clock()
         self._durations[outcome.result].observe(self._ended_at - started)
         self._limit.answered(self._pool.waiting)
         self._on_outcome(outcome)
 
-    async def _bind(self, request: BindRequest) -> BindOutcome:
+    async def _bind(self, request: BindRequest, started: float) -> BindOutcome:
         path = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}/binding"
         body = binding_body(request)
-        tries = Tries(self._options, self._random, self._clock)
+        tries: Tries | None = None  # most succeed at once
         perhaps_done = False
         while True:
             # No await between asking and giving the place back: others are asked with it free.
@@ -164,12 +164,14 @@ class Binder:
                 if error.transient:
                     self._limit.turned_away()
                 outcome = judge(request, error)
+                tries = tries or Tries(self._options, self._random, self._clock, since=started)
                 pause = tries.pause(error, may_help=_may_help(error, outcome))
                 if pause is None:
                     return outcome
             except KubeError as error:
                 perhaps_done = True
                 self._limit.turned_away()
+                tries = tries or Tries(self._options, self._random, self._clock, since=started)
                 pause = tries.pause(error)
                 if pause is None:
                     return BindOutcome(request, BindResult.FAILED, str(error))
@@ -180,16 +182,32 @@ class Binder:
             await self._sleep(pause)
 
 
+class _Metadata(msgspec.Struct, gc=False):
+    name: str
+    namespace: str
+    uid: str
+
+
+class _Target(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    api_version: str = "v1"
+    kind: str = "Node"
+
+
+class _Binding(msgspec.Struct, gc=False, rename="camel"):
+    metadata: _Metadata
+    target: _Target
+    api_version: str = "v1"
+    kind: str = "Binding"
+
+
+_encode = msgspec.json.Encoder().encode
+
+
 def binding_body(request: BindRequest) -> bytes:
     """Encode a core/v1 Binding with the uid as its precondition."""
-    return msgspec.json.encode(
-        {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": request.name, "namespace": request.namespace, "uid": request.uid},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": request.node},
-        }
-    )
+    metadata = _Metadata(request.name, request.namespace, request.uid)
+    return _encode(_Binding(metadata, _Target(request.node)))
 
 
 def _may_help(error: ApiError, outcome: BindOutcome) -> bool:

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
 
-from poseidon.kube.replies import MalformedReplyError, Reply, ReplyReader
+from poseidon.kube.replies import MalformedReplyError, Reply, ReplyReader, read_whole
 
 _PORTS = {"http": 80, "https": 443}
+_LOOKS_PER_EXCHANGE = 10
+"""How often late replies are looked for in the time that one may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """Seconds: to open a connection, and from a request to its reply.
+    """Seconds: to open a connection, and from a request to its reply (or up to a tenth more).
 
     A connection that was idle for ``idle`` is not used again: servers close those that they forget.
     """
@@ -65,6 +67,7 @@ class ConnectionPool:
         self._options = options or PoolOptions()
         self._idle: deque[tuple[_Connection, float]] = deque()  # the longest idle first
         self._open: set[_Connection] = set()
+        self._next_look: asyncio.TimerHandle | None = None
 
     async def exchange(self, request: bytes) -> Reply:
         """Send a whole request, and return its reply.
@@ -74,7 +77,7 @@ class ConnectionPool:
         """
         connection = self._reuse() or await self._connect()
         try:
-            reply = await connection.exchange(request, self._options.exchange)
+            reply = await connection.send(request, self._options.exchange)
         except BaseException:
             self._drop(connection)
             raise
@@ -86,17 +89,38 @@ class ConnectionPool:
         self._idle.clear()
         while self._open:
             self._open.pop().close()
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
 
     def _reuse(self) -> _Connection | None:
-        oldest = self._clock() - self._options.idle
-        while self._idle and self._idle[0][1] <= oldest:
-            self._drop(self._idle.popleft()[0])
+        self._drop_long_idle()
         while self._idle:
             connection, _ = self._idle.pop()
             if connection.is_open:
                 return connection
             self._drop(connection)
         return None
+
+    def _drop_long_idle(self) -> None:
+        oldest = self._clock() - self._options.idle
+        while self._idle and self._idle[0][1] <= oldest:
+            self._drop(self._idle.popleft()[0])
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give up what is late, now and from time to time."""
+        # A timer for every request would cost as much as sending it.
+        self._drop_long_idle()
+        now = loop.time()
+        for connection in self._open:
+            connection.give_up_if_late(now)
+        self._next_look = None
+        if self._open:
+            self._look_later(loop)
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._next_look is None:
+            self._next_look = loop.call_later(self._options.exchange / _LOOKS_PER_EXCHANGE, self._look, loop)
 
     def _give_back(self, connection: _Connection, *, keeps_open: bool) -> None:
         if keeps_open and connection.is_open and connection in self._open:
@@ -116,6 +140,7 @@ class ConnectionPool:
                 server_hostname=address.server_name,
             )
         self._open.add(connection)
+        self._look_later(loop)
         return connection
 
     def _drop(self, connection: _Connection) -> None:
@@ -129,37 +154,37 @@ class _Connection(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._reader = ReplyReader()
+        self._reader: ReplyReader | None = None  # of a reply that came in pieces
         self._answer: asyncio.Future[Reply] | None = None
+        self._late_at = 0.0
 
     @property
     def is_open(self) -> bool:
         """Whether a request may be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, request: bytes, seconds: float) -> Reply:
-        """Send a request and wait so long for the reply. Raises ``OSError`` or ``MalformedReplyError``."""
+    def send(self, request: bytes, seconds: float) -> asyncio.Future[Reply]:
+        """Send a request; return its reply to come, which is an error if it takes so long, or is none.
+
+        Raises ``ConnectionResetError`` if the connection is closed.
+        """
         if self._transport is None:
             raise ConnectionResetError("the server closed the connection")
-        self._reader = ReplyReader()
-        self._answer = self._loop.create_future()
+        self._reader = None
+        self._late_at = self._loop.time() + seconds
+        answer = self._answer = self._loop.create_future()
         self._transport.write(request)
-        # A timer and a future: asyncio.timeout takes several times as long, and this happens for every binding.
-        timer = self._loop.call_later(seconds, self._give_up, self._answer)
-        try:
-            return await self._answer
-        finally:
-            timer.cancel()
+        return answer
 
     def close(self) -> None:
         """Close at once."""
         if self._transport is not None:
             self._transport.abort()
 
-    @staticmethod
-    def _give_up(answer: asyncio.Future[Reply]) -> None:
-        if not answer.done():
-            answer.set_exception(TimeoutError())
+    def give_up_if_late(self, now: float) -> None:
+        """End the wait for a reply that has not come in time."""
+        if self._answer is not None and not self._answer.done() and now >= self._late_at:
+            self._answer.set_exception(TimeoutError())
 
     # --- what the event loop says --------------------------------------------------------------------------
 
@@ -168,17 +193,18 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        if self._answer is None or self._answer.done():
+        answer = self._answer
+        if answer is None or answer.done():
             # A server says why it closes an idle connection; nobody waits for that.
             self.close()
             return
         try:
-            reply = self._reader.feed(data)
+            reply = self._read(data)
         except MalformedReplyError as error:
-            self._answer.set_exception(error)
+            answer.set_exception(error)
             return
         if reply is not None:
-            self._answer.set_result(reply)
+            answer.set_result(reply)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -188,6 +214,15 @@ class _Connection(asyncio.Protocol):
             self._answer.set_exception(error)
             return
         try:
-            self._answer.set_result(self._reader.finish())
+            self._answer.set_result((self._reader or ReplyReader()).finish())
         except MalformedReplyError as unfinished:
             self._answer.set_exception(unfinished)
+
+    def _read(self, data: bytes) -> Reply | None:
+        """Take what has come of the reply; return it once it is whole."""
+        if self._reader is None:
+            reply = read_whole(data)
+            if reply is not None:
+                return reply
+            self._reader = ReplyReader()
+        return self._reader.feed(data)

@@ -13,9 +13,11 @@ from typing import NamedTuple
 _MAX_HEAD = 1 << 16
 _MAX_LINE = 1 << 12
 """Bytes that a line between chunks may have."""
+_PLAIN_STATUS_LINE = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) ([^\r\n]*)(?=\r\n)")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9]\d\d)(?: ([^\r\n]*))?(?:\r\n|\Z)")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?")
-_BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+_BODILESS = frozenset({int(HTTPStatus.NO_CONTENT), int(HTTPStatus.NOT_MODIFIED)})
+_FIRST_REFUSAL = int(HTTPStatus.BAD_REQUEST)
 
 
 class MalformedReplyError(Exception):
@@ -30,6 +32,30 @@ class Reply(NamedTuple):
     retry_after: str | None
     body: bytes
     keeps_open: bool
+
+
+def read_whole(data: bytes) -> Reply | None:
+    """Return the reply that ``data`` is, if it is a whole one of the usual kind: with a length, and nothing special.
+
+    That is what nearly all are, in one piece. Any other is for a ``ReplyReader``, from its beginning.
+    """
+    line = _PLAIN_STATUS_LINE.match(data)
+    end = data.find(b"\r\n\r\n")
+    if line is None or end < 0:
+        return None
+    fields = data[line.end() : end].lower()
+    length = _field(fields, b"content-length")
+    if not length.isdigit() or int(length) != len(data) - end - 4:
+        return None
+    if b"\r\ntransfer-encoding:" in fields or b"\r\nconnection:" in fields:
+        return None
+    status = int(line[1])
+    if status in _BODILESS:
+        return None
+    retry_after = (
+        _field(fields, b"retry-after").decode("latin-1") or None if status >= _FIRST_REFUSAL else None
+    )
+    return Reply(status, line[2].decode("latin-1"), retry_after, data[end + 4 :], keeps_open=True)
 
 
 class ReplyReader:

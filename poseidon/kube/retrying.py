@@ -24,18 +24,24 @@ class RetryOptions:
 
 
 class Tries:
-    """The tries of one request, which begin now. ``random`` draws jitter, ``clock`` is monotonic.
+    """The tries of one request, which began ``since`` (None: now). ``random`` draws jitter, ``clock`` is monotonic.
 
     Without a clock answers of a busy server are counted from the first.
     """
 
     def __init__(
-        self, options: RetryOptions, random: Random, clock: Callable[[], float] | None = None
+        self,
+        options: RetryOptions,
+        random: Random,
+        clock: Callable[[], float] | None = None,
+        *,
+        since: float | None = None,
     ) -> None:
         self._left = options.attempts
         self._backoff = Backoff(random, options.backoff_initial, options.backoff_cap)
         self._clock = clock
-        self._patient_until = clock() + options.throttled_seconds if clock is not None else 0.0
+        begun = since if since is not None else clock() if clock is not None else 0.0
+        self._patient_until = begun + options.throttled_seconds
 
     def pause(self, error: KubeError, *, may_help: bool | None = None) -> float | None:
         """Count a try that ended with ``error``; return the seconds to wait before the next, None if none is due.

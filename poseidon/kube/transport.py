@@ -36,6 +36,9 @@ _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500
 _MAX_RETRY_AFTER = 60.0
 """The longest wait that a server's Retry-After is heeded for, in seconds; API servers ask for one or a few."""
+# Plain numbers: looking up a member of an enumeration takes longer than comparing it.
+_NO_SUCCESS = int(HTTPStatus.MULTIPLE_CHOICES)
+_UNAUTHORIZED = int(HTTPStatus.UNAUTHORIZED)
 _TARGET = re.compile(r"/[!-~]*")
 """What may stand between method and version of a request: no blanks, no line ends."""
 _CONNECT_SECONDS = 10.0
@@ -129,7 +132,7 @@ class Transport:
             async with await self._open(
                 "GET", path, query=query, body=None, content_type=JSON, patience=timeout
             ) as response:
-                if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+                if response.status >= _NO_SUCCESS:
                     raise _refusal(await _read(response))
                 rest = b""
                 async for chunk in response.content.iter_any():
@@ -146,7 +149,8 @@ class Transport:
         writes = self._writes if body is not None else None
         try:
             for last in (False, True):
-                await self._authorize()
+                if self._clock() >= self._authorized_until:
+                    await self._authorize()
                 used = self._headers.get("Authorization")
                 if writes is not None and body is not None:
                     reply = await writes.exchange(self._request(method, path, body, content_type))
@@ -161,8 +165,8 @@ class Transport:
                     ) as response:
                         reply = await _read(response)
                 # What was refused for its credentials was not carried out: with new ones it is made again.
-                if reply.status != HTTPStatus.UNAUTHORIZED or last or not await self._renewed(used):
-                    if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
+                if reply.status != _UNAUTHORIZED or last or not await self._renewed(used):
+                    if reply.status >= _NO_SUCCESS:
                         raise _refusal(reply)
                     return reply.body
             raise AssertionError("unreachable: the last try returns or raises")

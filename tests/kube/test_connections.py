@@ -141,3 +141,15 @@ def test_addresses_are_read_off_urls():
     secure = Address.of("https://10.0.0.1", None, "kubernetes")
     assert (secure.host, secure.port, secure.server_name) == ("10.0.0.1", 443, "kubernetes")
     assert secure.tls is not None
+
+
+async def test_connections_that_nobody_needs_are_closed():
+    now = [0.0]
+    async with serving(lambda: now[0], idle=10.0, exchange=0.05) as (server, pool):
+        await asyncio.gather(*(pool.exchange(REQUEST) for _ in range(3)))
+        now[0] = 9.0
+        await pool.exchange(REQUEST)
+        now[0] = 11.0
+        await until(lambda: sum(not each.is_closing() for each in server.writers) == 1)
+        now[0] = 20.0
+        await until(lambda: all(each.is_closing() for each in server.writers))

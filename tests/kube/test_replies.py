@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.replies import MalformedReplyError, ReplyReader
+from poseidon.kube.replies import MalformedReplyError, ReplyReader, read_whole
 
 BODIES = st.binary(max_size=300)
 
@@ -106,3 +106,44 @@ def test_when_to_ask_again_is_kept():
 def test_what_is_no_reply_is_an_error(wire):
     with pytest.raises(MalformedReplyError):
         ReplyReader().feed(wire)
+
+
+@given(wires())
+def test_a_whole_reply_is_read_at_once_if_it_is_of_the_usual_kind(sent):
+    wire, status, body = sent
+    reply = read_whole(wire)
+    usual = b"ransfer-" not in wire.partition(b"\r\n\r\n")[0] and not wire.startswith(b"HTTP/1.1 100")
+    assert (reply is not None) is usual
+    if reply is not None:
+        assert reply == ReplyReader().feed(wire)
+        assert (reply.status, reply.reason, reply.body) == (status, "Some Reason", body)
+
+
+@given(wires(), st.integers(0, 10_000), st.binary(min_size=1, max_size=5))
+def test_more_or_less_than_a_whole_reply_is_left_to_the_reader(sent, cut, more):
+    wire, _, _ = sent
+    assert read_whole(wire[: cut % len(wire)]) is None
+    assert read_whole(wire + more) is None
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: +0\r\n\r\n",
+        b"hello\r\n\r\n",
+    ],
+)
+def test_what_is_special_is_left_to_the_reader(wire):
+    assert read_whole(wire) is None
+
+
+def test_a_refusal_says_when_to_ask_again():
+    wire = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}"
+    reply = read_whole(wire)
+    assert reply == ReplyReader().feed(wire)
+    assert reply is not None
+    assert reply.retry_after == "1"
