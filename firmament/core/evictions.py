@@ -47,12 +47,14 @@ class Evictions:
 
     def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
         """Note that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) go."""
+        who = waiting, int(cluster.tasks.came[waiting])
         for uid in leaving:
-            if uid in self._notices:
-                who = waiting, int(cluster.tasks.came[waiting])
+            if not self._still_goes(cluster, uid):
+                continue
+            self._counted_on.setdefault(who, []).append(uid)
+            self._waiting = None
+            if uid in self._notices:  # else somebody else has it go, and only that can let it stay
                 self._notices[uid].waiting.add(who)
-                self._counted_on.setdefault(who, []).append(uid)
-                self._waiting = None
                 self._needless.discard(uid)
 
     def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
@@ -64,6 +66,10 @@ class Evictions:
         """Whether a task (row, assumed) waits for others to go."""
         who = waiting, int(cluster.tasks.came[waiting])
         return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
+
+    def waiting(self, cluster: Cluster) -> Int64:
+        """Rows of the tasks that wait for others to go, or have waited for them and are not bound yet."""
+        return self._look(cluster)
 
     def let_off(self, cluster: Cluster, victim: int) -> list[int]:
         """Note that a task (row) will not go after all; returns the rows of those that lose their places by that."""
@@ -122,15 +128,15 @@ class Evictions:
         row = tasks.row_of.get(uid)
         return row is not None and bool(tasks.state[row] == State.BOUND and tasks.leaving[row])
 
-    def _look(self, cluster: Cluster) -> None:
-        """Forget who does not wait any more."""
+    def _look(self, cluster: Cluster) -> Int64:
+        """Forget who does not wait any more; int64[N], rows of those who do."""
         tasks = cluster.tasks
         if self._waiting is None:
             self._waiting = np.array(list(self._counted_on), dtype=np.int64).reshape(-1, 2)
         row, came = self._waiting.T
         ended = (tasks.state[row] != State.ASSUMED) | (tasks.came[row] != came)
         if not ended.any():
-            return
+            return row
         for who in [(int(row[index]), int(came[index])) for index in np.flatnonzero(ended).tolist()]:
             for uid in self._counted_on.pop(who):
                 notice = self._notices.get(uid)
@@ -139,6 +145,7 @@ class Evictions:
                     if not notice.waiting:
                         self._needless.add(uid)
         self._waiting = None
+        return row[~ended]
 
     def awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
         """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""

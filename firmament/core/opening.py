@@ -23,10 +23,11 @@ from firmament.core.kept_rows import KeptRows
 from firmament.core.loads import load, unseen
 from firmament.core.pair_compiler import compile_pairs
 from firmament.core.pinning import pinned_rows
-from firmament.core.queue_sort import qualities, ranks
+from firmament.core.queue_sort import PLACED, qualities, ranks
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
+from firmament.core.tasks import State
 from firmament.core.topology_compiler import Called, Trees, compile_groups, in_natural_order
 from firmament.core.victims import preemption_problem
 from firmament.flow.group_terms import GroupTerms
@@ -126,17 +127,23 @@ def take_picture(
         came=cluster.last_came,
         gangs=muster.jobs,
         pair_models=configuration.pair_models,
-        preemption=preemption_problem(cluster, evictions, problem, cls, priorities, muster.jobs)
+        preemption=preemption_problem(
+            cluster, evictions, problem, cls, priorities, muster.jobs, placed=levels == PLACED
+        )
         if configuration.options.preemption
         else None,
     )
 
 
 def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
-    """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at."""
-    if configuration.fair_share is None:
-        return np.zeros(len(muster.waiting), dtype=np.int64)
-    return share_levels(cluster, configuration.fair_share, muster.waiting)
+    """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
+
+    Tasks that have a place already, and may take another one, have the level ``PLACED``.
+    """
+    levels = np.zeros(len(muster.waiting), dtype=np.int64)
+    if configuration.fair_share is not None:
+        levels = share_levels(cluster, configuration.fair_share, muster.waiting)
+    return np.where(cluster.tasks.state[muster.waiting] == State.ASSUMED, PLACED, levels)
 
 
 def _columns(cluster: Cluster, configuration: CoreConfiguration, now: float) -> MachineColumns:

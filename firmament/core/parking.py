@@ -52,7 +52,7 @@ def wake(
             woken.append(cls)
             continue
         members = parked[tasks.cls[parked] == cls]
-        takes = _could_take(cluster, static_rows, reservations, cls, members, rows, free)
+        takes = could_take(cluster, static_rows, reservations, cls, members, rows, free)
         if len(takes):
             takers[cls] = takes
         elif _could_evict(cluster, static_rows, reservations, cls, members, rows, free):
@@ -71,7 +71,7 @@ def _of_ruled_gangs(cluster: Cluster, parked: Int64) -> Int64:
     return np.array([row for row in parked.tolist() if cluster.tasks.job[row] in ruled], dtype=np.int64)
 
 
-def _could_take(
+def could_take(
     cluster: Cluster,
     static_rows: StaticRows,
     reservations: Reservations,
@@ -116,7 +116,7 @@ def _could_evict(
     given, _ = evictable(cluster, rows, highest)
     some = (given > 0).any(axis=1)
     return bool(
-        len(_could_take(cluster, static_rows, reservations, cls, members, rows[some], (free + given)[some]))
+        len(could_take(cluster, static_rows, reservations, cls, members, rows[some], (free + given)[some]))
     )
 
 

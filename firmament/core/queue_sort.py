@@ -14,10 +14,16 @@ from firmament.rules.pairs import PairRules
 _QUALITY: Mapping[str, int] = MappingProxyType({"Guaranteed": 2, "Burstable": 1, "BestEffort": 0})
 _UNKNOWN = 1
 
+PLACED = -1
+"""The level of tasks that have a place already: they come after all others of their priority."""
+
 
 def ranks(priorities: Int64, levels: Int64, quality: Int64) -> Int64:
-    """Return int64[C], 0 for those that come last: by priority, then level (0 to 2), then quality (0 to 2)."""
-    return np.unique(9 * priorities + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
+    """Return int64[C], 0 for those that come last: by priority, then level, then quality (0 to 2).
+
+    ``levels``: 0 to 2, or ``PLACED`` for tasks that have a place already and may take another one.
+    """
+    return np.unique(12 * priorities + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
 
 
 def qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules | None) -> Int64:

@@ -29,6 +29,7 @@ from firmament.core.gang_rebinding import Rebinding
 from firmament.core.gangs import Gangs
 from firmament.core.kept_rows import KeptRows
 from firmament.core.listing import machine_states, task_states
+from firmament.core.moving import Moves
 from firmament.core.notes import Notes
 from firmament.core.opening import Picture, take_picture
 from firmament.core.parking import park, wake
@@ -89,6 +90,7 @@ class Scheduler:
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
+        self._moves = Moves(self._evictions)
         self._gangs = Gangs(configuration.options, self._evictions)
         self._rebinding = Rebinding()
         self._outcomes = BindingOutcomes(
@@ -124,7 +126,7 @@ class Scheduler:
         pending = tasks.in_state(State.PENDING)
         open_now = pending[~tasks.parked[pending]]
         waits = [self._gangs.next_in(self._cluster, now), self._rebinding.next_in(self._cluster, now)]
-        if self._evictions.has_needless(self._cluster):
+        if self._evictions.has_needless(self._cluster) or self._moves.due(self._cluster):
             return 0.0
         if len(open_now):
             waits.append(max(0.0, float(tasks.not_before[open_now].min()) - now))
@@ -148,6 +150,7 @@ class Scheduler:
         self._in_round = True
         waiting = tasks.in_state(State.PENDING)
         waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
+        waiting = np.append(waiting, self._moves.call(self._cluster))
         muster = self._gangs.muster(self._cluster, waiting, now)
         picture = None
         if len(muster.waiting):
@@ -208,7 +211,9 @@ class Scheduler:
         Returns the deltas, and what is to be told to those who wait; counts both in the round's figures.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
+        self._moves.begin(cluster)
         deltas = assume_placements(cluster, rows, picture, assignments)
+        deltas += self._moves.finish(cluster, picture)
         evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
         placement.stats.placed = len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
         deltas += evicting
@@ -240,6 +245,7 @@ class Scheduler:
         self._reservations.refresh(self._cluster, self._static_rows)
         if wake(self._cluster, self._static_rows, self._reservations):
             self._gangs.keep_asleep(self._cluster, self._clock())
+        self._moves.look(self._cluster, self._static_rows, self._reservations)
         return held
 
     def _withdrawn(self) -> list[Delta]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 from poseidon.bridge.actions import (
     Action,
@@ -19,6 +19,7 @@ from poseidon.bridge.actions import (
     Nominate,
     Recovery,
     RecreateRefused,
+    WithdrawEviction,
     WriteClaim,
     WriteGroupMap,
     WriteGroupStatus,
@@ -86,8 +87,10 @@ class LiveDispatcher:
                     self._recover(action)
                 case Evict() | AnnouncePreempted() | Nominate() | WriteGroupStatus() | AnnounceGroup():
                     self._batch.carry_out(action)
-                case WriteGroupMap() | WriteMemberLabels():
+                case WithdrawEviction() | WriteGroupMap() | WriteMemberLabels():
                     self._batch.carry_out(action)
+                case _:
+                    assert_never(action)
 
     def _recover(self, action: Recovery) -> None:
         match action:

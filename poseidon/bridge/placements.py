@@ -126,6 +126,8 @@ class Placements:
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
         record = self._tasks.get(uid)
+        if record is not None and record.in_flight and not record.node and self._dependencies.holds(uid):
+            self._take_back(record)
         if record is None:
             self._settlement.report(uid, machine, "the pod is gone", retry=False)
         elif record.node:
@@ -145,6 +147,12 @@ class Placements:
                 self._settlement.fail(record, f"pod {stays} is not where it should make way", retry=True)
                 return
             self._bind_after(record, [leader for leader in delta.depends_on if self._is_unsettled(leader)])
+
+    def _take_back(self, record: PodRecord) -> None:
+        """A pod that waits for others gets another place, or need not wait for its own any more."""
+        self._dependencies.drop(record.task.uid)
+        self._settlement.nominate(record, "")
+        self._tasks.move(record, binding="")
 
     def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
         """Bind a pod once ``leaders`` are bound, or gone if they have to make way.

@@ -206,3 +206,67 @@ def test_an_eviction_that_nobody_needs_any_more_is_withdrawn(scene):
     # It is not going any more: nothing is left to withdraw.
     scene.state.on_round(pb.RoundResult(round=3, deltas=[no_longer]))
     assert scene.state.take_actions() == []
+
+
+# --- a place elsewhere ------------------------------------------------------------------------------------------------
+
+
+def moved(scene, machine, *, depends_on=()):
+    """The solver has found another place for the pod that waits, and needs nobody to go any more."""
+    scene.view.tasks["pod-high"].machine = machine
+    result = pb.RoundResult(round=2)
+    result.deltas.add(kind=pb.Delta.PLACE, task="pod-high", machine=machine, depends_on=depends_on)
+    result.deltas.add(kind=pb.Delta.PREEMPT, task="pod-low-a", machine="n1", withdrawn=True)
+    scene.state.on_round(result)
+    return scene.state.take_actions()
+
+
+def test_a_pod_that_waits_may_be_given_another_place(scene):
+    evict, nominate, _ = scene.preempt("pod-low-a")
+    withdrawal, forget, bind = moved(scene, "n2")
+    assert withdrawal == WithdrawEviction("pod-low-a")
+    assert (forget, bind) == (Nominate(nominate.pod, ""), Bind(nominate.pod, "n2"))
+    assert scene.ended(evict, "nobody needs its place any more") == []
+    scene.outcome(bind)
+    reports, _ = scene.sync()
+    assert [(each.task, each.machine, each.bound) for each in reports] == [
+        ("pod-low-a", "n1", False),
+        ("pod-high", "n2", True),
+    ]
+    assert scene.states()["pod-high"] == (BOUND, "n2")
+    assert scene.gone("low-a") == []
+
+
+def test_one_that_need_wait_no_longer_is_bound_where_it_is(scene):
+    scene.preempt("pod-low-a")
+    assert kinds(moved(scene, "n1")) == ["WithdrawEviction", "Nominate", "Bind"]
+    assert scene.gone("low-a") == []
+
+
+def test_the_other_place_may_have_to_be_waited_for_as_well(scene):
+    scene.pods(present(pod("first")))
+    scene.preempt("pod-low-a")
+    [first] = scene.place("pod-first", "n2")
+    assert kinds(moved(scene, "n2", depends_on=["pod-first"])) == ["WithdrawEviction", "Nominate"]
+    assert scene.gone("low-a") == []
+    assert kinds(scene.outcome(first)) == ["AnnounceScheduled", "Bind"]
+
+
+def test_another_place_on_a_node_that_is_gone_leaves_the_pod_without_any(scene):
+    scene.preempt("pod-low-a")
+    scene.state.nodes_changed([gone(node("n2"))])
+    assert kinds(moved(scene, "n2")) == ["WithdrawEviction", "Nominate"]
+    scene.sync()
+    assert scene.states()["pod-high"] == (PENDING, "")
+    assert scene.gone("low-a") == []
+
+
+def test_a_place_elsewhere_that_comes_too_late_is_corrected(scene):
+    scene.preempt("pod-low-a")
+    [bind] = scene.gone("low-a")
+    assert kinds(moved(scene, "n2")) == []
+    scene.sync()
+    assert scene.states()["pod-high"] == (BOUND, "n1")
+    scene.outcome(bind)
+    scene.sync()
+    assert scene.states() == {"pod-high": (BOUND, "n1"), "pod-low-b": (BOUND, "n1")}

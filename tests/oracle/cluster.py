@@ -126,18 +126,33 @@ class OracleCluster:
         task.not_before = now + min(FIRST_BACKOFF * 2.0**task.failures, LAST_BACKOFF)
         task.failures += 1
 
-    def place(self, deltas: tuple[Delta, ...], opened_at: float) -> None:
-        """Follow a round, checking every placement by itself and then all of them together."""
+    def place(self, deltas: tuple[Delta, ...], opened_at: float, *, quiet: bool = True) -> None:
+        """Follow a round, checking every placement by itself and then all of them together.
+
+        ``quiet``: nothing happened while it was decided.
+        """
         withdrawn = [each for each in deltas if each.withdrawn]
         victims = [delta for delta in deltas if delta.kind is DeltaKind.PREEMPT and not delta.withdrawn]
         deltas = tuple(delta for delta in deltas if delta.kind is DeltaKind.PLACE)
+        moving = {
+            self.tasks[each.uid].machine
+            for each in deltas
+            if each.uid in self.tasks and self.waits_for_others(each.uid)
+        }
         self._evict(victims, deltas)
+        if quiet:
+            self._check_needed(victims, [each for each in deltas if each.machine not in moving])
         for delta in deltas:
             task = self.tasks.get(delta.uid)
             assert task is not None, f"{delta.uid} was placed, but is unknown"
-            assert task.state == PENDING, f"{delta.uid} was placed, but is {task.state} on {task.machine}"
-            assert not task.held, f"{delta.uid} was placed, but waits for an event about itself"
-            assert task.not_before <= opened_at, f"{delta.uid} was placed in its back-off"
+            if not self.waits_for_others(
+                delta.uid
+            ):  # else it takes another place than the one that it waits for
+                assert task.state == PENDING, f"{delta.uid} was placed, but is {task.state} on {task.machine}"
+                assert not task.held, f"{delta.uid} was placed, but waits for an event about itself"
+                assert task.not_before <= opened_at, f"{delta.uid} was placed in its back-off"
+            else:
+                assert not delta.depends_on, f"{delta.uid} has moved to wait again"
             assert delta.machine in self.machines, f"{delta.uid} was placed on unknown {delta.machine}"
             assert allowed(self.machines[delta.machine], task.content), f"{delta} is not allowed"
             task.state, task.machine, task.counts_on = ASSUMED, delta.machine, frozenset(delta.depends_on)
@@ -164,6 +179,12 @@ class OracleCluster:
         """Tasks that are to go for nobody, and have not been told so."""
         return [uid for uid, task in self.tasks.items() if task.needed and not self._counted_on(uid)]
 
+    def waits_for_others(self, uid: str) -> bool:
+        """Whether a task has a place that somebody has yet to leave."""
+        task = self.tasks[uid]
+        there = (self.tasks.get(other) for other in task.counts_on)
+        return task.state == ASSUMED and any(other is not None and other.leaving for other in there)
+
     def _leaving(self) -> list[str]:
         return [uid for uid, task in self.tasks.items() if task.leaving]
 
@@ -184,12 +205,16 @@ class OracleCluster:
             assert not task.leaving, f"{delta.uid} was evicted, but is leaving already"
             served = [each for each in placed if delta.uid in each.depends_on]
             assert served, f"{delta.uid} was evicted for nobody"
-            for each in served:
-                assert each.machine == delta.machine
-                assert self.tasks[each.uid].priority > task.priority, f"{delta.uid} gave way to {each.uid}"
+            assert all(each.machine == delta.machine for each in served)
+            # All who come to a machine wait for all who leave it; one of them has to be the more important.
+            most_important = max(self.tasks[each.uid].priority for each in served)
+            assert most_important > task.priority, f"{delta.uid} gave way to {served}"
             task.leaving = task.told = task.needed = True
+
+    def _check_needed(self, victims: list[Delta], placed: list[Delta]) -> None:
+        """Nobody goes who could as well stay."""
         freed = {delta.uid for delta in victims}
-        for each in placed:  # nobody goes who could as well stay
+        for each in placed:
             for uid in freed & set(each.depends_on):
                 without = freed - {uid}
                 together = [other for other in placed if other.machine == each.machine]

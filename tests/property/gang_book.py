@@ -25,7 +25,9 @@ TRIES = 3
 
 @dataclass
 class Entry:
-    """``size``: cpu that the task takes; ``failures``: refused bindings in a row; ``asleep_until``: its back-off."""
+    """``size``: cpu that the task takes; ``failures``: refused bindings in a row; ``asleep_until``: its back-off;
+    ``awaits``: uids of the tasks that are to leave before it comes.
+    """
 
     size: int
     job: str
@@ -36,6 +38,7 @@ class Entry:
     asleep_until: float = 0.0
     held: bool = False
     leaving: bool = False
+    awaits: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -110,6 +113,9 @@ class Book:
                 task.leaving = True
                 continue
             assert delta.machine in self.room
+            if task.state == "ASSUMED" and not self.is_gang(task.job) and self.waits(task):
+                assert not delta.depends_on, "moved to wait again"
+                task.state, task.machine = "PENDING", ""
             if task.state == "ASSUMED":
                 assert task.machine == delta.machine, "moved between tries"
                 assert task.asleep_until <= now
@@ -118,6 +124,7 @@ class Book:
             assert not task.held
             assert task.asleep_until <= now
             task.state, task.machine = "ASSUMED", delta.machine
+            task.awaits = frozenset(delta.depends_on)
             fresh.add(delta.uid)
         told = [each for each in result.deltas if each.kind is DeltaKind.PREEMPT and not each.withdrawn]
         for job in {self.tasks[delta.uid].job for delta in told}:
@@ -155,6 +162,9 @@ class Book:
 
     def is_gang(self, job: str) -> bool:
         return self.needs.get(job, 0) > 1
+
+    def waits(self, task: Entry) -> bool:
+        return any(uid in self.tasks and self.tasks[uid].leaving for uid in task.awaits)
 
     def running(self, job: str) -> int:
         return sum(t.job == job and t.state != "PENDING" and not t.leaving for t in self.tasks.values())

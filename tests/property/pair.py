@@ -77,7 +77,7 @@ class Pair:
         for happening in meanwhile:
             self._happen(happening)
         result = self.scheduler.close_round(opened, placement)
-        self.oracle.place(result.deltas, opened_at)
+        self.oracle.place(result.deltas, opened_at, quiet=not meanwhile)
         self.compare()
         return result
 
