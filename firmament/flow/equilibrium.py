@@ -55,8 +55,8 @@ FLATTEST = 0.02
 ENOUGH = 0.98
 """Prices are sharp if machines take this share of the tasks at them; otherwise room is scarce, or they are wrong."""
 
-DENSE, SAMPLED_FROM = 8.0, 2_000
-"""Tasks per likely machine, and likely machines, from which on prices are sharpened further."""
+LARGE, SAMPLED_FROM = 20_000, 2_000
+"""Tasks and likely machines from which on prices are sharpened further."""
 
 LEAST_DOUBT = 0.04
 """Prices are taken to be no more exact than this part of a typical step: the optimum fixes them only up to a range."""
@@ -241,10 +241,10 @@ def _market(
 def _cleared(market: Market, crowding: Float32) -> Cleared:
     """Prices and loads at which the market is about cleared; ``crowding``: float32[M], a first guess.
 
-    Where machines take many tasks each, the network has many arcs and every further solve is dear: then prices are made
-    sharper than else, and what leads up to them is done with a part of the machines.
+    The network of a large batch has many arcs, and every further solve is dear: then prices are made sharper than else,
+    and what leads up to them is done with a part of the machines.
     """
-    if float(market.tasks.sum()) < DENSE * len(market.base) or len(market.base) < SAMPLED_FROM:
+    if float(market.tasks.sum()) < LARGE or len(market.base) < SAMPLED_FROM:
         return refined(market, *_settle(market, crowding))
     some, drawn = sampled(market)
     coarse = refined(some, *_settle(some, crowding[drawn]), COARSE_LEVELS)
@@ -263,7 +263,7 @@ def _settle(market: Market, crowding: Float32) -> tuple[Float32, Float32]:
         share -= share.min(axis=1, keepdims=True)
         share *= -1.0 / temperature
         np.exp(share, out=share)
-        load = (market.tasks / share.sum(axis=1)) @ share
+        load = np.einsum("s,sm->m", market.tasks / share.sum(axis=1), share)  # BLAS would start threads
         scarcity = np.maximum(scarcity + temperature * np.log(np.maximum(load / space, 1e-6)), 0.0)
         # A load reacts to its own price with slope -load / T; dividing by 1 + that keeps the sweep from oscillating.
         crowding += (market.growth * load - crowding) / (1.0 + market.growth * load / temperature)

@@ -161,7 +161,7 @@ class _Point:
         """What follows from prices of the classes."""
         share, price = _shares(market, worth, temperature)
         load, slope = _loads(market, price)
-        return cls(worth, share, price, load, slope, market.tasks - share @ load, temperature)
+        return cls(worth, share, price, load, slope, market.tasks - weighted_sums(share, load), temperature)
 
 
 def _settled(market: Market, worth: Float32, temperature: float, steps: int, enough: float) -> _Point:
@@ -214,7 +214,7 @@ def _balanced(market: Market, price: Float32, load: Float32, temperature: float)
     exponent *= np.float32(-1.0 / temperature)
     np.maximum(exponent, VANISHING, out=exponent)
     np.exp(exponent, out=exponent)
-    offered = np.maximum(exponent @ load, 1e-12)
+    offered = np.maximum(weighted_sums(exponent, load), 1e-12)
     return (least + np.float32(temperature) * np.log(market.tasks / offered)).astype(np.float32)
 
 
@@ -238,6 +238,12 @@ def _loads(market: Market, price: Float32) -> tuple[Float32, Float32]:
     return np.clip(wanted, 0, market.room), np.where(inside, 1 / market.growth, 0).astype(np.float32)
 
 
+def weighted_sums(rows: Float32, weight: Float32) -> Float32:
+    """float32[S]: sum of each row of float32[S, M], weighted. In one thread: BLAS would start others for so little."""
+    sums: Float32 = np.einsum("sm,m->s", rows, weight)
+    return sums
+
+
 def _newton_step(point: _Point) -> Float32:
     """How the classes' prices should move: the solution of the Hessian."""
     share, temperature = point.share, point.temperature
@@ -248,5 +254,5 @@ def _newton_step(point: _Point) -> Float32:
     right = share.reshape(blocks).transpose(1, 2, 0)
     hessian = np.matmul(left, right).sum(axis=0).astype(np.float64)
     # A class that nobody serves has a flat row; the small term moves its price without touching the others.
-    hessian[np.diag_indices(classes)] += (share @ point.load) / temperature + 1e-3
+    hessian[np.diag_indices(classes)] += weighted_sums(share, point.load) / temperature + 1e-3
     return np.linalg.solve(hessian, point.missing.astype(np.float64)).astype(np.float32)
