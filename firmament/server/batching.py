@@ -50,7 +50,7 @@ class BatchingWindow:
         """Note that the message has been applied; ``events``: it was a batch of them."""
         if events:
             pause = None if self._last_events is None else self._read_at - self._last_events
-            if pause is None or pause > self._quiet:
+            if pause is None or pause >= self._quiet:
                 self._streaming = pause is not None and pause < self._seconds
             self._last_events = now
         self._reading = False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
     from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
     from firmament.core.scheduler import Scheduler
-    from protos.firmament.v1 import scheduler_pb2 as pb
+    from firmament.wire import EncodedRound
 
 
 class StaleDriverError(Exception):
@@ -42,7 +42,7 @@ class Driver(Protocol):
         """Be told that another driver has taken over."""
         ...
 
-    def deliver(self, result: pb.RoundResult) -> None:
+    def deliver(self, result: EncodedRound) -> None:
         """Take the result of a round that somebody else asked for."""
         ...
 

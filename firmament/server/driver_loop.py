@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from firmament.server.batching import BatchingWindow
-from firmament.wire import round_to_proto
-from protos.firmament.v1 import scheduler_pb2 as pb
+from firmament.wire import EncodedRound, encode_round
 
 if TYPE_CHECKING:
     from firmament.core.results import RoundResult
@@ -33,11 +32,11 @@ class RoundRunner:
         self._metrics = metrics
         self._clock = clock
 
-    async def run(self, cluster: Cluster) -> pb.RoundResult | None:
-        """Run a round and return its encoded result, or None if a new snapshot has overtaken it."""
+    async def run(self, cluster: Cluster) -> EncodedRound | None:
+        """Run a round and return its result, or None if a new snapshot has overtaken it."""
         return await asyncio.to_thread(self._run, cluster)
 
-    def _run(self, cluster: Cluster) -> pb.RoundResult | None:
+    def _run(self, cluster: Cluster) -> EncodedRound | None:
         started = self._clock()
         try:
             result = cluster.run_round()
@@ -49,7 +48,7 @@ class RoundRunner:
         seconds = self._clock() - started
         self._metrics.round_done(result, seconds)
         _log_round(cluster.name, result, seconds)
-        return round_to_proto(result)
+        return encode_round(result)
 
 
 class DriverLoop:
@@ -126,7 +125,7 @@ class DriverLoop:
             self._failures, self._last_fault = 0, ""
             if result is None:
                 continue
-            self._outbox.put(pb.ServerMessage(round=result))
+            self._outbox.put(result.message())
             if not result.deltas:
                 # The core backs unschedulable tasks off by itself; should it ever ask for rounds that do
                 # nothing, this keeps them from turning into a busy loop. An event ends the pause.

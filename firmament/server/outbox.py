@@ -30,7 +30,7 @@ class Outbox:
 
     def __init__(self, capacity: int = ROUNDS_IN_FLIGHT) -> None:
         self._capacity = capacity
-        self._messages: deque[pb.ServerMessage] = deque()
+        self._messages: deque[pb.ServerMessage | bytes] = deque()
         self._acked: int | None = None
         self._ending: Ending | None = None
         self._filled = asyncio.Event()
@@ -42,8 +42,8 @@ class Outbox:
         self._acked = sequence
         self._filled.set()
 
-    def put(self, message: pb.ServerMessage) -> None:
-        """Append a message; never blocks. Those who produce many wait for ``room`` first."""
+    def put(self, message: pb.ServerMessage | bytes) -> None:
+        """Append a message, serialised or not; never blocks. Those who produce many wait for ``room`` first."""
         self._messages.append(message)
         if len(self._messages) >= self._capacity:
             self._room.clear()
@@ -64,7 +64,7 @@ class Outbox:
         self._filled.set()
         self._room.set()
 
-    async def take(self) -> pb.ServerMessage | Ending:
+    async def take(self) -> pb.ServerMessage | bytes | Ending:
         """Return the next message, or how the stream ends once nothing is left."""
         while True:
             if self._acked is not None:

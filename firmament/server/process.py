@@ -22,11 +22,12 @@ from firmament.server.address import Address, check_free
 from firmament.server.artefact_writer import ArtefactOptions, ArtefactWriter
 from firmament.server.driver_loop import RoundRunner
 from firmament.server.metrics import Metrics
+from firmament.server.registration import add_service
 from firmament.server.registry import ClusterRegistry
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
-from protos.firmament.v1 import scheduler_pb2, scheduler_pb2_grpc
+from protos.firmament.v1 import scheduler_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,7 @@ class SolverServer:
         check_free(listen)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "core"))
         self._server = grpc.aio.server(options=_CHANNEL_OPTIONS)
-        scheduler_pb2_grpc.add_SchedulerServicer_to_server(self._service, self._server)
+        add_service(self._service, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         await self._health.set(_SERVICE, health_pb2.HealthCheckResponse.SERVING)
         port = self._server.add_insecure_port(str(listen))

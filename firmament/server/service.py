@@ -15,7 +15,6 @@ from firmament.server.registry import ClusterRegistry, UnknownClusterError
 from firmament.server.session import ProtocolError, Session, SessionSettings, check_hello
 from firmament.wire import explanation_to_proto, machine_state_to_proto, task_state_to_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
-from protos.firmament.v1 import scheduler_pb2_grpc
 
 if TYPE_CHECKING:
     from firmament.server.driver_loop import RoundRunner
@@ -24,8 +23,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
-    """Serves sessions and unary calls; state lives in the registry's clusters."""
+class SchedulerService:
+    """Serves sessions and unary calls; state lives in the registry's clusters.
+
+    One method per call of the protocol, by its name. Results of rounds come serialised, from the thread of their round.
+    """
 
     def __init__(
         self, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings, metrics: Metrics
@@ -44,7 +46,7 @@ class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
 
     async def Session(  # noqa: N802 - the protocol's name
         self, request_iterator: Any, context: Any
-    ) -> AsyncIterator[pb.ServerMessage]:
+    ) -> AsyncIterator[pb.ServerMessage | bytes]:
         """See the protocol."""
         if self._draining:
             await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
@@ -71,7 +73,7 @@ class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
         if session.ending.code is not grpc.StatusCode.OK:
             await _abort(context, session.ending.code, session.ending.message)
 
-    async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> pb.RoundResult:  # noqa: N802
+    async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
         cluster = await self._cluster(request.cluster, context)
         try:
@@ -82,7 +84,7 @@ class SchedulerService(scheduler_pb2_grpc.SchedulerServicer):
             await _abort(context, grpc.StatusCode.ABORTED, "a new snapshot came during the round; try again")
         if cluster.driver is not None:
             cluster.driver.deliver(result)
-        return result
+        return result.body
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.Explanation:  # noqa: N802
         """See the protocol."""

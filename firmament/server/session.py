@@ -21,11 +21,12 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from firmament.server.registry import ClusterRegistry
+    from firmament.wire import EncodedRound
 
 log = logging.getLogger(__name__)
 
 VERSION_MAJOR = 1
-VERSION_MINOR = 0
+VERSION_MINOR = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ class Session:
         self._ended = asyncio.Event()
         self.ending = Ending()
 
-    async def run(self, messages: AsyncIterator[pb.ClientMessage]) -> AsyncIterator[pb.ServerMessage]:
-        """Yield what to send; ``ending`` says afterwards how the stream is to end."""
+    async def run(self, messages: AsyncIterator[pb.ClientMessage]) -> AsyncIterator[pb.ServerMessage | bytes]:
+        """Yield what to send, serialised or not; ``ending`` says afterwards how the stream is to end."""
         try:
             former = self._cluster.attach(self, self._hello.fencing)
         except StaleDriverError as error:
@@ -118,9 +119,9 @@ class Session:
         )
         self._outbox.close(Ending(grpc.StatusCode.ABORTED, message), flush=False)
 
-    def deliver(self, result: pb.RoundResult) -> None:
+    def deliver(self, result: EncodedRound) -> None:
         """Send the result of a round that was asked for by a unary call."""
-        self._outbox.put(pb.ServerMessage(round=result))
+        self._outbox.put(result.message())
         self._loop.changed()
 
     # --- the two tasks

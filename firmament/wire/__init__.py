@@ -10,11 +10,13 @@ from firmament.wire.events import event_from_proto, events_from_proto, reports_f
 from firmament.wire.results import (
     explanation_to_proto,
     machine_state_to_proto,
-    round_to_proto,
     task_state_to_proto,
 )
+from firmament.wire.rounds import EncodedRound, encode_round, round_to_proto
 
 __all__ = [
+    "EncodedRound",
+    "encode_round",
     "event_from_proto",
     "events_from_proto",
     "explanation_to_proto",

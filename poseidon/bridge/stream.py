@@ -11,7 +11,7 @@ from grpc import aio
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 VERSION_MAJOR = 1
-VERSION_MINOR = 0
+VERSION_MINOR = 1
 
 Call: TypeAlias = "aio.StreamStreamCall[pb.ClientMessage, pb.ServerMessage]"
 

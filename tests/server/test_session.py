@@ -14,7 +14,7 @@ WORLD = (machine("m1"), machine("m2"), task_class())
 async def test_tasks_are_placed_and_confirmed(running: Running):
     driver = running.driver()
     welcome = await driver.hello()
-    assert (welcome.version_major, welcome.version_minor, welcome.reset_required) == (1, 0, True)
+    assert (welcome.version_major, welcome.version_minor, welcome.reset_required) == (1, 1, True)
     assert welcome.server.startswith("firmament ")
     await driver.snapshot(*WORLD, tasks("a", "b"))
     await driver.events(tasks("c"))
@@ -105,11 +105,12 @@ async def refused(running: Running, **hello) -> StreamEndedError:
 
 
 async def test_versions(running: Running):
-    await running.driver().hello(minor=1)
-    for version in ({"major": 2}, {"major": 0}, {"minor": 2}):
+    for minor in (0, 1, 2):
+        await running.driver().hello(minor=minor)
+    for version in ({"major": 2}, {"major": 0}, {"minor": 3}):
         ended = await refused(running, **version)
         assert ended.code is grpc.StatusCode.FAILED_PRECONDITION
-        assert "this server speaks 1.0" in ended.details
+        assert "this server speaks 1.1" in ended.details
 
 
 async def test_a_cluster_must_be_named(running: Running):

@@ -1,0 +1,163 @@
+"""Encodes round results straight to the bytes that protobuf would make of them.
+
+A round may place 100,000 tasks. An object per delta, and its serialisation, take several times as long as joining the
+pieces of the plain ones (placements that depend on nothing, which nearly all are); the rest is left to protobuf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, groupby, repeat
+from operator import add
+from typing import Final
+
+from firmament.core.results import Delta, DeltaKind, RoundResult, Unscheduled
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRound:
+    """A round's result as it travels: ``body`` is a serialised ``RoundResult`` with so many ``deltas``."""
+
+    body: bytes
+    deltas: int
+
+    def message(self) -> bytes:
+        """The serialised ``ServerMessage`` that carries it."""
+        return b"".join((_tag(_ROUND), _varint(len(self.body)), self.body))
+
+
+def encode_round(result: RoundResult) -> EncodedRound:
+    """Encode a round's result."""
+    rest = pb.RoundResult(
+        unscheduled=[_unscheduled(group) for group in result.unscheduled],
+        stats=pb.RoundStats(**asdict(result.stats)),
+    )
+    for gang in result.gangs:
+        rest.gangs.add(
+            job=gang.job,
+            state=pb.GangState.State.Value(gang.phase.value),
+            message=gang.message,
+            members=gang.members,
+            running=gang.running,
+            needed=gang.needed,
+        )
+    # Fields stand in order of their numbers, as protobuf writes them: round, deltas, and all others after these.
+    parts = [pb.RoundResult(round=result.round).SerializeToString()]
+    parts += _encode_deltas(result.deltas)
+    parts.append(rest.SerializeToString())
+    return EncodedRound(b"".join(parts), len(result.deltas))
+
+
+def round_to_proto(result: RoundResult) -> pb.RoundResult:
+    """Return a round's result as a message."""
+    return pb.RoundResult.FromString(encode_round(result).body)
+
+
+def _unscheduled(group: Unscheduled) -> pb.UnscheduledTasks:
+    return pb.UnscheduledTasks(
+        tasks=group.uids,
+        message=group.message,
+        reasons=[pb.ReasonCount(reason=reason, machines=machines) for reason, machines in group.reasons],
+    )
+
+
+# --- deltas ---------------------------------------------------------------------------------------------------------
+
+
+def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
+    """Field ``deltas`` of a result, in parts. Nothing but plain ones, the usual case, takes no call for each."""
+    if not deltas:
+        return
+    kinds, uids, machines, *others = zip(*deltas, strict=True)
+    if kinds.count(DeltaKind.PLACE) == len(kinds) and not any(map(any, others)):
+        yield _encode_plain(uids, machines)
+        return
+    for plain, run in groupby(deltas, _is_plain):
+        each = list(run)
+        yield (
+            _encode_plain([delta.uid for delta in each], [delta.machine for delta in each])
+            if plain
+            else _encode_any(each)
+        )
+
+
+def _is_plain(delta: Delta) -> bool:
+    """Whether a delta is a placement and nothing else."""
+    return delta == Delta(DeltaKind.PLACE, delta.uid, delta.machine)
+
+
+def _encode_any(deltas: Iterable[Delta]) -> bytes:
+    """Field ``deltas`` of a result, by protobuf."""
+    message = pb.RoundResult()
+    for delta in deltas:
+        message.deltas.add(
+            kind=pb.Delta.Kind.Value(delta.kind.value),
+            task=delta.uid,
+            machine=delta.machine,
+            from_machine=delta.from_machine,
+            depends_on=delta.depends_on,
+            beyond_budget=delta.beyond_budget,
+            withdrawn=delta.withdrawn,
+        )
+    return message.SerializeToString()
+
+
+def _encode_plain(uids: Sequence[str], machines: Sequence[str]) -> bytes:
+    """Field ``deltas`` of a result, of plain placements; at least one.
+
+    The pieces are joined as text, one character per byte, which spares encoding every name by itself. That holds for
+    ASCII, which uids and names of machines are; any others, and very long ones, are left to protobuf.
+    """
+    of_uid, of_machine = list(map(len, uids)), list(map(len, machines))
+    if not (_can_be_joined(uids, of_uid) and _can_be_joined(machines, of_machine)):
+        return _encode_any(map(Delta, repeat(DeltaKind.PLACE), uids, machines))
+    sizes = map(add, map(_SIZE.__getitem__, of_uid), map(_SIZE.__getitem__, of_machine))
+    pieces = zip(
+        map(_HEAD.__getitem__, sizes),
+        map(_TASK.__getitem__, of_uid),
+        uids,
+        map(_MACHINE.__getitem__, of_machine),
+        machines,
+        strict=True,
+    )
+    return "".join(chain.from_iterable(pieces)).encode("latin-1")
+
+
+def _can_be_joined(names: Sequence[str], lengths: Sequence[int]) -> bool:
+    return min(lengths) > 0 and max(lengths) <= _LONGEST and "".join(names).isascii()
+
+
+def _varint(value: int) -> bytes:
+    """A number of at least 0 as protobuf writes it: seven bits per byte, the lowest first."""
+    written = bytearray()
+    while value > 0x7F:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def _tag(field: int) -> bytes:
+    """What stands before a text or message in field ``field``."""
+    return _varint(field << 3 | 2)
+
+
+def _lengths(prefix: bytes, count: int, suffix: bytes = b"") -> tuple[str, ...]:
+    """``prefix``, a length and ``suffix`` as text of one character per byte, for lengths of 0 to ``count`` - 1."""
+    return tuple((prefix + _varint(length) + suffix).decode("latin-1") for length in range(count))
+
+
+_ROUND: Final = pb.ServerMessage.ROUND_FIELD_NUMBER
+_LONGEST: Final = 255
+_KIND: Final = _varint(pb.Delta.KIND_FIELD_NUMBER << 3) + _varint(pb.Delta.PLACE)
+_TASK: Final = _lengths(_tag(pb.Delta.TASK_FIELD_NUMBER), _LONGEST + 1)
+_MACHINE: Final = _lengths(_tag(pb.Delta.MACHINE_FIELD_NUMBER), _LONGEST + 1)
+_SIZE: Final = tuple(len(_TASK[length]) + length for length in range(_LONGEST + 1))
+"""Bytes that a uid or a machine's name of some length takes; their tags are of one length."""
+_HEAD: Final = tuple(
+    (_tag(pb.RoundResult.DELTAS_FIELD_NUMBER) + _varint(len(_KIND) + size) + _KIND).decode("latin-1")
+    for size in range(2 * _SIZE[_LONGEST] + 1)
+)
+"""What stands before the task of a delta, by the bytes that task and machine take together."""
