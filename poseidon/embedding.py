@@ -106,6 +106,14 @@ def shares_fairly(configuration: Configuration) -> bool:
     return configuration.fair_share.enabled
 
 
+def gang_seconds(configuration: Configuration) -> float:
+    """Return how long a gang may take to be whole that does not say so itself."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return configuration.gangs.timeout
+
+
 def volume_seconds(configuration: Configuration) -> float:
     """Return how long the claims of a pod may take to be bound."""
     from firmament.configuration import SchedulerConfiguration

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from poseidon.batch.demands import Demand
 from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, membership
-from poseidon.batch.progress import Progress, progress_of
+from poseidon.batch.progress import Progress, placed_since, progress_of
 from poseidon.batch.sources import Described, Known, Source, Sources, places
 from poseidon.topology.members import Member, admitted, member_of
 from poseidon.translate import pod as pod_translation
@@ -38,6 +39,7 @@ class GroupChange(NamedTuple):
 class Group:
     """A group with pods of ours. ``job`` is without what the demand says; ``owners`` are for people.
 
+    ``first_placed``: since when the first of its pods that were seen with a node has had it, seconds since the epoch.
     ``members`` are kept of groups that may be placed by a tree; ``admitted`` those of them that have a part in it, and
     ``beyond`` the others.
     """
@@ -47,6 +49,7 @@ class Group:
     owners: str
     progress: dict[str, Progress] = field(default_factory=dict)
     counts: Counter[Progress] = field(default_factory=Counter)
+    first_placed: float = math.inf
     members: dict[str, Member] = field(default_factory=dict)
     admitted: frozenset[str] = frozenset()
     beyond: frozenset[str] = frozenset()
@@ -122,7 +125,10 @@ class Groups:
             self._changed[group.key] = None
         if member.source.kind in (TOPOLOGY_GROUP, POD_GROUP):
             self._enlist(group, uid, member_of(uid, pod))
-        self._count(group, uid, progress_of(pod))
+        progress = progress_of(pod)
+        if progress in (Progress.PLACED, Progress.RUNNING) and group.progress.get(uid) is not progress:
+            group.first_placed = min(group.first_placed, placed_since(pod))
+        self._count(group, uid, progress)
 
     def remove_pod(self, uid: str) -> None:
         """Forget a pod; unknown ones are ignored."""

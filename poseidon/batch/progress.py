@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from poseidon.translate.times import seconds
 
 if TYPE_CHECKING:
     from poseidon.kube.objects import Pod
@@ -17,6 +20,15 @@ class Progress(Enum):
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+
+
+def placed_since(pod: Pod) -> float:
+    """Return since when a pod has had its node, in seconds since the epoch; infinite if it does not say."""
+    condition = pod.condition("PodScheduled")
+    if condition is None or condition.status != "True":
+        return math.inf
+    since = seconds(condition.last_transition_time)
+    return math.inf if since is None else since
 
 
 def progress_of(pod: Pod) -> Progress:

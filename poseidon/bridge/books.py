@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from poseidon.bridge.announcements import COUNTS_SECONDS, Announcements
 from poseidon.bridge.custom_records import CustomRecords
 from poseidon.bridge.fitness import Fitness
-from poseidon.bridge.gangs import Gangs
+from poseidon.bridge.gangs import GANG_SECONDS, Gangs
 from poseidon.bridge.jobs import Jobs
 from poseidon.bridge.machines import Machines
 from poseidon.bridge.namespaces import Namespaces
@@ -36,7 +36,7 @@ class StateOptions:
 
     ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays: what they look at tells pods
     apart. ``volume_seconds`` is how long binding a pod's claims may take, ``counts_seconds`` how long the counts in
-    what is said of a pending pod may be out of date.
+    what is said of a pending pod may be out of date, ``gang_seconds`` how long a gang may take to be whole.
     """
 
     policy: str = ""
@@ -46,6 +46,7 @@ class StateOptions:
     recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
     fair_share: bool = False
+    gang_seconds: float = GANG_SECONDS
     topology: TopologyOptions = field(default_factory=TopologyOptions)
 
 
@@ -94,7 +95,7 @@ def open_books(options: StateOptions, clock: Callable[[], float], wall: Callable
         namespaces=Namespaces(),
         tasks=tasks,
         jobs=jobs,
-        gangs=Gangs(tasks, jobs, placements, machines, wall, options.topology),
+        gangs=Gangs(tasks, jobs, placements, machines, wall, options.topology, options.gang_seconds),
         occupancy=occupancy,
         fitness=fitness,
         placements=placements,

@@ -10,6 +10,7 @@ from poseidon.batch.groups import Group, Groups
 from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.batch.sources import Source
 from poseidon.batch.statuses import PodGroupStatuses
+from poseidon.batch.wholeness import FormerWholeness
 from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupStatus
 from poseidon.bridge.announcements import reasons_of
 from poseidon.bridge.topology import TopologyGroups
@@ -44,12 +45,14 @@ _REASONS = {
 """Reasons of events about groups, by state; the other states are no news that needs an event."""
 
 BAD_SPEC = "InvalidGroup"
+GANG_SECONDS = 600.0
 
 
 class Gangs:
     """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch.
 
     ``options`` say what is done about groups that are placed by a tree, which ``topology`` follows.
+    ``gang_seconds``: how long a gang may take to be whole that does not say so itself.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Gangs:
         machines: Machines,
         wall: Callable[[], float],
         options: TopologyOptions | None = None,
+        gang_seconds: float = GANG_SECONDS,
     ) -> None:
         self._tasks = tasks
         self._jobs = jobs
@@ -67,10 +71,17 @@ class Gangs:
         self._machines = machines
         self._groups = Groups()
         self._statuses = PodGroupStatuses(self._groups, wall)
+        self._former = FormerWholeness(self._groups, gang_seconds, wall)
         self.topology = TopologyGroups(self._groups, options or TopologyOptions(), wall, self._name_of)
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self._actions: list[Action] = []
         self._wanted_kinds: set[str] = set()
+
+    def begin(self) -> None:
+        """All objects and pods are known now: whatever a former bridge has decided can be told from them."""
+        for job in self._former.take():
+            self._jobs.note_whole(job, was_whole=True)
+        self.topology.begin()
 
     # --- what is seen --------------------------------------------------------------------------------------
 
@@ -80,6 +91,7 @@ class Gangs:
         def take(changes: Sequence[Change[Source]]) -> None:
             for change in changes:
                 if change.object is not None:
+                    self._former.object_seen(change.uid, change.object)
                     self._groups.put_source(kind, change.uid, change.object)
                     continue
                 self._groups.remove_source(change.uid)

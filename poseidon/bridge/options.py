@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from poseidon.bridge.announcements import COUNTS_SECONDS
+from poseidon.bridge.gangs import GANG_SECONDS
 from poseidon.bridge.pods import ANY_SCHEDULER
 from poseidon.bridge.session import SessionOptions
 from poseidon.kube.binder import BinderOptions
@@ -27,7 +28,7 @@ class BridgeOptions:
     ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
     than that of any earlier driver, ``instance`` the name of this process in events. Drain times, and how long
     binding the claims of a pod may take, are in seconds; ``counts_seconds`` is how long the counts in what is
-    said of a pending pod may be out of date.
+    said of a pending pod may be out of date, and ``gang_seconds`` how long a gang may take to be whole.
     """
 
     firmament: str
@@ -53,6 +54,7 @@ class BridgeOptions:
     utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
     fair_share: bool = False
+    gang_seconds: float = GANG_SECONDS
     topology: TopologyOptions = field(default_factory=TopologyOptions)
 
     @property

@@ -197,8 +197,8 @@ class Bridge:
                 self.state.pending_count(),
                 self._environment.clock() - self._started,
             )
+            self.state.gangs.begin()
             self._session.start()
-            self.state.gangs.topology.begin()
         self._writers.dispatch(self.state.take_actions())
         if self._network is not None:
             self._network.wake()
@@ -219,6 +219,7 @@ def _new_state(options: BridgeOptions, clock: Callable[[], float], wall: Callabl
         recovery=options.recovery,
         network=options.network,
         fair_share=options.fair_share,
+        gang_seconds=options.gang_seconds,
         topology=options.topology,
     )
 

@@ -14,6 +14,7 @@ from poseidon.bridge.announcements import COUNTS_SECONDS
 from poseidon.bridge.books import Books, StateOptions, open_books
 from poseidon.bridge.budgets import budget_resource
 from poseidon.bridge.custom_records import CustomResource
+from poseidon.bridge.gangs import GANG_SECONDS
 from poseidon.bridge.node_topologies import NodeTopologies
 from poseidon.bridge.nodes import Nodes
 from poseidon.bridge.pods import Pods
@@ -46,7 +47,8 @@ class BridgeState:
     all). Pods of other schedulers count on the nodes that they are bound to. ``policy`` is the solver's base
     policy, ``overlays`` are its overlays: what they look at tells pods apart. ``volume_seconds`` is how long
     binding a pod's claims may take by ``clock``, which is monotonic, ``counts_seconds`` how long the counts
-    in what is said of a pending pod may be out of date. Not thread-safe.
+    in what is said of a pending pod may be out of date. ``gang_seconds`` is how long a gang may take to be
+    whole. Not thread-safe.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class BridgeState:
         recovery: RecoveryOptions | None = None,
         network: NetworkOptions | None = None,
         fair_share: bool = False,
+        gang_seconds: float = GANG_SECONDS,
         topology: TopologyOptions | None = None,
     ) -> None:
         options = StateOptions(
@@ -72,6 +75,7 @@ class BridgeState:
             recovery=recovery or RecoveryOptions(),
             network=network or NetworkOptions(),
             fair_share=fair_share,
+            gang_seconds=gang_seconds,
             topology=topology or TopologyOptions(),
         )
         books = open_books(options, clock, wall)

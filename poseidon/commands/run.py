@@ -88,6 +88,7 @@ def run(
     from poseidon.embedding import (
         base_policy,
         counts_seconds,
+        gang_seconds,
         load_configuration,
         network_options,
         overlays,
@@ -128,6 +129,7 @@ def run(
         volume_seconds=volume_seconds(configuration),
         network=network_options(configuration),
         fair_share=shares_fairly(configuration),
+        gang_seconds=gang_seconds(configuration),
         topology=topology_options(configuration),
     )
     _start(_Arguments(settings, options, metrics))

@@ -306,3 +306,32 @@ async def test_nobody_of_a_gang_is_bound_while_somebody_stays_whose_place_it_nee
         on.scene.cluster.faults.clear()
         await on.until(lambda: len(on.nodes_of("high")) == 2, "the gang is whole")
         on.scene.check_sound()
+
+
+async def test_a_new_bridge_knows_a_gang_that_has_been_whole(tmp_path):
+    """It lacks a member when the bridge comes, and for longer than its time-out; another gang's passes later."""
+    async with stage(tmp_path, nodes=1) as on:
+        s = on.scene
+        on.group("train", 2, scheduleTimeoutSeconds=2)
+        for name in names("g", 2):
+            on.pod(name, group="train", cpu="1500m")
+        await on.until(lambda: on.status("train").get("phase") == "Running", "the gang runs")
+        s.stack.bridge.signal(signal.SIGKILL)
+        await asyncio.wait_for(s.stack.bridge.wait(), SECONDS)
+        s.operations.delete(PODS, "default", "g-0000")
+        await on.until(lambda: "g-0000" not in on.pods())
+        on.pod("foreign", cpu="2", schedulerName="other")
+        await s.bind("foreign", on.scene.placed()["g-0001"])
+        on.pod("g-0009", group="train", cpu="1500m")
+        await s.stack.start_bridge()
+        await s.until_solver(lambda counts: counts.machines == 1 and counts.bound == 2)
+        await until(lambda: s.events("FailedScheduling")["g-0009"], within=SECONDS)
+        s.cluster.faults.add(Fault(".*/pods/late-0001/binding", "POST", code=403, reason="Forbidden"))
+        on.group("late", 2, scheduleTimeoutSeconds=2)
+        for name in names("late", 2):
+            on.pod(name, group="late", cpu="100m")
+        await until(lambda: s.events("GangFailed")["late"], within=SECONDS)
+        assert s.events("GangFailed")["train"] == 0
+        assert on.nodes_of("g").keys() == {"g-0001"}
+        s.operations.delete(PODS, "default", "foreign")
+        await on.until(lambda: "g-0009" in on.scene.placed(), "the replacement joins")
