@@ -108,6 +108,20 @@ class Opening(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Heights:
+    """A native figure that stands at ``start`` (float64[M], counted from the model's best) before the round, and that
+    every task raises by its size: ``amount[s] @ rate[:, m]`` for one of shape ``s`` on machine ``m``.
+
+    ``rate``: float64[R, M], ``amount``: float64[S, R]; all at least 0. For models whose ``growth`` is the size of the
+    mean task: a flow sees no more, and where tasks differ in size the sums of their sizes are levelled after it.
+    """
+
+    start: Float64
+    rate: Float64
+    amount: Float64
+
+
+@dataclass(frozen=True, slots=True)
 class Assessment:
     """A model's answer for a batch of shapes.
 
@@ -118,7 +132,8 @@ class Assessment:
     machines that it counts on the order of are to be left alone.
     ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
     None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
-    for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``notes``: bad input that the
+    for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``heights``: how ``raw`` adds
+    up of the sizes of tasks, if it does and that is to be levelled. ``notes``: bad input that the
     model came across, each one line that names the object, the field, the fault and what was assumed instead; the
     scheduler logs each text once.
     """
@@ -132,6 +147,7 @@ class Assessment:
     opening: Opening | None = None
     score: Float64 | None = None
     growth: Float64 | None = None
+    heights: Heights | None = None
     notes: Sequence[str] = ()
     causes: NDArray[np.int16] | None = None
     reasons: Sequence[str] = ()

@@ -247,6 +247,25 @@ def check_growth(model: CostModel, cases: Sequence[Case]) -> None:
             require(bool(sound.all()), model, "growth is negative or not finite", case.name)
 
 
+def check_heights(model: CostModel, cases: Sequence[Case]) -> None:
+    """Heights are float64 arrays that match each other, finite and at least 0; a growth comes with them."""
+    for case in cases:
+        answer = assess(model, case)
+        heights = answer.heights
+        if heights is None:
+            continue
+        amounts = heights.amount.shape[1] if heights.amount.ndim == 2 else 0
+        for name, array, size in (
+            ("heights.start", heights.start, (case.machines.count,)),
+            ("heights.rate", heights.rate, (amounts, case.machines.count)),
+            ("heights.amount", heights.amount, (case.shapes.count, amounts)),
+        ):
+            require_array(model, case, name, array, np.float64, size)
+            sound = np.isfinite(array) & (array >= 0)
+            require(bool(sound.all()), model, f"{name} is negative or not finite", case.name)
+        require(answer.growth is not None, model, "heights are stated, but no growth", case.name)
+
+
 def check_notes(model: CostModel, cases: Sequence[Case]) -> None:
     """Notes are single lines of text."""
     for case in cases:
@@ -267,6 +286,7 @@ CHECKS: tuple[Check, ...] = (
     check_joint,
     check_crowding,
     check_growth,
+    check_heights,
     check_notes,
     check_purity,
 )

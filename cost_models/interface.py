@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.arrays import Bool, Float64, Int32, Int64
-from cost_models.assessment import Assessment, JointRows, Ledger, Opening, Returned, SparseArcs
+from cost_models.assessment import Assessment, Heights, JointRows, Ledger, Opening, Returned, SparseArcs
 from cost_models.columns import (
     Arrivals,
     Assigned,
@@ -41,6 +41,7 @@ __all__ = [
     "ContainerRow",
     "CostModel",
     "Float64",
+    "Heights",
     "Int32",
     "Int64",
     "JointRows",

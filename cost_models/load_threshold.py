@@ -89,6 +89,7 @@ class LoadThreshold:
             # Elsewhere the native figure is the score.
             score=scored.score.astype(np.float64) if judged.excess else None,
             growth=scored.growth,
+            heights=scored.heights,
             notes=(*custom.notes, *expected.notes),
         )
 

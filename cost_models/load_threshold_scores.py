@@ -101,6 +101,18 @@ def used_growth(amounts: Float64, allocatable: Int64, weights: Weights) -> Float
     return growth
 
 
+def used_rates(allocatable: Int64, weights: Weights) -> Float64:
+    """By how much ``LeastUsed`` falls per unit of each resource, the worst one apart: float64[R, M]."""
+    rate = 100.0 * weights.resources[:, None] / (np.maximum(allocatable, 1) * max(1, weights.total))
+    return np.where(allocatable > 0, rate, 0.0)
+
+
+def used_percent(use: Int64, allocatable: Int64) -> Float64:
+    """Percentages of use, at most 100, which is also what stands for nothing to use: float64[R, M]."""
+    percent = np.minimum(100.0 * use / np.maximum(allocatable, 1), 100.0)
+    return np.where(allocatable > 0, percent, 100.0)
+
+
 def packing_score(percent: Float64, target: float) -> Float64:
     """``TargetLoadPacking`` for a percentage of use after the placement: whole numbers, 0 above 100 percent."""
     score = np.where(

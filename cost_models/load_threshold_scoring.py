@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
+from cost_models.interface import Bool, Float64, Heights, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
 from cost_models.load_threshold_arguments import Settings
 from cost_models.load_threshold_estimates import Estimates, rounded
 from cost_models.load_threshold_scores import (
@@ -16,6 +16,8 @@ from cost_models.load_threshold_scores import (
     Weights,
     packing_score,
     used_growth,
+    used_percent,
+    used_rates,
     variation_score,
 )
 from cost_models.load_threshold_strategy import Strategy
@@ -29,10 +31,13 @@ BLIND_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """``score``: int16[S, M], 0 to 100; ``growth``: float64[M], by how much one falls per task."""
+    """``score``: int16[S, M], 0 to 100; ``growth``: float64[M], by how much one falls per task; ``heights``: what is
+    below 100 before scores are rounded, where it is a sum of what single tasks use; None where it is not.
+    """
 
     score: Int16
     growth: Float64
+    heights: Heights | None = None
 
 
 def weights_of(settings: Settings) -> Weights:
@@ -82,7 +87,15 @@ class Scorer:
         if most:
             return Scored(score, np.zeros(self._machines.count))
         mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
-        return Scored(score, used_growth(mean, self._allocatable, weights))
+        return Scored(score, used_growth(mean, self._allocatable, weights), self._heights(expected, weights))
+
+    def _heights(self, expected: Estimates, weights: Weights) -> Heights | None:
+        """None where the worst resource counts, or prod pods see another use: neither is one sum per machine."""
+        if self._settings.score_prod or weights.worst or not weights.total:
+            return None
+        rate = used_rates(self._allocatable, weights)
+        start = weights.resources @ used_percent(self._estimated().T, self._allocatable) / weights.total
+        return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
     def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
         """Of cpu, and of what the hardware has, as upstream does."""

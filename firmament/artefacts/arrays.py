@@ -6,8 +6,8 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
   ``pins_machine[pins_first[i]:pins_first[i + 1]]``;
 * ``joint_reason``, and per block of joint rows ``joint_N_row_of``, ``joint_N_amount``, ``joint_N_limit``;
 * ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
-* ``ledger_...``, ``rules_...``, ``pairs_...`` and ``groups_...``: see ``ledger_arrays``, ``rule_arrays``,
-  ``pair_arrays`` and ``group_arrays``.
+* ``ledger_...``, ``heights_...``, ``rules_...``, ``pairs_...`` and ``groups_...``: see ``ledger_arrays``,
+  ``height_arrays``, ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
 
 Evictions are not decided again, so what they alone look at (``openings``, ``held``) is left out. ``most`` and
 ``model_shape`` are missing: only problems that are derived within a round have them.
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Int64, JointRows
 from firmament.artefacts.errors import ArtefactError, MalformedEntryError, MissingLedgerError
 from firmament.artefacts.group_arrays import decode_groups, encode_groups
+from firmament.artefacts.height_arrays import decode_heights, encode_heights
 from firmament.artefacts.ledger_arrays import decode_ledgers, encode_ledgers
 from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
@@ -59,6 +60,7 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         "placed_machine": placed.machine,
         "placed_count": placed.count,
         **encode_ledgers(problem.ledgers),
+        **encode_heights(problem.heights),
     }
     if problem.multiplicity is not None:
         arrays["multiplicity"] = problem.multiplicity
@@ -128,6 +130,7 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         pairs=decode_pairs(arrays, len(plain["shape"]), len(plain["free"])),
         topology=decode_groups(arrays, plain["gang"], *plain["free"].shape),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
+        heights=decode_heights(arrays, len(plain["requests"]), len(plain["free"])),
     )
 
 

@@ -1,8 +1,8 @@
 """``costs.json``: what every placement cost, model by model, and the sum of each model over the round.
 
 Points of a model are after its weight. ``kubernetes`` stands for the tasks' own preferences. What crowding adds depends
-on who came first on a machine, so it is given as one sum. ``units`` is what the network charged for a first task: the
-points in whole units, all models together.
+on who came first on a machine, so it is given as one sum; where models state heights it goes by the sizes of tasks.
+``units`` is what the network charged for a first task: the points in whole units, all models together.
 """
 
 from __future__ import annotations

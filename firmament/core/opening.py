@@ -27,6 +27,7 @@ from firmament.core.queue_sort import PLACED, qualities, ranks
 from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
+from firmament.core.stated_heights import stated_heights
 from firmament.core.tasks import State
 from firmament.core.topology_compiler import Called, Trees, compile_groups, in_natural_order
 from firmament.core.victims import preemption_problem
@@ -103,6 +104,7 @@ def take_picture(
         feasible=feasible,
         cost=charged.units,
         crowd=crowding_units(columns, judgement.batch, models, judgement.assessments),
+        heights=stated_heights(judgement, models),
         free=columns.capacity - cluster.machines.used,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, groups),

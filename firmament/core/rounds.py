@@ -16,7 +16,8 @@ from firmament.flow.network import Network
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.preemption.preempting import preempt
 from firmament.preemption.problem import Eviction, PreemptionProblem
-from firmament.rounds.cost import pair_cost, pair_figures, placed_cost, placement_cost
+from firmament.rounds.cost import network_cost, pair_figures, placed_cost
+from firmament.rounds.levelling import levelled
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.placing import place
 from firmament.rounds.stopwatch import Stopwatch, Timer
@@ -55,18 +56,19 @@ def decide(
     excepted: equal problems, solvers and options give equal decisions.
     """
     log = PassLog(timer=timer)
-    assignments = place(problem, solver, options, log)
+    admitted = place(problem, solver, options, log)
+    watch = Stopwatch(timer)
+    assignments = levelled(problem, admitted)
+    log.admit_seconds += watch.seconds()
     evictions: tuple[Eviction, ...] = ()
     if preemption is not None:
         watch = Stopwatch(timer)
         evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit, log.shortages)
         log.admit_seconds += watch.seconds()
-    cost = placement_cost(problem, assignments)
+    cost = network_cost(problem, admitted)
     if log.about is not None:
         among: Bool = log.about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of it
-        cost = placement_cost(
-            log.about.problem, log.about.gathered(assignments.taken(among[assignments.cls]))
-        )
+        cost = network_cost(log.about.problem, log.about.gathered(admitted.taken(among[admitted.cls])))
     stats = RoundStats(
         machines=problem.machines,
         tasks=int(problem.counts.sum()),
@@ -83,8 +85,6 @@ def decide(
     )
     if problem.pairs is not None:
         stats.pair_cost = pair_figures(problem.pairs, assignments)[1]
-        # The bound says nothing of pairs.
-        cost -= round(pair_cost(problem, assignments))
     if log.first is not None:
         stats.certified = log.first.certified
         stats.gap = (cost - log.first.bound) / log.first.bound if log.first.bound > 0 else float(cost > 0)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.flow.group_terms import GroupTerms
+from firmament.flow.heights import Heights
 from firmament.rules.pairs import PairRules
 from firmament.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32
@@ -44,6 +45,7 @@ class PlacementProblem:
     * ``topology``: which of the gangs share out over a tree of machines, and how; None if none does;
     * ``rules``: rules between tasks, None if there are none;
     * ``pairs``: costs and limits of pairs of tasks, None if there are none;
+    * ``heights``: what models say of the sizes of tasks, which the network takes for equal; None: nothing;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
@@ -70,6 +72,7 @@ class PlacementProblem:
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     topology: GroupTerms | None = None
     multiplicity: Int64 | None = None
+    heights: Heights | None = None
 
     @property
     def classes(self) -> int:

@@ -10,10 +10,17 @@ from firmament.rules.pairs import PairRules, pair_figure
 
 
 def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Cost of the placed tasks in units: what the models charge each and pairs of them, and crowding.
+    """Cost of the placed tasks in units: what the models charge each, crowding, pairs of tasks, and their sizes.
 
-    Crowding charges the k-th task of the round on a machine for the k before it.
+    Crowding charges the k-th task of the round on a machine for the k before it, as tasks of mean size; where models
+    state heights, ``size_cost`` makes that the sum of true sizes.
     """
+    beyond = round(pair_cost(problem, placed)) + round(size_cost(problem, placed))
+    return _charged(problem, placed) + beyond
+
+
+def _charged(problem: PlacementProblem, placed: Assignments) -> int:
+    """What arcs of the network charge for the placed tasks: models and crowding."""
     shapes = problem.shape[placed.cls]
     models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
     on_machine = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines).astype(
@@ -22,8 +29,32 @@ def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
     step = problem.crowd_step()
     # The sum over k < n of floor(k / step) * step, with n = full * step + rest.
     full, rest = np.divmod(on_machine, step)
-    crowding = int((problem.crowd * (step * step * (full * (full - 1) // 2) + full * step * rest)).sum())
-    return models + crowding + round(pair_cost(problem, placed))
+    return models + int((problem.crowd * (step * step * (full * (full - 1) // 2) + full * step * rest)).sum())
+
+
+def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
+    """Units by which tasks cost more, by their sizes, than the network charges for tasks of mean size.
+
+    Of either sign; 0 where no model states heights.
+    """
+    heights = problem.heights
+    if heights is None:
+        return 0.0
+    shapes = problem.shape[placed.cls]
+    rows = problem.machines
+    total = np.bincount(
+        placed.machine, weights=heights.sizes(shapes, placed.machine) * placed.count, minlength=rows
+    )
+    tasks = np.bincount(placed.machine, weights=placed.count, minlength=rows)
+    growth = heights.growth
+    grows = growth > 0
+    exact = (
+        np.divide(total * (heights.start + total / 2), growth, out=np.zeros(rows), where=grows) + total / 2
+    )
+    counted = grows[placed.machine]
+    charged = heights.charged(shapes, placed.machine) * placed.count
+    crowding = growth * tasks * (tasks - 1) / 2
+    return float(exact[grows].sum() - charged[counted].sum() - crowding[grows].sum())
 
 
 def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:
@@ -66,3 +97,8 @@ def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
     Joint limits are not checked here.
     """
     return placed_cost(problem, placed) + pending_cost(problem, placed)
+
+
+def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """The part of ``placement_cost`` that is on arcs, which is what a flow's cost bounds: without pairs and sizes."""
+    return _charged(problem, placed) + pending_cost(problem, placed)

@@ -40,9 +40,8 @@ def test_the_threshold_holds_and_use_is_even(by_requests):
     assert outcome.placement == pytest.approx(outcome.spread, abs=0.05), "pods use what was expected of them"
     default = run_burst(replace(BURST, scheduling="default"))
     assert outcome.spread < default.spread < by_requests.spread
-    assert run_burst(replace(BURST, weight=HEAVY)).spread < outcome.spread, (
-        "the base policy has less of a say"
-    )
+    # Outweighing the base policy, it leaves less than half of what that leaves which reads the same reports.
+    assert run_burst(replace(BURST, weight=HEAVY)).spread <= default.spread / 2
 
 
 def test_less_use_than_expected_is_unevenness_that_placement_cannot_help():
@@ -76,7 +75,7 @@ def test_it_holds_where_metrics_are_missing_or_stale(by_requests, mode):
         assert outcome.blind == 0, "a node about which nothing is known gets nothing"
     else:
         assert outcome.placed == 1000
-        assert outcome.blind >= 100, "a fifth of the nodes get their part by estimates"
+        assert outcome.blind >= 80, "a fifth of the nodes get a part by estimates"
 
 
 def test_levelling_is_by_estimates_and_largest_first():

@@ -1,0 +1,69 @@
+"""How high machines stand in what models charge for use, in the sum of what single tasks add.
+
+A flow counts tasks: the k-th of a round on a machine costs more than the one before by the mean task's size g, whatever
+sizes they have. Use itself is a sum of sizes. Where a model states its figure as a height that tasks raise by their
+sizes (``cost_models.assessment.Heights``), this is what all tasks on a machine cost together:
+
+    ((x + S)^2 - x^2) / 2 g + S / 2        x: the height before the round, S: the sum of sizes
+
+A height is what one more task of mean size is charged, so each part of a size is charged the height at which it comes
+to lie. Where all tasks have the mean size, that is what the network charges: n x + g n (n + 1) / 2. Units throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Float64, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a model charges a first task: ``per_unit`` units, of either sign, for each unit by which ``raw`` is above
+    ``best``; at least 0, at most ``most``. ``raw``: numeric[S, M].
+    """
+
+    raw: NDArray[Any]
+    best: float
+    per_unit: float
+    most: float
+
+    def units(self, shapes: Int64, machines: Int64) -> Float64:
+        """float64[A]: for tasks of ``shapes[i]`` on ``machines[i]``."""
+        units: Float64 = (self.raw[shapes, machines].astype(np.float64) - self.best) * self.per_unit
+        return np.clip(units, 0.0, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """Heights of all models that state them, added up.
+
+    ``start``: float64[M], before the round; ``rate``: float64[R, M] and ``amount``: float64[S, R], of which a task's
+    size is the product; ``growth``: float64[M], size of the round's mean task; ``charges``: what the network's costs
+    hold of these models.
+    """
+
+    start: Float64
+    rate: Float64
+    amount: Float64
+    growth: Float64
+    charges: Sequence[Charge]
+
+    def sizes(self, shapes: Int64, machines: Int64) -> Float64:
+        """float64[A]: sizes of tasks of ``shapes[i]`` on ``machines[i]``."""
+        size = np.zeros(len(shapes))
+        for amount, rate in zip(self.amount.T, self.rate, strict=True):
+            size += amount[shapes] * rate[machines]
+        return size
+
+    def charged(self, shapes: Int64, machines: Int64) -> Float64:
+        """float64[A]: what the network's costs hold of these models."""
+        units = np.zeros(len(shapes))
+        for charge in self.charges:
+            units += charge.units(shapes, machines)
+        return units

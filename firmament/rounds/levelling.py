@@ -1,0 +1,169 @@
+"""Which sizes a machine gets: tasks of a placement change places so that use ends more even.
+
+A flow says how many tasks each machine takes, and counts all of them as of one size. Which sizes it sends where is left
+open: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here
+pairs of tasks change places wherever that lowers what they cost by the sums of sizes (see ``firmament.flow.heights``):
+the fullest machines give large tasks to the emptiest, and take small ones for them.
+
+Nothing else changes: machines keep their number of tasks, classes theirs, and every limit holds. Tasks that others
+depend on, or that depend on others, stay where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.flow.heights import Heights
+from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.rounds.exchange_room import ExchangeRoom, movable
+
+TURNS = 16
+"""Most turns; in each, every machine takes part in at most one exchange, with one of its tasks after the other."""
+
+COARSE = 5
+"""Turns after which every second one looks at the ends alone: the quarter of the pairs that is furthest apart."""
+
+GOLDEN = 0.6180339887498949
+"""Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
+
+ENOUGH = 0.001
+"""No further turn is worth it once three in a row have each saved less than this part of what all have."""
+
+WORTH = 1e-6
+"""An exchange has to save this part of what a task of mean size adds: more than rounding does."""
+
+
+def levelled(problem: PlacementProblem, placed: Assignments) -> Assignments:
+    """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of those that stay is kept.
+
+    Deterministic; returns ``placed`` itself if nothing is to be gained.
+    """
+    heights = problem.heights
+    if heights is None or not len(placed.cls):
+        return placed
+    free: Bool = movable(problem)[placed.cls] & (heights.growth[placed.machine] > 0)
+    sizes = heights.amount[np.unique(problem.shape[placed.cls[free]])]
+    if not len(sizes) or (sizes == sizes[0]).all():
+        return placed
+    slots = _Slots.of(placed.taken(free))
+    if not _Exchange(problem, heights, placed, slots).run():
+        return placed
+    return Assignments.joined([placed.taken(~free), slots.assignments(problem.machines)])
+
+
+@dataclass(slots=True)
+class _Slots:
+    """Places of single tasks, those of a machine side by side: ``cls``, ``machine``: int64[N].
+
+    ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], where theirs begin, how many.
+    """
+
+    cls: Int64
+    machine: Int64
+    used: Int64
+    first: Int64
+    count: Int64
+
+    @classmethod
+    def of(cls, placed: Assignments) -> _Slots:
+        """One place per task."""
+        order = np.lexsort((placed.cls, placed.machine))
+        task, machine = (np.repeat(each[order], placed.count[order]) for each in (placed.cls, placed.machine))
+        first = np.flatnonzero(np.r_[True, machine[1:] != machine[:-1]])
+        return cls(task, machine, machine[first], first, np.diff(np.r_[first, len(machine)]))
+
+    def assignments(self, machines: int) -> Assignments:
+        """Who is where, aggregated."""
+        pairs, count = np.unique(self.cls * np.int64(machines) + self.machine, return_counts=True)
+        return Assignments(*np.divmod(pairs, machines), count.astype(np.int64))
+
+
+class _Exchange:
+    """Turns of exchanges on ``slots``, whose ``cls`` it writes to."""
+
+    def __init__(
+        self, problem: PlacementProblem, heights: Heights, placed: Assignments, slots: _Slots
+    ) -> None:
+        size = heights.sizes(problem.shape[placed.cls], placed.machine) * placed.count
+        self._cost = problem.cost
+        self._heights = heights
+        self._slots = slots
+        self._room = ExchangeRoom(problem, placed)
+        self._height = heights.start + np.bincount(placed.machine, weights=size, minlength=problem.machines)
+        self._shape = problem.shape[slots.cls]
+        # One size of a shape for all machines, to choose pairs by; what is gained is computed by its size on each.
+        mean = (heights.rate[:, slots.used] / heights.growth[slots.used]).mean(axis=1)
+        self._relative = heights.amount @ mean
+        present = self._relative[self._shape]
+        self._smallest, self._largest = float(present.min()), float(present.max())
+
+    def run(self) -> bool:
+        """Exchange until a turn saves little; returns whether anything was exchanged."""
+        saved = 0.0
+        weak = 0
+        for turn in range(TURNS):
+            more = self._turn(*self._pairs(turn))
+            saved += more
+            weak = weak + 1 if more <= ENOUGH * saved else 0
+            if weak == 3:
+                break
+        return saved > 0
+
+    def _pairs(self, turn: int) -> tuple[Int64, Int64]:
+        """Places of the fullest machines and of the emptiest, whose tasks are to change places: int64[P] each."""
+        slots = self._slots
+        place = slots.first + turn % slots.count
+        size = self._relative[self._shape[place]]
+        height = self._height[slots.used]
+        order = np.argsort(height, kind="stable")
+        down = order[::-1]
+        high, low = down[size[down] > self._smallest], order[size[order] < self._largest]
+        length = min(len(high), len(low))
+        # Places in the two orders: heights fall in one and rise in the other.
+        length = int(np.count_nonzero(height[high[:length]] > height[low[:length]]))
+        if turn >= COARSE and turn % 2:
+            length = -(-length // 4)
+        high, low = high[:length], low[:length]
+        if turn % 3:
+            low = np.roll(low, int(length * (turn * GOLDEN % 1.0)))
+        larger = size[high] > size[low]
+        return place[high[larger]], place[low[larger]]
+
+    def _turn(self, give: Int64, take: Int64) -> float:
+        """Let the tasks of each pair of places change them where that saves something; returns how many units."""
+        slots = self._slots
+        source, target = slots.machine[give], slots.machine[take]
+        large, small = self._shape[give], self._shape[take]
+        gain, less, more = self._gain(large, small, source, target)
+        chosen = np.flatnonzero(gain > WORTH * self._heights.growth[source])
+        large, small, source, target = large[chosen], small[chosen], source[chosen], target[chosen]
+        allowed = self._room.allows(large, small, source, target)
+        chosen = chosen[allowed]
+        large, small, source, target = large[allowed], small[allowed], source[allowed], target[allowed]
+        self._room.exchange(large, small, source, target)
+        self._height[source] -= less[chosen]
+        self._height[target] += more[chosen]
+        give, take = give[chosen], take[chosen]
+        self._shape[give], self._shape[take] = small, large
+        slots.cls[give], slots.cls[take] = slots.cls[take], slots.cls[give]
+        return float(gain[chosen].sum())
+
+    def _gain(
+        self, large: Int64, small: Int64, source: Int64, target: Int64
+    ) -> tuple[Float64, Float64, Float64]:
+        """Units that exchanges save, by which the source falls, and by which the target rises: float64[P] each."""
+        heights = self._heights
+        less = heights.sizes(large, source) - heights.sizes(small, source)
+        more = heights.sizes(large, target) - heights.sizes(small, target)
+        gain = less * ((self._height[source] - less / 2) / heights.growth[source] + 0.5)
+        gain -= more * ((self._height[target] + more / 2) / heights.growth[target] + 0.5)
+        gain += self._other(large, source) - self._other(large, target)
+        gain += self._other(small, target) - self._other(small, source)
+        return gain, less, more
+
+    def _other(self, shapes: Int64, machines: Int64) -> Float64:
+        """What tasks cost besides their part of the heights: float64[P]."""
+        return self._cost[shapes, machines] - self._heights.charged(shapes, machines)
