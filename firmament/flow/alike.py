@@ -22,7 +22,7 @@ WORTHWHILE = 0.7
 
 @dataclass(frozen=True, slots=True)
 class AlikeMachines:
-    """``residual``: the merged problem; ``members``: int64[M], machine rows by group; ``first``: int64[G + 1], where
+    """``residual``: the merged problem; ``members``: int64[M'], machine rows by group; ``first``: int64[G + 1], where
     each group begins in ``members``; ``fits``: as for the original, over groups.
     """
 
@@ -43,9 +43,9 @@ class AlikeMachines:
         starts = np.searchsorted(group, group, side="left")
         size = self.first[group + 1] - self.first[group]
         machine = self.members[self.first[group] + (np.arange(len(group)) - starts) % size]
-        key = cls * np.int64(len(self.members)) + machine
-        distinct, count = np.unique(key, return_counts=True)
-        classes, machines = np.divmod(distinct, len(self.members))
+        width = 1 + int(self.members.max(initial=0))
+        distinct, count = np.unique(cls * width + machine, return_counts=True)
+        classes, machines = np.divmod(distinct, width)
         return Assignments(classes, machines, count.astype(np.int64))
 
 
@@ -75,7 +75,7 @@ def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | No
         free=problem.free[representative],
         multiplicity=size.astype(np.int64),
         joint=tuple(
-            _of_groups(rows, left, representative)
+            joint_of(rows, left, representative)
             for rows, left in zip(problem.joint, residual.joint_left, strict=True)
         ),
         pins={cls: np.sort(group[rows]) for cls, rows in problem.pins.items()},
@@ -108,8 +108,8 @@ def left_on_own(rows: JointRows, left: Int64) -> Int64:
     return found
 
 
-def _of_groups(rows: JointRows, left: Int64, representative: Int64) -> JointRows:
-    """The joint rows of one machine of each group."""
+def joint_of(rows: JointRows, left: Int64, representative: Int64) -> JointRows:
+    """The joint rows of some machines (``representative``: int64[G] rows), each its own, with what is left of them."""
     limit = left_on_own(rows, left)[representative]
     every = np.arange(len(representative), dtype=np.int64)
     return replace(rows, row_of=np.where(limit >= 0, every, -1), limit=np.maximum(limit, 0))

@@ -13,6 +13,7 @@ import numpy as np
 
 from firmament.flow.alike import AlikeMachines, merge_alike
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
+from firmament.flow.narrowing import narrowed
 from firmament.flow.network import Network, Penalties, dearest_path, unscheduled_penalties
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
@@ -116,7 +117,7 @@ def propose(
     watch = Stopwatch(log.timer)
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
     fits = {shape: residual.fits(shape) for shape in shapes}
-    alike = merge_alike(residual, fits)
+    alike = narrowed(residual, fits) or merge_alike(residual, fits)
     outcome = optimal_flow(
         alike.residual if alike else residual,
         alike.fits if alike else fits,
