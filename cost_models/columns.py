@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, overload
 
 import numpy as np
 
 from cost_models.arrays import Bool, Float64, Int64
 
 T = TypeVar("T")
+
+
+class Chosen(Sequence[T]):
+    """Some entries of a sequence, found when they are asked for: most models look at few descriptions, or at none."""
+
+    __slots__ = ("_entries", "_rows")
+
+    def __init__(self, entries: Sequence[T], rows: Sequence[int]) -> None:
+        """Entry i is ``entries[rows[i]]``."""
+        self._entries = entries
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        if isinstance(index, slice):
+            return Chosen(self._entries, self._rows[index])
+        return self._entries[self._rows[index]]
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._entries.__getitem__, self._rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +236,12 @@ class MachineColumns:
         chosen = rows.tolist()
         return replace(
             self,
-            names=_taken(self.names, chosen),
+            names=Chosen(self.names, chosen),
             capacity=self.capacity[rows],
             free=self.free[rows],
             running=self.running[rows],
-            labels=_taken(self.labels, chosen),
-            annotations=_taken(self.annotations, chosen),
+            labels=Chosen(self.labels, chosen),
+            annotations=Chosen(self.annotations, chosen),
             usage=self.usage[rows],
             usage_time=self.usage_time[rows],
             residents=None if self.residents is None else self.residents.take(rows),
@@ -244,11 +272,8 @@ class ShapeBatch:
     def take(self, shapes: Int64, machines: Int64 | None = None) -> ShapeBatch:
         """Return the given shapes (int64[A]) alone, with ``allowed`` on the machines in ``machines``; None: on all."""
         chosen = shapes.tolist()
-        allowed = None if self.allowed is None else _taken(self.allowed, chosen)
-        if allowed is not None and machines is not None:
-            allowed = tuple(row[machines] for row in allowed)
-        return ShapeBatch(self.requests[shapes], self.counts[shapes], _taken(self.rows, chosen), allowed)
-
-
-def _taken(entries: Sequence[T], rows: Sequence[int]) -> tuple[T, ...]:
-    return tuple(map(entries.__getitem__, rows))
+        allowed: Sequence[Bool] | None = None
+        if self.allowed is not None:
+            of_all = Chosen(self.allowed, chosen)
+            allowed = of_all if machines is None else tuple(row[machines] for row in of_all)
+        return ShapeBatch(self.requests[shapes], self.counts[shapes], Chosen(self.rows, chosen), allowed)

@@ -194,7 +194,6 @@ class _Watch:
 
     def __init__(self) -> None:
         self._facts: tuple[object, ...] = ()
-        self._mark = 0
         self._now = -np.inf
         self._until: Float64 = np.empty(0)
         self._unseen: Int64 | None = None
@@ -214,8 +213,7 @@ class _Watch:
         changes = cluster.machines.changes
         changes.touch_all(self._otherwise_unseen(columns.unseen))
         changes.touch_all(np.flatnonzero(self._until[: columns.count] <= columns.now))
-        self._set_until(columns, models, changes.since(self._mark if same else -1, columns.count))
-        self._mark = changes.mark()
+        self._until = _until(columns, models)
         return same
 
     def _otherwise_unseen(self, unseen: Int64 | None) -> Int64:
@@ -226,21 +224,15 @@ class _Watch:
         common = min(len(before), len(unseen))
         return np.unique(np.nonzero(before[:common] != unseen[:common])[0])
 
-    def _set_until(self, columns: MachineColumns, models: Sequence[WeightedModel], changed: Bool) -> None:
-        """Ask models until when their answers about the ``changed`` machines hold."""
-        rows = np.flatnonzero(changed)
-        until = np.full(columns.count, np.inf)
-        common = min(columns.count, len(self._until))
-        until[:common] = self._until[:common]
-        until[rows] = np.inf
-        of_changed = None
-        for weighted in models:
-            if hasattr(weighted.model, "lasts_until") and len(rows):
-                of_changed = of_changed or (columns if len(rows) == columns.count else columns.take(rows))
-                stated = lasts_until(weighted.model, of_changed)
-                if stated is not None:
-                    until[rows] = np.minimum(until[rows], stated)
-        self._until = until
+
+def _until(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
+    """float64[M]: from when on some model's answers about a machine may be others as time goes by."""
+    until = np.full(columns.count, np.inf)
+    for weighted in models:
+        stated = lasts_until(weighted.model, columns)
+        if stated is not None:
+            np.minimum(until, stated, out=until)
+    return until
 
 
 def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int) -> int | None:
