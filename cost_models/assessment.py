@@ -128,8 +128,9 @@ class Assessment:
     ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
     ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. Where that differs: ``causes``,
     int16[S, M], index into ``reasons`` where not feasible (elsewhere of no meaning). ``sparse``: exceptions to ``raw``.
-    ``joint``: joint rows. ``ledger``: what joint rows cannot say; ``opening``: what evicting changes for it, None if
-    machines that it counts on the order of are to be left alone.
+    ``joint``: joint rows; ``occupied``: bool[S, M], machines that are refused for nothing but what tasks there have
+    taken of joint rows that say what they get back, None for none. ``ledger``: what joint rows cannot say; ``opening``:
+    what evicting changes for it, None if machines that it counts on the order of are to be left alone.
     ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
     None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
     for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``heights``: how ``raw`` adds
@@ -143,6 +144,7 @@ class Assessment:
     reason: str = ""
     sparse: SparseArcs | None = None
     joint: Sequence[JointRows] = ()
+    occupied: Bool | None = None
     ledger: Ledger | None = None
     opening: Opening | None = None
     score: Float64 | None = None

@@ -206,6 +206,13 @@ def check_joint(model: CostModel, cases: Sequence[Case]) -> None:
             require_reason(model, case, "a joint row may refuse a machine", rows.reason)
             if rows.returned is not None:
                 _check_returned(model, case, rows, rows.returned)
+        answer = assess(model, case)
+        if answer.occupied is not None:
+            full = (case.shapes.count, case.machines.count)
+            require_array(model, case, "occupied", answer.occupied, np.bool_, full)
+            refused = np.zeros(full, dtype=np.bool_) if answer.feasible is None else ~answer.feasible
+            open_too = bool((answer.occupied & ~refused).any())
+            require(not open_too, model, "a machine is occupied that is not refused", case.name)
 
 
 def _check_returned(model: CostModel, case: Case, rows: JointRows, returned: Returned) -> None:

@@ -78,7 +78,9 @@ class LoadThreshold:
         space, charged = with_margins(space, use, expected.amounts, shapes.counts, settings)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
-        judged = verdicts(space, expected.amounts, charged, (expected.prod, ~daemons), eligible, settings)
+        given = None if settings.risk.deviation else use.given  # margins do not add up over tasks
+        kinds = expected.prod, ~daemons
+        judged = verdicts(space, expected.amounts, charged, kinds, given, eligible, settings)
         scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
         return Assessment(
             raw=_figures(scored.score, judged.excess),
@@ -86,6 +88,7 @@ class LoadThreshold:
             causes=judged.causes,
             reasons=judged.reasons,
             joint=judged.joint,
+            occupied=judged.occupied,
             # Elsewhere the native figure is the score.
             score=scored.score.astype(np.float64) if judged.excess else None,
             growth=scored.growth,

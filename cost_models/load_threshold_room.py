@@ -10,10 +10,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Bool, Float64, Int64, JointRows, Load, MachineColumns
+from cost_models.interface import Bool, Float64, Int64, JointRows, Load, MachineColumns, Returned
 from cost_models.load_threshold_arguments import Settings
 from cost_models.load_threshold_limits import NO_LIMIT, Thresholds, headroom
-from cost_models.load_threshold_use import Use, aggregated
+from cost_models.load_threshold_use import Given, Use, aggregated
 
 Int8: TypeAlias = NDArray[np.int8]
 Int16: TypeAlias = NDArray[np.int16]
@@ -21,7 +21,7 @@ Int16: TypeAlias = NDArray[np.int16]
 EXPIRED = "node(s) nodeMetric expired"
 MISSING = "node(s) nodeMetric missing"
 
-_OPEN, _EXPIRED, _MISSING = -1, 0, 1
+_OPEN, _EXPIRED, _MISSING, _EXCEEDED = -1, 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,16 @@ class Rooms:
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """``feasible``: bool[S, M]; ``causes``: int16[S, M], index into ``reasons`` where not. ``joint``: what admitted
-    tasks add up to. ``excess``: by shape that would reach a threshold wherever it could go, and goes to the least bad
-    machine: percent above the threshold that each machine would reach, float64[M].
+    tasks add up to; ``occupied``: bool[S, M], machines refused for nothing but what tasks there use, None if joint rows
+    do not say what comes back. ``excess``: by shape that would reach a threshold wherever it could go, and goes to the
+    least bad machine: percent above the threshold that each machine would reach, float64[M].
     """
 
     feasible: Bool
     causes: Int16
     reasons: tuple[str, ...]
     joint: tuple[JointRows, ...]
+    occupied: Bool | None
     excess: dict[int, Float64]
 
 
@@ -87,13 +89,15 @@ def verdicts(
     amounts: Int64,
     charged: Int64,
     kinds: tuple[Bool, Bool],
+    given: Given | None,
     eligible: Iterable[Bool] | None,
     settings: Settings,
 ) -> Verdicts:
     """Judge every machine for every shape.
 
     ``amounts``: int64[S, R], the estimate of a task; ``charged``: what it takes of the room. ``kinds``: bool[S] each,
-    shapes of class koord-prod, and those to which thresholds count. ``eligible``: per shape bool[M], machines that
+    shapes of class koord-prod, and those to which thresholds count. ``given``: what goes with each task that is on a
+    machine, None if that is not to count. ``eligible``: per shape bool[M], machines that
     could take a task otherwise, None where it does not matter whether all of them are at a threshold.
     """
     prod, held = kinds[0], kinds[1].copy()
@@ -115,7 +119,9 @@ def verdicts(
         causes[shape] = cause
         feasible[shape] = cause < 0
     bound = np.where(held[:, None], charged, 0)
-    return Verdicts(feasible, causes, _reasons(settings), _joint(space, bound, prod, settings), excess)
+    joint = _joint(space, bound, prod, given, settings)
+    occupied = None if given is None or feasible.all() else causes >= _EXCEEDED
+    return Verdicts(feasible, causes, _reasons(settings), joint, occupied, excess)
 
 
 def _room(
@@ -185,7 +191,7 @@ def _causes(room: Room, amounts: Int64) -> Int16:
     for position, amount in enumerate(amounts.tolist()):
         exceeded = (room.left[position] < amount) & (cause < 0)
         if exceeded.any():
-            cause[exceeded] = 2 + 2 * position + room.aggregated[exceeded]
+            cause[exceeded] = _EXCEEDED + 2 * position + room.aggregated[exceeded]
     return cause
 
 
@@ -208,7 +214,9 @@ def _excess(room: Room, amounts: Int64, allocatable: Int64) -> Float64:
     return worst
 
 
-def _joint(space: Rooms, amounts: Int64, prod: Bool, settings: Settings) -> tuple[JointRows, ...]:
+def _joint(
+    space: Rooms, amounts: Int64, prod: Bool, given: Given | None, settings: Settings
+) -> tuple[JointRows, ...]:
     """One row per machine, resource and set of thresholds, where there is a limit and some task to be held to it."""
     reasons = _reasons(settings)
     every = np.arange(len(space.separate), dtype=np.int64)
@@ -219,9 +227,20 @@ def _joint(space: Rooms, amounts: Int64, prod: Bool, settings: Settings) -> tupl
             limited = machines & (left < NO_LIMIT // 2)
             if limited.any() and amount.any():
                 limit = np.where(limited, np.maximum(left, 0), 0)
-                reason = reasons[2 + 2 * position + column]
-                rows.append(JointRows(np.where(limited, every, -1), amount, limit, reason))
+                owed = np.where(limited, np.maximum(-left, 0), 0)
+                reason = reasons[_EXCEEDED + 2 * position + column]
+                back = (
+                    None if given is None else _returned(given, position, room, owed, prod=room is space.prod)
+                )
+                rows.append(JointRows(np.where(limited, every, -1), amount, limit, reason, back))
     return tuple(rows)
+
+
+def _returned(given: Given, position: int, room: Room, owed: Int64, *, prod: bool) -> Returned:
+    """What tasks that leave give back of a resource, after ``owed``."""
+    known, guessed = (given.prod, given.prod_estimated) if prod else (given.beyond, given.estimated)
+    by_task = np.where(room.estimated[given.machine], guessed[position], known[position])
+    return Returned(owed, by_task=by_task.astype(np.int64))
 
 
 def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[Room, Bool, Bool, int]]:

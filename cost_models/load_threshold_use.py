@@ -33,7 +33,7 @@ class Use:
     ``reported``: the last figures; ``delta``: by how much estimates exceed them; ``estimated``: estimates of all
     tasks alone; ``prod``: use of tasks of class koord-prod, estimates included; ``prod_estimated``: their estimates
     alone. ``measured``: bool[M], there are last figures. ``fresh``: bool[M], the last report is not expired.
-    ``spread``: how far tasks may be off, if that counts.
+    ``spread``: how far tasks may be off, if that counts. ``given``: what goes with each task.
     """
 
     reported: Int64
@@ -44,6 +44,23 @@ class Use:
     measured: Bool
     fresh: Bool
     spread: Spread
+    given: Given
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """By how much the use of a machine is lower for certain once a task has left it: float64[R, A], whole numbers.
+
+    ``beyond``: by which its estimate exceeds what is reported of it; what is reported of the machine stays, as nobody
+    knows how much of it was the task's. ``estimated``: of estimates alone. ``prod``, ``prod_estimated``: of the use of
+    prod tasks, which is a sum over single tasks. ``machine``: int64[A].
+    """
+
+    machine: Int64
+    beyond: Float64
+    estimated: Float64
+    prod: Float64
+    prod_estimated: Float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +82,21 @@ def machine_use(machines: MachineColumns, load: Load, settings: Settings, *, pro
     shape = (machines.count, len(columns))
     delta, estimated, prod_use, prod_estimated = (np.zeros(shape, dtype=np.int64) for _ in range(4))
     spread = Spread(*(np.zeros(shape) for _ in range(4)))
+    given = Given(load.assigned.machine, *(np.zeros((len(columns), tasks.count)) for _ in range(4)))
     for position, (column, name) in enumerate(zip(columns, settings.known, strict=True)):
         expected, used = tasks.amounts(position, column)
         excess = np.maximum(expected - used, 0.0) * tasks.estimated
         deviation = settings.risk.deviation.get(name, 0.0)
         if deviation:
             tasks.add_variances(spread, position, deviation, (expected, used, excess))
+        given.beyond[position], given.estimated[position] = excess, expected
         delta[:, position] = tasks.summed(excess, machines.count)
         estimated[:, position] = tasks.summed(expected, machines.count)
         if prod:
             view = np.where(tasks.active, used + excess, expected) * tasks.prod
+            given.prod[position], given.prod_estimated[position] = view, expected * tasks.prod
             prod_use[:, position] = tasks.summed(view, machines.count)
-            prod_estimated[:, position] = tasks.summed(expected * tasks.prod, machines.count)
+            prod_estimated[:, position] = tasks.summed(given.prod_estimated[position], machines.count)
     if prod and settings.prod_includes_system:
         prod_use += whole(_chosen(load.system, columns))
     measured: Bool = np.asarray(~np.isnan(machines.usage).all(axis=1)) & load.reported
@@ -89,6 +109,7 @@ def machine_use(machines: MachineColumns, load: Load, settings: Settings, *, pro
         measured=measured,
         fresh=_fresh(machines, settings),
         spread=spread,
+        given=given,
     )
 
 
@@ -119,6 +140,11 @@ class _Tasks:
             prod=prod,
             active=prod & assigned.reported & assigned.prod,
         )
+
+    @property
+    def count(self) -> int:
+        """A, the number of tasks."""
+        return len(self.assigned.machine)
 
     def amounts(self, position: int, column: int | None) -> tuple[Float64, Float64]:
         """Estimates and reported use of one resource: float64[A] each."""

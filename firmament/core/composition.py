@@ -88,6 +88,18 @@ class Judgement:
                 held |= others & each.opening.held
         return held
 
+    def occupied(self) -> Bool | None:
+        """bool[S, M]: machines that models refuse for nothing but what tasks there have taken of joint rows; None if no
+        model says so.
+        """
+        if all(each.occupied is None for each in self.assessments) or not self.rules:
+            return None
+        occupied = np.stack([row.feasible for row in self.rules])
+        for each in self.assessments:
+            if each.feasible is not None:
+                occupied &= each.feasible if each.occupied is None else each.feasible | each.occupied
+        return occupied
+
     def notes(self) -> tuple[str, ...]:
         """What all models say about bad input."""
         return tuple(note for assessment in self.assessments for note in assessment.notes)

@@ -91,7 +91,7 @@ def take_picture(
     judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), models, recall)
     charged = charges(judgement, models, recall)
     kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
-    feasible, held = _open_machines(judgement, closed)
+    feasible, held, occupied = _open_machines(judgement, closed)
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
     called = Called(muster.jobs, gangs, members)
     topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
@@ -130,7 +130,14 @@ def take_picture(
         gangs=muster.jobs,
         pair_models=configuration.pair_models,
         preemption=preemption_problem(
-            cluster, evictions, problem, cls, priorities, muster.jobs, placed=levels == PLACED
+            cluster,
+            evictions,
+            problem,
+            cls,
+            priorities,
+            muster.jobs,
+            placed=levels == PLACED,
+            occupied=occupied,
         )
         if configuration.options.preemption
         else None,
@@ -181,14 +188,16 @@ def _qualities(
     return np.zeros(len(cls), dtype=np.int64)
 
 
-def _open_machines(judgement: Judgement, closed: Sequence[frozenset[int]]) -> tuple[Bool, Bool | None]:
-    """What the judgement says is feasible, and held, less the machines (rows) that are closed to each shape."""
-    feasible, held = judgement.feasible(), judgement.held()
+def _open_machines(
+    judgement: Judgement, closed: Sequence[frozenset[int]]
+) -> tuple[Bool, Bool | None, Bool | None]:
+    """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
+    feasible, held, occupied = judgement.feasible(), judgement.held(), judgement.occupied()
     for index, kept_off in enumerate(closed):
-        feasible[index, sorted(kept_off)] = False
-        if held is not None:
-            held[index, sorted(kept_off)] = False
-    return feasible, held
+        for machines in (feasible, held, occupied):
+            if machines is not None:
+                machines[index, sorted(kept_off)] = False
+    return feasible, held, occupied
 
 
 def _by_wait(members: Sequence[Int64], arrived: Float64, now: float) -> Int64:

@@ -28,11 +28,13 @@ def preemption_problem(
     jobs: Sequence[str] = (),
     *,
     placed: Bool | None = None,
+    occupied: Bool | None = None,
 ) -> PreemptionProblem | None:
     """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
 
     ``cls``, ``priority``: int64[C], class row and priority of each class of the problem; ``jobs``: its gangs;
-    ``placed``: bool[C], classes whose tasks have a place already, and evict nobody for another one. Only
+    ``placed``: bool[C], classes whose tasks have a place already, and evict nobody for another one;
+    ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None for none. Only
     tasks that are bound, and of lower priority than some class that may evict, take part; never those assumed. Those
     that are leaving take part whatever their priority, for the room that they will give back, but only if some less
     important task is bound.
@@ -83,6 +85,7 @@ def preemption_problem(
         own=gangs.own,
         returning=returning,
         returns=returns,
+        occupied=occupied if returning else None,
     )
 
 

@@ -27,7 +27,8 @@ class PreemptionProblem:
       still be whole; ``together``: bool[G], gangs all of whose tasks that hold a place are among these, so that they
       could go as a whole; ``own``: int64[C], the gang that the tasks of a class belong to, -1 for none;
     * ``returning``: those of the problem's blocks of joint rows of which tasks that go give back something;
-      ``returns``: int64[V, J], how much of each;
+      ``returns``: int64[V, J], how much of each; ``occupied``: bool[S, M], machines that are not feasible for a shape
+      for nothing but what tasks there have taken of those; None: there are none;
     * ``rules``: the rules of the round with kinds as further classes, kind h as class C + h; None: rules between tasks
       bind nobody who may evict;
     * ``row``, ``sequence``: int64[V], what the core knows the tasks by.
@@ -52,6 +53,7 @@ class PreemptionProblem:
     own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     returning: tuple[int, ...] = ()
     returns: Int64 = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    occupied: Bool | None = None
 
     @property
     def victims(self) -> int:

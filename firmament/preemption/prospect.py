@@ -107,7 +107,9 @@ class Prospect:
         """
         problem = self.problem
         shape = int(problem.shape[cls])
-        usable = self._allowed(cls, problem.feasible[shape].copy())
+        occupied = self.preemption.occupied
+        feasible = problem.feasible[shape]
+        usable = self._allowed(cls, feasible.copy() if occupied is None else feasible | occupied[shape])
         known_as = problem.known_as(np.full(problem.machines, shape))
         for ledger in self.ledgers:
             usable &= ledger.room(int(known_as[0])) > 0
