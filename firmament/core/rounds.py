@@ -65,8 +65,9 @@ def decide(
         watch = Stopwatch(timer)
         evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit, log.shortages)
         log.admit_seconds += watch.seconds()
-    cost = network_cost(problem, admitted)
-    if log.about is not None:
+    if log.about is None:
+        cost = network_cost(problem, admitted)
+    else:
         among: Bool = log.about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of it
         cost = network_cost(log.about.problem, log.about.gathered(admitted.taken(among[admitted.cls])))
     stats = RoundStats(

@@ -80,15 +80,16 @@ def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
 
 def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
     """Penalties, in units, of the tasks that stay pending; of each class the longest waiting are the ones placed."""
-    start = Residual(problem)
-    penalties = unscheduled_penalties(start, dearest_path(start)).cost
     left = problem.counts.copy()
     used = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)
     for bucket in range(WAIT_BUCKETS):
         gone = np.minimum(left[:, bucket], used)
         left[:, bucket] -= gone
         used -= gone
-    return int((left * penalties).sum())
+    if not left.any():
+        return 0
+    start = Residual(problem)
+    return int((left * unscheduled_penalties(start, dearest_path(start)).cost).sum())
 
 
 def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
