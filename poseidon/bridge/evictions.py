@@ -33,11 +33,11 @@ class Evictions:
         """
         actions: list[Action] = []
         victims = []
-        for delta in result.deltas:
-            if delta.kind == pb.Delta.PREEMPT and delta.withdrawn:
+        for delta in [each for each in result.deltas if each.kind == pb.Delta.PREEMPT]:
+            if delta.withdrawn:
                 withdrawal = self.withdraw(delta.task)
                 actions += [withdrawal] if withdrawal is not None else []
-            elif delta.kind == pb.Delta.PREEMPT:
+            else:
                 victims.append(delta)
         messages = self.messages(result) if victims else {}
         refused = []

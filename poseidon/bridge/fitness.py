@@ -7,8 +7,7 @@ fits is carried out, and the kubelet then fails the pod. So the bridge looks aga
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -27,8 +26,7 @@ _CORDONED = pb.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"
 _NOT_READY = pb.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
 
 
-@dataclass(frozen=True, slots=True)
-class _Offer:
+class _Offer(NamedTuple):
     """What a machine has to give, and what keeps pods away unless they tolerate it: (taint, in words)."""
 
     machine: pb.Machine

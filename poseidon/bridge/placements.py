@@ -142,11 +142,19 @@ class Placements:
             self._tasks.doubt(record)
         else:
             self._tasks.move(record, binding=machine)
-            stays = next((leader for leader in delta.depends_on if leader in staying), None)
-            if stays is not None:
-                self._settlement.fail(record, f"pod {stays} is not where it should make way", retry=True)
-                return
-            self._bind_after(record, [leader for leader in delta.depends_on if self._is_unsettled(leader)])
+            if delta.depends_on:
+                self._bind_behind(record, delta.depends_on, staying)
+            else:
+                self._settlement.nominate(record, "")
+                self._bind(record)
+
+    def _bind_behind(self, record: PodRecord, leaders: Sequence[str], staying: set[str]) -> None:
+        """Bind a pod that leans on others, which must not be among those that stay where they are."""
+        stays = next((leader for leader in leaders if leader in staying), None)
+        if stays is not None:
+            self._settlement.fail(record, f"pod {stays} is not where it should make way", retry=True)
+            return
+        self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
 
     def _take_back(self, record: PodRecord) -> None:
         """A pod that waits for others gets another place, or need not wait for its own any more."""

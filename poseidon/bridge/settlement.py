@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from poseidon.bridge.actions import Action, Nominate
+from poseidon.bridge.records import Standing
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -37,9 +38,10 @@ class Settlement:
         """Tell the solver that its placement holds, and remember that it knows."""
         uid = record.task.uid
         if record.told is not None and record.awaits_report:
-            self._reports.append(pb.BindingReport(task=uid, machine=record.place, bound=True))
-            record.told = record.told._replace(machine=record.place)
-        self._tasks.mark(uid)
+            place, told = record.place, record.told
+            self._reports.append(pb.BindingReport(task=uid, machine=place, bound=True))
+            record.told = Standing(place, told.task_class, told.job, told.priority, told.initialized)
+        self._tasks.touch(uid)
 
     def fail(self, record: PodRecord, reason: str, *, retry: bool) -> None:
         """Give back the place of a pod that is not bound, and those of the pods that depend on it."""

@@ -84,6 +84,10 @@ class Tasks:
         self._charge(self._records[uid])
         self._changed[uid] = None
 
+    def touch(self, uid: str) -> None:
+        """Compare this task anew with what the solver was told. Where it is, and what it takes, is as it was."""
+        self._changed[uid] = None
+
     def doubt(self, record: PodRecord) -> None:
         """What the solver makes of this task is unclear: say how it stands, also if that is nowhere."""
         record.told = None

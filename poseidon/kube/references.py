@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -32,4 +34,9 @@ class ObjectRef(NamedTuple):
 
 def timestamp(seconds: float) -> str:
     """Write seconds since the epoch as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _timestamp(math.floor(seconds))
+
+
+@lru_cache(maxsize=64)  # events of a burst are of a few seconds
+def _timestamp(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
