@@ -86,10 +86,12 @@ def pending_reasons(
 def _usable(
     cluster: Cluster, static_rows: StaticRows, picture: Picture, index: int, by_models: _ModelRefusals
 ) -> Bool:
-    """bool[M now]: machines that neither rules about machines nor models' filters refuse to a class."""
+    """bool[M now]: machines that neither rules about machines nor models' filters refuse to a class for good."""
     usable: Bool = static_rows.of(cluster.classes.rows[int(picture.cls[index])].shape).feasible.copy()
-    for _, refused in by_models.filters(int(picture.problem.shape[index])):
-        usable &= ~refused
+    shape = int(picture.problem.shape[index])
+    occupied = by_models.occupied(shape)
+    for _, refused in by_models.filters(shape):
+        usable &= ~refused | occupied
     return usable
 
 
@@ -201,6 +203,13 @@ class _ModelRefusals:
             (rows.reason, self._now(joint_room_lacking(rows, left, shape)))
             for rows, left in zip(self.picture.problem.joint, self.left, strict=True)
         ]
+
+    def occupied(self, shape: int) -> Bool:
+        """bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
+        preemption = self.picture.preemption
+        if preemption is None or preemption.occupied is None:
+            return np.zeros(self.machines, dtype=np.bool_)
+        return self._now(preemption.occupied[shape])
 
     def ledger(self, shape: int) -> list[tuple[str, Bool]]:
         """Per ledger: its reason and the machines without room for one more task, bool[M now]."""

@@ -167,7 +167,7 @@ class _Attempt:
 
     def _let_off(self, twin: Prospect, victims: Int64) -> None:
         """Let victims stay that nobody needs on the places that were chosen, the most important first."""
-        asked = twin.request(int(self._classes[0])) > 0
+        asked = np.logical_or.reduce([twin.request(cls) > 0 for cls in self._classes.tolist()])
         for unit in victims.tolist():
             members = self._units.members(np.array([unit]))
             machines, which = np.unique(twin.preemption.machine[members], return_inverse=True)

@@ -15,6 +15,7 @@ from tests.load import oracle
 from tests.load.oracle import Args, Node, Pod, Report
 from tests.load.scenes import NOW, cluster, content, of_args, overlay
 from tests.load.test_against_reference import arguments, nodes, pods
+from tests.support.core import messages
 
 EXACT = {"estimatedScalingFactors": {"cpu": 100, "memory": 100}}
 ROOMY = {"cpu": 10_000, "memory": 2**40}
@@ -77,6 +78,14 @@ def test_with_a_margin_nobody_goes():
         usageThresholds={"cpu": 50}, missingMetrics="estimate", usageRisk={"deviation": {"cpu": 20}}, **EXACT
     )
     assert preempted([node(4)], wanted(2000), model).deltas == ()
+
+
+def test_who_could_not_preempt_is_told_that_there_are_no_victims():
+    model = overlay(usageThresholds={"cpu": 50}, missingMetrics="estimate", **EXACT)
+    told = messages(preempted([node(4)], wanted(5000), model))["p"]
+    assert told.endswith(
+        "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
 
 
 def fits(of: Node, stay: Sequence[Pod], waiting: Pod) -> bool:
