@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import repeat
@@ -118,24 +119,11 @@ class TaskTable:
         now: float,
     ) -> Int64:
         """Add pending tasks, given as columns of one length; returns their rows. The uids must be new and distinct."""
-        again = self._free[: -len(uids) - 1 : -1]
-        del self._free[len(self._free) - len(again) :]
-        for row, uid, name, job in zip(again, uids, names, jobs, strict=False):
-            self.uid[row], self.name[row], self.job[row] = uid, name, job
-            self.message[row] = self.orphan_of[row] = ""
-        for column in self.COLUMNS if again else ():
-            getattr(self, column)[again] = _unused(column)
-        first, reused = len(self.uid), len(again)
-        fresh = len(uids) - reused
-        self.uid += uids[reused:]
-        self.name += names[reused:]
-        self.job += jobs[reused:]
-        self.message += repeat("", fresh)
-        self.orphan_of += repeat("", fresh)
-        while len(self.uid) > len(self.state):
-            self._grow()
-        rows = np.array([*again, *range(first, first + fresh)], dtype=np.int64)
-        self.row_of.update(zip(uids, rows.tolist(), strict=True))
+        rows = self._take_rows(len(uids))
+        numbers = rows.tolist()
+        for column, values in ((self.uid, uids), (self.name, names), (self.job, jobs)):
+            deque(map(column.__setitem__, numbers, values), maxlen=0)  # the fastest loop there is
+        self.row_of.update(zip(uids, numbers, strict=True))
         self.cls[rows] = cls
         self.priority[rows] = priority
         self.state[rows] = State.PENDING
@@ -146,6 +134,20 @@ class TaskTable:
         self.revised[rows] = True
         self._next_sequence += len(rows)
         return rows
+
+    def _take_rows(self, count: int) -> Int64:
+        """Rows without tasks: those that became free last, then new ones."""
+        free = self._free[: -count - 1 : -1]
+        del self._free[len(self._free) - len(free) :]
+        again = np.array(free, dtype=np.int64)
+        for column in self.COLUMNS if free else ():
+            getattr(self, column)[again] = _unused(column)
+        first, new = len(self.uid), count - len(free)
+        for texts in (self.uid, self.name, self.job, self.message, self.orphan_of):
+            texts.extend(repeat("", new))
+        while len(self.uid) > len(self.state):
+            self._grow()
+        return np.concatenate([again, np.arange(first, first + new)])
 
     def remove(self, row: int) -> None:
         """Forget the task in ``row``; what it used on a machine must have been given back."""

@@ -79,7 +79,6 @@ class DriverLoop:
     def reading(self) -> None:
         """Note that a message has arrived and is about to be applied."""
         self._window.reading(_now())
-        self._wake.set()
 
     def read(self, *, events: bool = False) -> None:
         """Note that the message has been applied; ``events``: it was a batch of them."""
