@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from poseidon.kube.batch_writers import GroupStatusWrite
+    from poseidon.kube.batch_writers import GroupConditionWrite, GroupStatusWrite
     from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.references import ObjectRef, PodRef
     from poseidon.kube.topology_writers import LabelWrite, MapWrite
@@ -77,6 +77,12 @@ class WriteGroupStatus(NamedTuple):
     write: GroupStatusWrite
 
 
+class WriteGroupCondition(NamedTuple):
+    """Write a condition of a PodGroup of Kubernetes itself."""
+
+    write: GroupConditionWrite
+
+
 class AnnounceGroup(NamedTuple):
     """Write an event about a group on the object that describes it."""
 
@@ -120,6 +126,8 @@ class DeleteRefused(NamedTuple):
 
 
 Recovery: TypeAlias = AnnounceRefused | RecreateRefused | DeleteRefused
-Grouped: TypeAlias = WriteGroupStatus | AnnounceGroup | WriteGroupMap | WriteMemberLabels
+Grouped: TypeAlias = (
+    WriteGroupStatus | WriteGroupCondition | AnnounceGroup | WriteGroupMap | WriteMemberLabels
+)
 Batch: TypeAlias = Evict | WithdrawEviction | AnnouncePreempted | Nominate | Grouped
 Action: TypeAlias = Bind | AnnounceScheduled | AnnounceUnschedulable | WriteClaim | Recovery | Batch

@@ -14,13 +14,14 @@ from poseidon.bridge.actions import (
     Evict,
     Nominate,
     WithdrawEviction,
+    WriteGroupCondition,
     WriteGroupMap,
     WriteGroupStatus,
     WriteMemberLabels,
 )
 from poseidon.bridge.feeds import NATIVE_POD_GROUPS, POD_GROUPS, SCALED_OWNERS, WORKLOADS
 from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
-from poseidon.kube.batch_writers import GroupStatusWriter, NominationWriter
+from poseidon.kube.batch_writers import GroupConditionWriter, GroupStatusWriter, NominationWriter
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.topology_writers import TopologyWriter
 from poseidon.kube.write_behind import WriteBehindOptions
@@ -97,6 +98,10 @@ class BatchRuntime:
             transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
         )
 
+        self._conditions = GroupConditionWriter(
+            transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=writes
+        )
+
     async def wait_synced(self) -> None:
         """Wait until the objects that pods may name are known, so that none is missed at the start."""
         for each in self._groups:
@@ -121,6 +126,8 @@ class BatchRuntime:
                 self._nominations.nominate(pod, node)
             case WriteGroupStatus(write):
                 self._statuses.submit(write)
+            case WriteGroupCondition(condition):
+                self._conditions.submit(condition)
             case AnnounceGroup(group, reason, message):
                 self._events.about_group(group, reason, message)
             case WriteGroupMap(write):
@@ -130,7 +137,8 @@ class BatchRuntime:
 
     async def wait_drained(self) -> None:
         """Wait until nothing that is said of groups waits to be written."""
-        await asyncio.gather(self._statuses.wait_drained(), self._topology.wait_drained())
+        writers = self._statuses, self._conditions, self._topology
+        await asyncio.gather(*(writer.wait_drained() for writer in writers))
 
     async def run(self) -> None:
         """Follow and write for ever."""
@@ -139,7 +147,8 @@ class BatchRuntime:
                 parts.create_task(each.run())
             for wanted, reflector in self._owners.values():
                 parts.create_task(_once(wanted, reflector))
-            for writer in (self._evictor, self._nominations, self._statuses, self._topology):
+            writers = self._nominations, self._statuses, self._conditions, self._topology
+            for writer in (self._evictor, *writers):
                 parts.create_task(writer.run())
 
 

@@ -21,6 +21,7 @@ from poseidon.bridge.actions import (
     RecreateRefused,
     WithdrawEviction,
     WriteClaim,
+    WriteGroupCondition,
     WriteGroupMap,
     WriteGroupStatus,
     WriteMemberLabels,
@@ -87,7 +88,7 @@ class LiveDispatcher:
                     self._recover(action)
                 case Evict() | AnnouncePreempted() | Nominate() | WriteGroupStatus() | AnnounceGroup():
                     self._batch.carry_out(action)
-                case WithdrawEviction() | WriteGroupMap() | WriteMemberLabels():
+                case WithdrawEviction() | WriteGroupCondition() | WriteGroupMap() | WriteMemberLabels():
                     self._batch.carry_out(action)
                 case _:
                     assert_never(action)

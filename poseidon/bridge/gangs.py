@@ -11,8 +11,9 @@ from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.batch.sources import Source
 from poseidon.batch.statuses import PodGroupStatuses
 from poseidon.batch.wholeness import FormerWholeness
-from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupStatus
+from poseidon.bridge.actions import Action, AnnounceGroup, WriteGroupCondition, WriteGroupStatus
 from poseidon.bridge.announcements import reasons_of
+from poseidon.bridge.group_conditions import GroupConditions
 from poseidon.bridge.topology import TopologyGroups
 from poseidon.kube.batch_objects import PodGroup
 from poseidon.kube.references import ObjectRef
@@ -71,6 +72,7 @@ class Gangs:
         self._machines = machines
         self._groups = Groups()
         self._statuses = PodGroupStatuses(self._groups, wall)
+        self._conditions = GroupConditions(wall)
         self._former = FormerWholeness(self._groups, gang_seconds, wall)
         self.topology = TopologyGroups(self._groups, options or TopologyOptions(), wall, self._name_of)
         self._said: dict[str, dict[tuple[str, str], str]] = {}
@@ -96,6 +98,7 @@ class Gangs:
                     continue
                 self._groups.remove_source(change.uid)
                 self._statuses.forget(change.uid)
+                self._conditions.forget(change.uid)
                 self._said.pop(change.uid, None)
             self.apply()
 
@@ -173,10 +176,14 @@ class Gangs:
                 self._placements.recall(tuple(group.progress), f"its gang was given up: {state.message}")
             if group.member.share:
                 continue
+            message = self._too_large(group, state.needed, slots) or state.message
             if reason is None:
                 self._forget_said(group)
             else:
-                self._say(group, reason, self._too_large(group, state.needed, slots) or state.message)
+                self._say(group, reason, message)
+            known = self._groups.source(group)
+            write = self._conditions.consider(*known, state.state, message) if known is not None else None
+            self._actions += [WriteGroupCondition(write)] if write is not None else []
 
     def expire(self) -> None:
         """Write the counts that were put off. To be called about every second."""

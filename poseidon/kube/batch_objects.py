@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.kube.objects import KubeStruct, LabelSelector, Number, ObjectMeta
+from poseidon.kube.objects import Condition, KubeStruct, LabelSelector, Number, ObjectMeta
 
 
 class PodGroupSpec(KubeStruct, frozen=True):
@@ -70,11 +70,18 @@ class NativePodGroupSpec(KubeStruct, frozen=True):
     scheduling_policy: GroupPolicy = GroupPolicy()
 
 
+class NativePodGroupStatus(KubeStruct, frozen=True):
+    """What schedulers and controllers have written."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
 class NativePodGroup(KubeStruct, frozen=True):
     """scheduling.k8s.io/v1alpha2 PodGroup: pods refer to it by ``spec.schedulingGroup``."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: NativePodGroupSpec = NativePodGroupSpec()
+    status: NativePodGroupStatus = NativePodGroupStatus()
 
 
 class DisruptionBudgetSpec(KubeStruct, frozen=True):

@@ -1,13 +1,15 @@
-"""Writes about groups and preemptors: a PodGroup's status, and the node that a pod waits for."""
+"""Writes about groups and preemptors: status and conditions of PodGroups, and the node that a pod waits for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from poseidon.kube.batch_objects import PodGroupStatus
+from poseidon.kube.objects import Condition
 from poseidon.kube.patch_writer import PatchWriter
 from poseidon.kube.references import PodRef
+from poseidon.kube.transport import STRATEGIC_MERGE_PATCH
 
 
 class _Nomination(NamedTuple):
@@ -64,4 +66,36 @@ class GroupStatusWriter(PatchWriter[GroupStatusWrite]):
         path = (
             f"/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{write.namespace}/podgroups/{write.name}/status"
         )
+        return path, body
+
+
+class GroupConditionWrite(NamedTuple):
+    """A condition of a PodGroup of Kubernetes itself."""
+
+    uid: str
+    namespace: str
+    name: str
+    condition: Condition
+
+
+class GroupConditionWriter(PatchWriter[GroupConditionWrite]):
+    """Writes a condition of Kubernetes' own PodGroups, the latest of each, behind bindings; others are left alone."""
+
+    kind = "pod group"
+    format: ClassVar[str] = STRATEGIC_MERGE_PATCH
+
+    def submit(self, write: GroupConditionWrite) -> None:
+        """Queue a condition."""
+        self._queue.submit(write.uid, write)
+
+    def _patch(self, write: GroupConditionWrite) -> tuple[str, Mapping[str, Any]]:
+        condition = {
+            "type": write.condition.type,
+            "status": write.condition.status,
+            "reason": write.condition.reason,
+            "message": write.condition.message,
+            "lastTransitionTime": write.condition.last_transition_time,
+        }
+        body = {"metadata": {"uid": write.uid}, "status": {"conditions": [condition]}}
+        path = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{write.namespace}/podgroups/{write.name}/status"
         return path, body

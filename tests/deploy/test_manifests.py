@@ -202,6 +202,7 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
         ("", "events", "patch"),
         ("", "persistentvolumeclaims", "patch"),
         ("", "persistentvolumes", "patch"),
+        ("scheduling.k8s.io", "podgroups/status", "patch"),
         ("scheduling.x-k8s.io", "podgroups/status", "patch"),
     }
 

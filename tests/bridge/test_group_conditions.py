@@ -1,0 +1,134 @@
+"""What PodGroups of Kubernetes itself are told of where they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from random import Random
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+
+from poseidon.batch.membership import NATIVE_POD_GROUP
+from poseidon.bridge.actions import WriteGroupCondition
+from poseidon.kube.batch_objects import NativePodGroupStatus
+from poseidon.kube.batch_writers import GroupConditionWrite, GroupConditionWriter
+from poseidon.kube.following import Change
+from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.objects import Condition
+from poseidon.kube.settings import ConnectionSettings
+from poseidon.kube.transport import Transport
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.batch.objects import native, pod
+from tests.bridge.objects import present
+from tests.bridge.test_state import Harness
+from tests.kube.scripted_api import json, scripted
+from tests.support.waiting import until
+
+LACKS = "gang train needs 2 places at once: 0/2 nodes are available: 2 Insufficient cpu."
+
+
+class Scene(Harness):
+    def __init__(self, *conditions):
+        super().__init__()
+        self.group = replace(native("train", 2), status=NativePodGroupStatus(conditions))
+        self.state.gangs.taker(NATIVE_POD_GROUP)([Change("g", self.group)])
+        self.pods(present(pod("a", native="train")), present(pod("b", native="train")))
+        [self.job] = self.view.jobs
+        self.state.take_actions()
+
+    def told(self, state, message=""):
+        """What is written when the solver says where the gang stands: status, reason and message."""
+        result = pb.RoundResult(round=1)
+        result.gangs.add(job=self.job, state=state, message=message, needed=2)
+        self.state.on_round(result)
+        return [
+            (each.write.condition.status, each.write.condition.reason, each.write.condition.message)
+            for each in self.state.take_actions()
+            if isinstance(each, WriteGroupCondition)
+        ]
+
+
+def test_a_group_is_told_that_it_waits_and_that_it_is_scheduled():
+    scene = Scene()
+    assert scene.told(pb.GangState.WAITING, LACKS) == [("False", "Unschedulable", LACKS)]
+    assert scene.told(pb.GangState.PLACED) == []
+    assert scene.told(pb.GangState.BOUND) == [("True", "Scheduled", "")]
+    assert scene.told(pb.GangState.BOUND) == []
+    assert scene.told(pb.GangState.PREEMPTED, "members make room") == [
+        ("False", "Unschedulable", "members make room")
+    ]
+
+
+def test_counts_alone_are_no_news_and_other_reasons_are():
+    scene = Scene()
+    scene.told(pb.GangState.WAITING, "0/2 nodes are available: 2 Insufficient cpu.")
+    assert scene.told(pb.GangState.WAITING, "0/3 nodes are available: 3 Insufficient cpu.") == []
+    other = "0/3 nodes are available: 3 Insufficient memory."
+    assert scene.told(pb.GangState.WAITING, other) == [("False", "Unschedulable", other)]
+    assert scene.told(pb.GangState.FAILED, "not whole in time") == [
+        ("False", "Unschedulable", "not whole in time")
+    ]
+
+
+@pytest.mark.parametrize(("state", "said"), [(pb.GangState.BOUND, "True"), (pb.GangState.WAITING, "False")])
+def test_what_an_earlier_bridge_has_written_is_not_written_again(state, said):
+    message = "" if said == "True" else "no room"
+    scene = Scene(Condition("PodGroupScheduled", said, "x", message, "2026-01-01T00:00:00Z"))
+    assert scene.told(state, message) == []
+
+
+def test_the_time_of_a_status_stays_while_reasons_change():
+    scene = Scene(Condition("PodGroupScheduled", "False", "Unschedulable", "no", "2026-01-01T00:00:00Z"))
+    result = pb.RoundResult(round=1)
+    result.gangs.add(job=scene.job, state=pb.GangState.WAITING, message="still no room", needed=2)
+    scene.state.on_round(result)
+    [write] = [each.write for each in scene.state.take_actions() if isinstance(each, WriteGroupCondition)]
+    assert write.condition.last_transition_time == "2026-01-01T00:00:00Z"
+    assert (write.uid, write.namespace, write.name) == ("g", "default", "train")
+
+
+async def test_the_condition_is_patched_and_others_are_left_alone():
+    async def answer(request):
+        return json({})
+
+    async def quiet():
+        return None
+
+    async with (
+        scripted(answer) as (api, url),
+        Transport(ConnectionSettings(url), clock=time.monotonic) as transport,
+    ):
+        writer = GroupConditionWriter(
+            transport, wait_quiet=quiet, metrics=KubeMetrics(CollectorRegistry()), random=Random(1)
+        )
+        condition = Condition(
+            "PodGroupScheduled", "False", "Unschedulable", "no room", "2026-01-01T00:00:00Z"
+        )
+        task = asyncio.create_task(writer.run())
+        writer.submit(GroupConditionWrite("g", "ns", "train", condition))
+        await until(lambda: len(api.requests) == 1)
+        await writer.wait_drained()
+        task.cancel()
+    [(method, path, headers, body)] = api.requests
+    assert (method, path) == (
+        "PATCH",
+        "/apis/scheduling.k8s.io/v1alpha2/namespaces/ns/podgroups/train/status",
+    )
+    assert headers["Content-Type"] == "application/strategic-merge-patch+json"
+    assert msgspec.json.decode(body) == {
+        "metadata": {"uid": "g"},
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodGroupScheduled",
+                    "status": "False",
+                    "reason": "Unschedulable",
+                    "message": "no room",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }
+            ]
+        },
+    }
