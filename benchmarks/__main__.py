@@ -20,6 +20,7 @@ from benchmarks.commands.network import network
 from benchmarks.commands.numa import numa
 from benchmarks.commands.preemption import preemption
 from benchmarks.commands.report import report
+from benchmarks.commands.requests import requests
 from benchmarks.commands.start import start
 from benchmarks.commands.topology import topology
 from benchmarks.commands.workloads import list_workloads, run
@@ -58,6 +59,7 @@ main.add_command(network)
 main.add_command(numa)
 main.add_command(preemption)
 main.add_command(report)
+main.add_command(requests)
 main.add_command(small)
 main.add_command(start)
 main.add_command(topology)

@@ -1,0 +1,51 @@
+"""``requests``: what small writes cost their client, over plain HTTP and TLS."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit
+
+
+@click.command()
+@click.option("--count", default=10_000, show_default=True, type=click.IntRange(1), help="Bindings per run.")
+@click.option("--in-flight", default=64, show_default=True, type=click.IntRange(1, 1000), help="At a time.")
+@click.option("--runs", default=3, show_default=True, type=click.IntRange(1, 100))
+@OUTPUT
+@SAVE
+def requests(count: int, in_flight: int, runs: int, output: str, save: Path | None) -> None:
+    """Processor time per binding that is posted, with the connections for writes and with a full HTTP client."""
+    from benchmarks.requests import measure_requests
+    from benchmarks.targets.base import TargetError
+    from poseidon.demo.child import ChildDiedError
+
+    measuring = measure_requests(count, in_flight, runs)
+    try:
+        report = _run(measuring)
+    except (TargetError, ChildDiedError) as error:
+        raise click.ClickException(str(error)) from None
+    emit(report, output, save, _print)
+
+
+def _run(measuring: Any) -> Any:
+    # The event loop that the bridge has.
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(measuring)
+    return uvloop.run(measuring)
+
+
+def _print(report: dict[str, Any], console: Console) -> None:
+    title = f"{report['count']:,} bindings, {report['inFlight']} at a time, microseconds of the client's processor"
+    table = Table("server", "client", "per binding", "the first on a connection", title=title)
+    for row in report["rows"]:
+        figures = (f"{row['microseconds']:.1f}", f"{row['firstMicroseconds']:.0f}")
+        table.add_row(row["scheme"], row["client"], *figures)
+    console.print(table)

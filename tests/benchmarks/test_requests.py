@@ -1,0 +1,26 @@
+"""Small writes are measured over plain HTTP and TLS, by both clients."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from rich.console import Console
+
+from benchmarks.commands.requests import _print
+from benchmarks.requests import measure_requests
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the server's certificate")
+async def test_all_clients_and_servers() -> None:
+    report = await measure_requests(count=200, in_flight=4, runs=1)
+    assert [(row["scheme"], row["client"]) for row in report["rows"]] == [
+        (scheme, client) for scheme in ("http", "https") for client in ("connections for writes", "aiohttp")
+    ]
+    for row in report["rows"]:
+        assert row["microseconds"] > 0
+        # A new connection is more work than one that is there.
+        assert row["firstMicroseconds"] > row["microseconds"]
+    console = Console(record=True, width=120)
+    _print(report, console)
+    assert "200 bindings, 4 at a time" in console.export_text()
