@@ -21,8 +21,8 @@ SMALL_REST = 0.1
 MOST_PAIRS = 3_000_000
 """Pairs of kinds of tasks and machines up to which cost rows are kept; bounds memory."""
 
-NOWHERE = np.int64(2**62)
-"""Cost of a task on a machine that has no room for it."""
+NOWHERE = np.int64(2**61)
+"""At least the cost of a task on a machine that has no room for it; crowding may add to it."""
 
 
 def completed(residual: Residual) -> Assignments | None:
@@ -67,7 +67,7 @@ class _Rows:
 
     A kind is a shape, or a class with pins. ``of_class``: int64[C], the kind of each waiting class; ``cost``:
     int64[N, M], ``NOWHERE`` where a kind has no room or may not go; ``room``: int64[M, K'], what is free per resource
-    and on a machine's own joint rows; ``requests``: int64[N, K'].
+    and on a machine's own joint rows; ``requests``: int64[K', N].
     """
 
     def __init__(
@@ -106,7 +106,9 @@ class _Rows:
             own = left_on_own(rows, left)
             room.append(np.where(own < 0, NOWHERE, own))
             requests.append(rows.amount[shapes])
-        return cls(of_class, cost, np.stack(room, axis=1), np.stack(requests, axis=1), residual)
+        # Where others have overcommitted, tasks that ask for nothing of the resource may still come.
+        rooms = np.maximum(np.stack(room, axis=1), 0)
+        return cls(of_class, cost, rooms, np.stack(requests), residual)
 
     def placed_in_turn(self, kinds: list[int]) -> Int64 | None:
         """The machine that each task of ``kinds`` takes, one after another; None if one finds no room."""
@@ -122,11 +124,10 @@ class _Rows:
 
     def _book(self, kind: int, machine: int) -> None:
         """One task more on a machine: it is dearer for all kinds by then, and closed to those that do not fit."""
-        before = int(self._placed[machine])
-        self._placed[machine] = before + 1
-        if (before + 1) % self._step == 0:
-            column = self._cost[:, machine]
-            column[column < NOWHERE] += int(self._crowd[machine]) * self._step
-        left = self._room[machine]
-        left -= self._requests[kind]
-        self._cost[(self._requests > left).any(axis=1), machine] = NOWHERE
+        column, left = self._cost[:, machine], self._room[machine]
+        self._placed[machine] += 1
+        if self._placed[machine] % self._step == 0:
+            column += self._crowd[machine] * self._step
+        left -= self._requests[:, kind]
+        closed = np.logical_or.reduce(self._requests > left[:, None], axis=0)
+        np.copyto(column, NOWHERE, where=closed)

@@ -7,7 +7,15 @@ import pytest
 
 from firmament.flow.equilibrium import expected_spread
 from firmament.flow.problem import Residual
-from firmament.flow.refinement import BLOCK, FORBIDDEN, Market, refined
+from firmament.flow.refinement import (
+    BLOCK,
+    COARSE_LEVELS,
+    FORBIDDEN,
+    Market,
+    refined,
+    refined_from,
+    sampled,
+)
 from tests.support.core import problem
 
 
@@ -92,3 +100,23 @@ def test_few_tasks_on_many_machines_that_cost_nearly_the_same_settle():
     found = refined(given, *begun(given))
     assert found.lacking <= 0.2 * given.tasks.sum()
     assert found.load.sum() == pytest.approx(given.tasks.sum(), rel=0.2)
+
+
+def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
+    given = market(6, 2_000, tasks_each=1_000)
+    part, drawn = sampled(given)
+    assert (part.cost == given.cost[:, drawn]).all()
+    assert part.tasks.sum() / given.tasks.sum() == pytest.approx(len(drawn) / 2_000)
+    coarse = refined(part, *begun(part), COARSE_LEVELS)
+    every = refined(given, *begun(given), COARSE_LEVELS)
+    assert coarse.worth == pytest.approx(every.worth, abs=0.2 * given.step)
+
+
+def test_finer_levels_take_over_from_coarse_ones():
+    given = market(6, 2_000, tasks_each=1_000)
+    coarse = refined(given, *begun(given), COARSE_LEVELS)
+    fine = refined_from(given, coarse.worth)
+    assert fine.temperature < coarse.temperature
+    assert fine.lacking <= 0.01 * given.tasks.sum()
+    hard = np.maximum((fine.worth[:, None] - given.cost).max(axis=0), given.base)
+    assert fine.price == pytest.approx(hard, abs=0.05 * given.step)
