@@ -24,7 +24,8 @@ class BridgeOptions:
     """What a bridge is to do.
 
     ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays; they say what pods are
-    told apart by.
+    told apart by. ``conditions`` of pods that stay pending are waited for by autoscalers: some are written also while
+    bindings go on.
     ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
     than that of any earlier driver, ``instance`` the name of this process in events. Drain times, and how long
     binding the claims of a pod may take, are in seconds; ``counts_seconds`` is how long the counts in what is
@@ -51,6 +52,7 @@ class BridgeOptions:
     binder: BinderOptions = field(default_factory=BinderOptions)
     session: SessionOptions = field(default_factory=SessionOptions)
     writes: WriteBehindOptions = field(default_factory=WriteBehindOptions)
+    conditions: WriteBehindOptions = field(default_factory=lambda: WriteBehindOptions(patience=1.0, late=8))
     utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
     fair_share: bool = False

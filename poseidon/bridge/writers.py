@@ -71,7 +71,7 @@ class Writers:
             metrics=kube_metrics,
             random=random,
             wall=environment.wall,
-            options=options.writes,
+            options=options.conditions,
         )
         self._recovery = PodRecovery(transport, annotation=RECREATIONS, metrics=kube_metrics, random=random)
         self._claims = ClaimWriter(transport, self._on_claim_refused, random=random)

@@ -34,10 +34,12 @@ class WriteBehindOptions(RetryOptions):
     submission a write lets urgent work go first: longer than most bursts last. ``workers`` is how many writes are in
     flight at most. They are as many as bindings usually are, so that in a burst that outlasts patience late writes
     get a share which keeps them from falling behind for good: with half of what the server can take, they come twice
-    as late as that at most.
+    as late as that at most. ``late`` is how many of those that have been patient enough are in flight at most while
+    urgent work goes on, for writes whose patience is short; None: no fewer than ``workers``.
     """
 
     workers: int = 128
+    late: int | None = None
     bound: int = 200_000
     patience: float = 20.0
     backoff_initial: float = 0.2
@@ -79,6 +81,8 @@ class WriteBehind(Generic[W]):
         self._options = options or WriteBehindOptions()
         self._waiting: dict[Hashable, _Waiting[W]] = {}
         self._active: set[Hashable] = set()
+        late = self._options.late
+        self._late = asyncio.Semaphore(late) if late is not None else None
         workers = self._options.workers
         self._ready: WorkerPool[Hashable] = WorkerPool(self._carry_out, lambda: workers)
         self._drained = asyncio.Event()
@@ -124,9 +128,14 @@ class WriteBehind(Generic[W]):
             return
         self._active.add(key)
         try:
-            await self._let_urgent_work_go_first(waiting.until)
-            if key in self._waiting:
-                await self._write(self._waiting.pop(key).write)
+            if self._late is None:
+                await self._let_urgent_work_go_first(waiting.until)
+                await self._write_waiting(key)
+            elif await self._is_quiet_by(waiting.until):
+                await self._write_waiting(key)
+            else:
+                async with self._late:
+                    await self._write_waiting(key)
         finally:
             self._active.discard(key)
             if key in self._waiting:
@@ -138,13 +147,22 @@ class WriteBehind(Generic[W]):
             self._drained.set()
 
     async def _let_urgent_work_go_first(self, until: float) -> None:
-        if asyncio.get_running_loop().time() >= until:
-            return
+        if asyncio.get_running_loop().time() < until:
+            await self._is_quiet_by(until)
+
+    async def _is_quiet_by(self, until: float) -> bool:
+        """Wait until no urgent work is left, or until a time; returns whether none is. One that has passed: now."""
         try:
             async with asyncio.timeout_at(until):
                 await self._wait_quiet()
         except TimeoutError:
-            return
+            return False
+        return True
+
+    async def _write_waiting(self, key: Hashable) -> None:
+        """Write what waits for a key, unless it has been withdrawn."""
+        if key in self._waiting:
+            await self._write(self._waiting.pop(key).write)
 
     async def _write(self, write: W) -> None:
         tries = Tries(self._options, self._random, asyncio.get_running_loop().time)

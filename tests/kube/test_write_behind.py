@@ -25,9 +25,15 @@ class Target:
         self.go = asyncio.Event()
         self.go.set()
         self.registry = CollectorRegistry()
+        self.in_flight = self.most_in_flight = 0
 
     async def perform(self, write):
-        await self.go.wait()
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await self.go.wait()
+        finally:
+            self.in_flight -= 1
         if self.fail:
             raise self.fail.pop(0)
         self.written.append(write)
@@ -95,6 +101,47 @@ async def test_urgent_work_goes_first_but_not_for_ever():
         await asyncio.sleep(0)
         assert not target.written
         await until(lambda: target.written == [1])
+
+
+async def test_few_that_have_been_patient_enough_are_written_while_urgent_work_goes_on():
+    target = Target()
+    target.quiet.clear()
+    target.go.clear()
+    async with writing(target, workers=16, patience=0.05, late=2) as queue:
+        for index in range(10):
+            queue.submit(index, index)
+        await until(lambda: target.in_flight == 2)
+        await asyncio.sleep(0)
+        assert target.in_flight == 2
+        target.go.set()
+        await queue.wait_drained()
+        assert target.most_in_flight == 2
+    assert sorted(target.written) == list(range(10))
+
+
+async def test_all_go_at_once_when_no_urgent_work_is_left_however_long_they_have_waited():
+    target = Target()
+    target.go.clear()
+    async with writing(target, workers=16, patience=0.0, late=2) as queue:
+        for index in range(10):
+            queue.submit(index, index)
+        await until(lambda: target.in_flight == 10)
+        target.go.set()
+        await queue.wait_drained()
+
+
+async def test_one_that_is_withdrawn_while_it_waits_for_its_turn_is_not_made():
+    target = Target()
+    target.quiet.clear()
+    target.go.clear()
+    async with writing(target, workers=16, patience=0.0, late=1) as queue:
+        queue.submit("a", 1)
+        queue.submit("b", 2)
+        await until(lambda: target.in_flight == 1)
+        queue.withdraw("b")
+        target.go.set()
+        await queue.wait_drained()
+    assert target.written == [1]
 
 
 async def test_patience_counts_from_submission():
