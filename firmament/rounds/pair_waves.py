@@ -16,15 +16,15 @@ from firmament.rounds.domains import Dealer
 from firmament.rounds.leftovers import open_machines, place_leftovers, put
 from firmament.rounds.pair_planning import DomainPlan, paired_classes
 from firmament.rounds.pair_search import improve_applications
-from firmament.rounds.passes import PassLog, PassOptions, propose
+from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.replaying import replay
 from firmament.rounds.stopwatch import Stopwatch
 from firmament.rounds.subclasses import Part, Wave, derive
-from firmament.rounds.waves import WORTH_A_WAVE, most_per_machine, parts_of
+from firmament.rounds.waves import most_per_machine, parts_of, solve_waves
 from firmament.rules.pairs import PairState
 from firmament.rules.soft import soft_cost
 from firmament.rules.state import RuleState
-from firmament.solvers.base import Solver, SolverTimeoutError
+from firmament.solvers.base import Solver
 
 
 def place_pairs(
@@ -39,31 +39,16 @@ def place_pairs(
 
     Raises ``SolverError`` if the solver fails for another reason than time.
     """
-    parts: list[Assignments] = []
-    for number in range(options.max_waves):
-        watch = Stopwatch(log.timer)
-        wave = _plan_wave(residual, state, pairs, first=number == 0)
-        log.network_seconds += watch.seconds()
-        if wave is None:
-            break
-        try:
-            proposed = propose(
-                wave.residual, solver, options, log, later=number > 0, classes=wave.stands_for()
-            )
-        except SolverTimeoutError:
-            log.time_limited = True
-            break
-        if proposed is None:
-            break
-        watch = Stopwatch(log.timer)
-        before = int(residual.remaining.sum())
-        admitted = replay(residual, state, wave.in_round(proposed))
+
+    def plan(first: bool) -> Wave | None:
+        return _plan_wave(residual, state, pairs, first=first)
+
+    def admit(proposed: Assignments) -> Assignments:
+        admitted = replay(residual, state, proposed)
         book_pairs(pairs, admitted)
-        log.admit_seconds += watch.seconds()
-        log.waves += 1
-        parts.append(admitted)
-        if not residual.remaining.any() or int(admitted.count.sum()) * WORTH_A_WAVE < before:
-            break
+        return admitted
+
+    parts = solve_waves(residual, plan, admit, solver, options, log)
     watch = Stopwatch(log.timer)
     parts.append(place_last(residual, state, pairs))
     placed = Assignments.joined(parts)

@@ -9,6 +9,8 @@ last few are placed one by one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from firmament.flow.problem import Assignments, Residual
@@ -34,10 +36,37 @@ def place_in_waves(
     Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails for
     another reason than time.
     """
+
+    def plan(first: bool) -> Wave | None:
+        return plan_wave(residual, state, first=first)
+
+    def admit(proposed: Assignments) -> Assignments:
+        return replay(residual, state, proposed)
+
+    parts = solve_waves(residual, plan, admit, solver, options, log)
+    watch = Stopwatch(log.timer)
+    parts.append(place_leftovers(residual, state))
+    log.admit_seconds += watch.seconds()
+    return Assignments.joined(parts)
+
+
+def solve_waves(
+    residual: Residual,
+    plan: Callable[[bool], Wave | None],
+    admit: Callable[[Assignments], Assignments],
+    solver: Solver,
+    options: PassOptions,
+    log: PassLog,
+) -> list[Assignments]:
+    """Solve waves one after another, as long as they place enough; returns what each of them placed.
+
+    ``plan`` states the problem of the next wave (told whether it is the first), None if no task may go anywhere;
+    ``admit`` books in ``residual`` what holds of a wave's flow, and returns that.
+    """
     parts: list[Assignments] = []
     for number in range(options.max_waves):
         watch = Stopwatch(log.timer)
-        wave = plan_wave(residual, state, first=number == 0)
+        wave = plan(number == 0)
         log.network_seconds += watch.seconds()
         if wave is None:
             break
@@ -52,16 +81,13 @@ def place_in_waves(
             break
         watch = Stopwatch(log.timer)
         before = int(residual.remaining.sum())
-        admitted = replay(residual, state, wave.in_round(proposed))
+        admitted = admit(wave.in_round(proposed))
         log.admit_seconds += watch.seconds()
         log.waves += 1
         parts.append(admitted)
         if not residual.remaining.any() or int(admitted.count.sum()) * WORTH_A_WAVE < before:
             break
-    watch = Stopwatch(log.timer)
-    parts.append(place_leftovers(residual, state))
-    log.admit_seconds += watch.seconds()
-    return Assignments.joined(parts)
+    return parts
 
 
 def plan_wave(residual: Residual, state: RuleState, *, first: bool) -> Wave | None:
