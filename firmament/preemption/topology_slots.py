@@ -6,6 +6,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.preemption.prospect import Prospect
+from firmament.preemption.topology_zones import KeptLeaves
 
 MANY = 2**31
 """Slots where nothing bounds them."""
@@ -15,7 +16,7 @@ class LeafSlots:
     """Slots of the leaves of a tree for the classes of one group, all of whose tasks ask for the same.
 
     ``classes``: int64[B]; ``leaves``: int64[L], machine rows; ``open``: bool[B, L], what filters, pins, models' room
-    and rules between tasks let in. Evicting does not open a machine that these refuse.
+    and rules between tasks let in. Evicting opens no machine that these refuse, those aside whose room a ledger keeps.
     """
 
     def __init__(self, prospect: Prospect, classes: Int64, leaves: Int64) -> None:
@@ -33,6 +34,7 @@ class LeafSlots:
         )
         for row, cls in enumerate(classes.tolist()):
             self._most[row] = np.minimum(self._most[row], self._by_models(cls, leaves))
+        self._kept = KeptLeaves(prospect, classes, leaves)
 
     def after(self, victims: Int64) -> Int64:
         """int64[B, L]: slots once ``victims`` (tasks) are gone."""
@@ -41,7 +43,7 @@ class LeafSlots:
         there = at >= 0
         np.add.at(room, at[there], self._prospect.sizes[victims[there]][:, self._wanted])
         fitting = (np.maximum(room, 0) // self._request).min(axis=1, initial=MANY)
-        return np.where(self.open, np.minimum(fitting, self._most), 0)
+        return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
 
     def _usable(self, cls: int) -> Bool:
         usable = self._prospect.usable(cls)

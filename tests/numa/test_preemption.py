@@ -45,6 +45,7 @@ class Scene:
     kubelets: dict[str, Kubelet]
     classes: list[list[Amounts]]
     arguments: dict[str, object] = field(default_factory=lambda: {"preemptionMode": "Enabled"})
+    others: tuple[WeightedModel, ...] = ()
 
     def __post_init__(self) -> None:
         overlay = WeightedModel(NumaFit(**self.arguments), 1)
@@ -53,7 +54,7 @@ class Scene:
             for name, kubelet in self.kubelets.items()
         ]
         classes = [ClassDefined(number + 1, described(each)) for number, each in enumerate(self.classes)]
-        self.scheduler = scheduler(machines, classes, overlays=[overlay])
+        self.scheduler = scheduler(machines, classes, overlays=[overlay, *self.others])
         self.running: dict[str, Running] = {}
 
     def run(self, node: str, number: int, uid: str) -> bool:
