@@ -20,7 +20,7 @@ from firmament.flow.heights import Heights
 from firmament.flow.problem import Assignments, PlacementProblem
 from firmament.rounds.exchange_room import ExchangeRoom, movable
 
-TURNS = 16
+TURNS = 12
 """Most turns; in each, every machine takes part in at most one exchange, with one of its tasks after the other."""
 
 COARSE = 5
@@ -93,7 +93,10 @@ class _Exchange:
         self._slots = slots
         self._room = ExchangeRoom(problem, placed)
         self._height = heights.start + np.bincount(placed.machine, weights=size, minlength=problem.machines)
+        # Of the task in each place: its shape, its size there, and what else it costs there.
         self._shape = problem.shape[slots.cls]
+        self._size = heights.sizes(self._shape, slots.machine)
+        self._other = self._other_cost(self._shape, slots.machine)
         # One size of a shape for all machines, to choose pairs by; what is gained is computed by its size on each.
         mean = (heights.rate[:, slots.used] / heights.growth[slots.used]).mean(axis=1)
         self._relative = heights.amount @ mean
@@ -134,36 +137,35 @@ class _Exchange:
 
     def _turn(self, give: Int64, take: Int64) -> float:
         """Let the tasks of each pair of places change them where that saves something; returns how many units."""
-        slots = self._slots
-        source, target = slots.machine[give], slots.machine[take]
-        large, small = self._shape[give], self._shape[take]
-        gain, less, more = self._gain(large, small, source, target)
-        chosen = np.flatnonzero(gain > WORTH * self._heights.growth[source])
-        large, small, source, target = large[chosen], small[chosen], source[chosen], target[chosen]
-        allowed = self._room.allows(large, small, source, target)
-        chosen = chosen[allowed]
-        large, small, source, target = large[allowed], small[allowed], source[allowed], target[allowed]
-        self._room.exchange(large, small, source, target)
-        self._height[source] -= less[chosen]
-        self._height[target] += more[chosen]
-        give, take = give[chosen], take[chosen]
-        self._shape[give], self._shape[take] = small, large
-        slots.cls[give], slots.cls[take] = slots.cls[take], slots.cls[give]
-        return float(gain[chosen].sum())
-
-    def _gain(
-        self, large: Int64, small: Int64, source: Int64, target: Int64
-    ) -> tuple[Float64, Float64, Float64]:
-        """Units that exchanges save, by which the source falls, and by which the target rises: float64[P] each."""
         heights = self._heights
-        less = heights.sizes(large, source) - heights.sizes(small, source)
-        more = heights.sizes(large, target) - heights.sizes(small, target)
+        source, target = self._slots.machine[give], self._slots.machine[take]
+        large, small = self._shape[give], self._shape[take]
+        there, here = heights.sizes(large, target), heights.sizes(small, source)
+        less, more = self._size[give] - here, there - self._size[take]
         gain = less * ((self._height[source] - less / 2) / heights.growth[source] + 0.5)
         gain -= more * ((self._height[target] + more / 2) / heights.growth[target] + 0.5)
-        gain += self._other(large, source) - self._other(large, target)
-        gain += self._other(small, target) - self._other(small, source)
-        return gain, less, more
+        # What else tasks cost is looked at where sizes alone would gain: of that the flow has left little to save.
+        first = np.flatnonzero(gain > 0)
+        give, take, source, target = give[first], take[first], source[first], target[first]
+        large, small, gain = large[first], small[first], gain[first]
+        other_there, other_here = self._other_cost(large, target), self._other_cost(small, source)
+        gain += self._other[give] + self._other[take] - other_there - other_here
+        good = (gain > WORTH * heights.growth[source]) & self._room.allows(large, small, source, target)
+        give, take, source, target = give[good], take[good], source[good], target[good]
+        large, small, first = large[good], small[good], first[good]
+        self._room.exchange(large, small, source, target)
+        self._height[source] -= less[first]
+        self._height[target] += more[first]
+        for mine, at_give, at_take in (
+            (self._shape, small, large),
+            (self._size, here[first], there[first]),
+            (self._other, other_here[good], other_there[good]),
+            (self._slots.cls, self._slots.cls[take], self._slots.cls[give]),
+        ):
+            mine[give], mine[take] = at_give, at_take
+        return float(gain[good].sum())
 
-    def _other(self, shapes: Int64, machines: Int64) -> Float64:
+    def _other_cost(self, shapes: Int64, machines: Int64) -> Float64:
         """What tasks cost besides their part of the heights: float64[P]."""
-        return self._cost[shapes, machines] - self._heights.charged(shapes, machines)
+        other: Float64 = self._cost[shapes, machines] - self._heights.charged(shapes, machines)
+        return other
