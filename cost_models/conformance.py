@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cost_models.interface import CostModel, JointRows, Range, Returned
+from cost_models.per_machine_conformance import check_per_machine
 from cost_models.probing import (
     assess,
     crowding,
@@ -296,6 +297,7 @@ CHECKS: tuple[Check, ...] = (
     check_heights,
     check_notes,
     check_purity,
+    check_per_machine,
 )
 """All checks on inputs; the most telling messages come first."""
 
