@@ -55,4 +55,6 @@ def taken_until(
     if availability == "reservation":
         return never
     fresh = machines.now - machines.usage_time < expiration  # NaN ages are not below anything
+    if not fresh.any():
+        return never
     return np.where(fresh, machines.usage_time + (expiration - EARLY), never)

@@ -26,8 +26,9 @@ LEAST_MACHINES = 256
 ASKING = 20_000
 """Pairs of shape and machine that it costs about as much to judge as it does to ask at all."""
 
-COPYING = 8
-"""Pairs that are taken over in the time in which one is judged, about."""
+COPYING = 1 / 6
+SORTING_IN = 1 / 2
+"""What it costs to take a pair over, and to put one that has been asked about in place, where judging it costs 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,8 @@ class _Watch:
         before, self._unseen = self._unseen, unseen
         if before is None or unseen is None or before.shape[1] != unseen.shape[1]:
             return np.empty(0, dtype=np.int64)
+        if np.array_equal(before, unseen):
+            return np.empty(0, dtype=np.int64)
         common = min(len(before), len(unseen))
         return np.unique(np.nonzero(before[:common] != unseen[:common])[0])
 
@@ -242,12 +245,12 @@ def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int)
     are made anew. Work is counted in pairs of shape and machine.
     """
     machines = len(stamps)
-    best, least = None, asking + shapes * machines
+    best, least = None, float(asking + shapes * machines)
     for mark in sorted(set(marks), reverse=True):
         rows = sum(other >= mark for other in marks)
         changed = int(np.count_nonzero(stamps > mark))
-        work = rows * machines // COPYING
-        work += asking + rows * changed if changed else 0
+        work = COPYING * rows * machines
+        work += asking + (1 + SORTING_IN) * rows * changed if changed else 0
         work += asking + (shapes - rows) * machines if rows < shapes else 0
         if work < least:
             best, least = mark, work

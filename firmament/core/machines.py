@@ -113,7 +113,10 @@ class MachineTable:
     def usage(self) -> Float64:
         """float64[M, K]: last measured use, a new array; NaN rows where the last report has none."""
         rows = len(self.specs)
-        return np.where(self.samples.measured(rows)[:, None], self.samples.usage(rows), np.nan)
+        measured = self.samples.measured(rows)
+        if not measured.any():
+            return np.full((rows, len(self.resources)), np.nan)
+        return np.where(measured[:, None], self.samples.usage(rows), np.nan)
 
     @property
     def usage_time(self) -> Float64:

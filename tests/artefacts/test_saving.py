@@ -99,7 +99,7 @@ def test_machine_nodes_name_all_machines_that_they_stand_for():
     config = configuration(overlays=())
     happened = [
         *(machine(f"m{index}") for index in range(10)),
-        *tasks(1, *uids("t", 3), content=task_class()),
+        *tasks(1, *uids("t", 6), content=task_class()),
     ]
     document = json.loads(encode_round(record(config, happened), config, VERSIONS)["network.json"])
     named = [node["machines"] for node in document["nodes"] if node["kind"] == "machine"]
