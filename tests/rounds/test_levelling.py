@@ -123,6 +123,9 @@ def test_many_machines_end_nearly_level():
     placed = Assignments(cls, np.arange(1200) % machines, np.ones(1200, dtype=np.int64))
     after = levelled(case, placed)
     height = start + np.bincount(after.machine, weights=np.array(sizes)[after.cls] * after.count)
-    # Six tasks each: differences of 10 between sizes leave some 5 of what was 35 and more.
-    assert np.ptp(height) < 15
+    before = start + np.bincount(placed.machine, weights=np.array(sizes)[placed.cls])
+    assert height.std() < before.std() / 7
+    # Sizes differ by 10: nearly all machines end within one such step.
+    median, high = np.percentile(height, [50, 99])
+    assert high - median < 10
     assert placement_cost(case, after) < placement_cost(case, placed)
