@@ -1,0 +1,187 @@
+"""What is kept between rounds, for how long, and what models are asked about because of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.events import (
+    ClassDefined,
+    MachineRemoved,
+    MachineSampled,
+    RecordUpserted,
+    TaskRemoved,
+    TasksSubmitted,
+)
+from firmament.core.kept_rows import KeptRows
+from firmament.core.row_stamps import RowStamps
+from firmament.core.scheduler import Scheduler
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.core import Clock, machine, task_class
+
+MACHINES = 20
+
+
+class Asked:
+    """Charges nothing, and writes down what it is asked about: (requests of cpu, names of machines)."""
+
+    name = "asked"
+    kind = "policy"
+    range = Range(best=0, worst=100)
+    record_kinds: Sequence[str] = ("asked",)
+    per_machine = True
+
+    def __init__(self) -> None:
+        self.about: list[tuple[list[int], list[str]]] = []
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        self.about.append((shapes.requests[:, 1].tolist(), list(machines.names)))
+        return Assessment(raw=np.zeros((shapes.count, machines.count), dtype=np.int16))
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        return np.full(machines.count, float(request[0]))
+
+    def take(self) -> list[tuple[list[int], list[str]]]:
+        about, self.about = self.about, []
+        return about
+
+
+class Setting:
+    """A cluster of twenty machines with three classes, of 100, 200 and 300 milli-cores."""
+
+    def __init__(self, **limits: int) -> None:
+        self.model, self.clock, self._count = Asked(), Clock(), 0
+        self.kept = KeptRows(**{"least_machines": 0, "asking": 0, **limits})
+        self.scheduler = Scheduler(
+            configuration=CoreConfiguration(WeightedModel(self.model)),
+            solver=OrToolsSolver(),
+            clock=self.clock,
+            kept_rows=self.kept,
+        )
+        self.scheduler.apply([machine(f"m{index:02}") for index in range(MACHINES)])
+        self.scheduler.apply([ClassDefined(number, task_class(100 * number)) for number in (1, 2, 3)])
+
+    def round(self, *classes: int) -> list[tuple[list[int], list[str]]]:
+        """Place a task of each class; returns what the model was asked about."""
+        for cls in classes:
+            self._count += 1
+            self.scheduler.apply([TasksSubmitted(cls, (f"t{self._count}",))])
+        placed = self.scheduler.run_round().deltas
+        assert len(placed) == len(classes)
+        self.where = [delta.machine for delta in placed]
+        return self.model.take()
+
+
+EVERY = [f"m{index:02}" for index in range(MACHINES)]
+
+
+def test_models_are_asked_about_changed_machines_and_new_shapes():
+    setting = Setting()
+    assert setting.round(1) == [([100], EVERY)]
+    used = setting.where
+    assert setting.round(1, 2) == [([200], EVERY), ([100], used)]
+    used = setting.where
+    assert setting.round(3) == [([300], EVERY)]
+    used += setting.where
+    setting.scheduler.apply([machine("m07", cpu=9000), TaskRemoved("nobody")])
+    assert setting.round(1) == [([100], sorted({*used, "m07"}))]
+
+
+def test_nothing_is_asked_while_nothing_changes():
+    setting = Setting()
+    setting.scheduler.apply([TasksSubmitted(1, ("t",))])
+    for _ in range(3):
+        setting.scheduler.open_round()  # and never closed
+    assert setting.model.take() == [([100], EVERY)]
+
+
+def test_a_machine_that_goes_moves_another_one_into_its_row():
+    setting = Setting()
+    setting.round(1)
+    used = set(setting.where)
+    setting.scheduler.apply([MachineRemoved("m03"), machine("new")])
+    ((_, about),) = setting.round(1)
+    assert set(about) == used - {"m03"} | {"m19", "new"}
+
+
+def test_reports_are_changes():
+    setting = Setting()
+    setting.round(1)
+    used = set(setting.where)
+    setting.scheduler.apply([MachineSampled("m05", setting.clock.now, {"cpu": 1.0})])
+    ((_, about),) = setting.round(1)
+    assert set(about) == used | {"m05"}
+
+
+@pytest.mark.parametrize("what", ["record", "resource", "clock"])
+def test_what_may_change_all_answers_has_all_asked_again(what: str):
+    setting = Setting()
+    setting.round(1)
+    if what == "record":
+        setting.scheduler.apply([RecordUpserted("other", "x", b"")])
+        assert len(setting.round(1)[0][1]) < MACHINES
+        setting.scheduler.apply([RecordUpserted("asked", "x", b"")])
+    elif what == "resource":
+        setting.scheduler.apply([ClassDefined(4, task_class(100, annotations=(("new", "1"),)))])
+        assert len(setting.round(1)[0][1]) < MACHINES
+        setting.scheduler.apply([machine("m01", extended={"example.com/gpu": 2})])
+    else:
+        setting.clock.advance(-1.0)
+    assert setting.round(1) == [([100], EVERY)]
+
+
+def test_rows_that_no_round_uses_are_dropped():
+    setting = Setting(most_rounds=2)
+    setting.round(1)
+    setting.round(2)
+    assert len(setting.round(1)[0][1]) < MACHINES  # kept over one round without it
+    setting.round(2)
+    setting.round(3)
+    assert setting.round(1) == [([100], EVERY)]
+
+
+def test_memory_has_a_limit():
+    row = MACHINES * (2 + 4)  # figures of 16 bits, units of 32
+    setting = Setting(most_bytes=2 * row)
+    setting.round(1, 2)
+    assert setting.kept.nbytes == 2 * row
+    assert all(len(names) < MACHINES for _, names in setting.round(1, 2))
+    setting.round(1, 2, 3)
+    assert setting.kept.nbytes == 0  # too much to be kept
+    assert setting.round(1) == [([100], EVERY)]
+    setting.round(2)
+    setting.round(3)
+    assert setting.kept.nbytes == 2 * row
+    assert setting.round(1) == [([100], EVERY)]
+
+
+@pytest.mark.parametrize("limits", [{"most_bytes": 0}, {"least_machines": MACHINES + 1}])
+def test_nothing_is_kept_where_that_is_told(limits: dict[str, int]):
+    setting = Setting(**limits)
+    assert [setting.round(1) for _ in range(3)] == [[([100], EVERY)]] * 3
+    assert setting.kept.nbytes == 0
+
+
+def test_many_changes_have_everything_asked_at_once():
+    setting = Setting()
+    setting.round(1)
+    setting.scheduler.apply([machine(name, cpu=8000) for name in EVERY])
+    assert setting.round(1, 2) == [([100, 200], EVERY)]
+
+
+def test_stamps_tell_what_has_changed_since():
+    stamps = RowStamps()
+    for row in range(100):
+        stamps.touch(row)
+    first = stamps.mark()
+    assert not stamps.since(first, 100).any()
+    stamps.touch_all(np.array([3, 70]))
+    second = stamps.mark()
+    stamps.touch(5)
+    assert np.flatnonzero(stamps.since(first, 100)).tolist() == [3, 5, 70]
+    assert np.flatnonzero(stamps.since(second, 100)).tolist() == [5]
+    assert stamps.since(0, 100).all()
