@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from benchmarks.burst import ANYTHING, EXACTLY, HALF, Burst, Outcome, Profile, Scheduling, run_burst
+from benchmarks.burst import Outcome, run_burst
+from benchmarks.burst_scenario import ANYTHING, EXACTLY, HALF, Burst, Profile, Scheduling
 
 PROFILES: dict[str, Profile] = {
     "exactly the estimate": EXACTLY,

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from benchmarks.__main__ import main
-from benchmarks.burst import EXACTLY, HALF, Burst, Outcome, run_burst
+from benchmarks.burst import Outcome, run_burst
+from benchmarks.burst_scenario import EXACTLY, HALF, Burst
 from benchmarks.bursts import DEVIATION, HEAVY, standard_bursts, summaries
 from benchmarks.commands.burst import print_bursts
 from benchmarks.levelling import Batch, levelled

@@ -1,0 +1,166 @@
+"""What happens in a burst: nodes that are in use, and the pods that come.
+
+The scenario follows from principles, not from results:
+
+* *Requests lie.* A cluster that was filled by requests has the same requested on every node, and what is really used
+  differs: on each node anything between nothing and all of what is estimated, evenly drawn. Scheduling by requests
+  cannot see that; reports show it.
+* *Estimates* are what the overlay's defaults make of requests: 85 % of cpu, 70 % of memory. New pods never use more.
+  How much less is not the scheduler's to know, so there are three *profiles*: exactly the estimate, which is hardest
+  on the threshold; half of it to all; nothing to all.
+* *Everything has room.* Running and new pods together request 82 % of the cluster, and 92 % of the rest of it when a
+  fifth of the nodes takes none. Pods request memory in the proportion in which nodes have it.
+* *Defaults.* With the overlay, it is added to the default configuration, with its default arguments. Where pods wander,
+  it is told by how much (``usageRisk``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from firmament.configuration import SchedulerConfiguration
+from poseidon.simulated.seeding import NodeShape, node
+from poseidon.simulated.true_use import USAGE
+
+Mode: TypeAlias = Literal["upstream", "failOpen", "failClosed", "estimate"]
+Scheduling: TypeAlias = Literal["overlay", "default", "requests"]
+Policy: TypeAlias = Literal["cpu_mem", "void"]
+Profile: TypeAlias = tuple[float, float]
+
+EXACTLY: Profile = (1.0, 1.0)
+HALF: Profile = (0.5, 1.0)
+ANYTHING: Profile = (0.0, 1.0)
+
+START = 1_767_268_800.0
+CORES = 16
+GIB_PER_CORE = 4
+FACTORS = {"cpu": 0.85, "memory": 0.70}
+RUNNING_PER_NODE = 8
+RUNNING_ESTIMATE = 0.35
+"""Part of every node that its running pods take by estimates."""
+
+NEW_REQUESTS = (500, 600, 700, 800)
+"""Milli-cores: ten pods of them, one node's part of the burst, are estimated as 35 % of a node, as what runs is."""
+
+
+class Noise(NamedTuple):
+    """How far a pod's use wanders, and with which others; "": by itself."""
+
+    share: float
+    together: str
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """What happens. Shares are of the nodes; times in seconds.
+
+    ``scheduling``: with the overlay ``load_threshold``, whose ``weight`` that is, beside the base ``policy``; by the
+    default configuration without it, whose policy goes by measured use too; or by requests alone. Pods come in
+    ``waves``, ``wave_seconds`` apart. Each new pod uses a part of its estimate drawn from ``profile``; ``noise`` lets
+    all pods wander around what they use, each by itself or, ``alike``, all of a size together. ``deviation``: the
+    percent of it that the overlay is told (``usageRisk``). ``missing`` nodes have no metrics, ``stale`` ones only one
+    report, from before the burst.
+    """
+
+    nodes: int = 1000
+    pods: int = 10_000
+    threshold: int = 65
+    lag: float = 60.0
+    interval: float = 60.0
+    waves: int = 10
+    wave_seconds: float = 10.0
+    profile: Profile = HALF
+    noise: float = 0.0
+    alike: bool = False
+    deviation: float = 0.0
+    missing: float = 0.0
+    stale: float = 0.0
+    mode: Mode = "upstream"
+    scheduling: Scheduling = "overlay"
+    weight: int = 1
+    policy: Policy = "cpu_mem"
+    seed: int = 1
+
+
+def configuration(burst: Burst) -> SchedulerConfiguration:
+    """The scheduler's configuration: what the scenario names, and defaults."""
+    thresholds = {"cpu": burst.threshold, "memory": 95}
+    risk = {"deviation": {"cpu": burst.deviation}} if burst.deviation else {}
+    overlay = {
+        "name": "load_threshold",
+        "weight": burst.weight,
+        "args": {"usageThresholds": thresholds, "missingMetrics": burst.mode, "usageRisk": risk},
+    }
+    given: dict[str, Any] = {"costModels": [overlay] if burst.scheduling == "overlay" else []}
+    if burst.scheduling == "overlay" and burst.policy != "cpu_mem":
+        given["policy"] = {"name": burst.policy}
+    if burst.scheduling == "requests":
+        given["policy"] = {"name": "cpu_mem", "args": {"availability": "reservation"}}
+    return SchedulerConfiguration.model_validate(given)
+
+
+def running_nodes(burst: Burst, names: list[str], rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Yield nodes and the pods that have run on them for long."""
+    shape = NodeShape(cpu=str(CORES), memory=f"{CORES * GIB_PER_CORE}Gi")
+    request = running_request()
+    for name, truth in zip(names, rng.uniform(0.0, 1.0, burst.nodes).tolist(), strict=True):
+        yield node(name, shape)
+        for index in range(RUNNING_PER_NODE):
+            noise = Noise(burst.noise, f"running-{index}" if burst.alike else "")
+            pod = _pod(f"running-{name}-{index}", request, truth, noise, scheduler="default-scheduler")
+            pod["spec"]["nodeName"] = name
+            conditions = [
+                {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2025-12-01T00:00:00Z"}
+            ]
+            pod["status"] = {"phase": "Running", "conditions": conditions}
+            yield pod
+
+
+def new_pods(burst: Burst, numbers: range, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Yield the pods of one wave: four sizes, each using its own share of what is expected of it."""
+    truths = rng.uniform(*burst.profile, len(numbers))
+    for number, truth in zip(numbers, truths.tolist(), strict=True):
+        request = _request_of(number)
+        noise = Noise(burst.noise, f"new-{request}" if burst.alike else "")
+        yield _pod(f"new-{number}", request, truth, noise, scheduler="poseidon")
+
+
+def running_request() -> int:
+    """Milli-cores that each of the pods that run already asks for."""
+    return round(RUNNING_ESTIMATE * CORES * 1000 / RUNNING_PER_NODE / FACTORS["cpu"])
+
+
+def _request_of(number: int) -> int:
+    return NEW_REQUESTS[number % len(NEW_REQUESTS)]
+
+
+def estimate_of(name: str) -> float:
+    """Milli-cores that are expected of a new pod."""
+    return _request_of(int(name.removeprefix("new-"))) * FACTORS["cpu"]
+
+
+def _pod(name: str, request: int, truth: float, noise: Noise, *, scheduler: str) -> dict[str, Any]:
+    """Return a pod that really uses ``truth`` of what is estimated from its request (milli-cores)."""
+    used = int(request * FACTORS["cpu"] * truth)
+    memory = request * GIB_PER_CORE * 1024 // 1000
+    resources = {"requests": {"cpu": f"{request}m", "memory": f"{memory}Mi"}}
+    usage = {
+        "cpu": f"{used}m",
+        "memory": f"{int(memory * FACTORS['memory'] * truth)}Mi",
+        "noise": noise.share,
+        "together": noise.together,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "annotations": {USAGE: json.dumps(usage)}},
+        "spec": {
+            "schedulerName": scheduler,
+            "containers": [{"name": "main", "image": "none", "resources": resources}],
+        },
+    }
