@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from firmament.core.cluster import Cluster
 from firmament.core.model import TaskClass, TaskSelector
-from firmament.core.rule_compiler import own_selector
+from firmament.core.selecting import own_selector
 
 
 class Concerns:

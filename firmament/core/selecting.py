@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.classes import ClassRow
-from firmament.core.model import Requirement, TaskSelector
+from firmament.core.model import Requirement, TaskClass, TaskSelector
+
+
+def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
+    """A class's selector, which without any namespace means the class's own."""
+    if selector.namespaces or selector.namespace_labels is not None:
+        return selector
+    return replace(selector, namespaces=(content.namespace,))
 
 
 class ClassSelector:

@@ -20,7 +20,8 @@ from firmament.core.events import (
 )
 from firmament.core.inhabitants import Inhabitants
 from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rule_compiler import compile_rules, own_selector
+from firmament.core.rule_compiler import compile_rules
+from firmament.core.selecting import own_selector
 from firmament.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
 from firmament.rules.state import RuleState
 from tests.support.core import machine, task_class

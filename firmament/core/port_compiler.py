@@ -1,0 +1,51 @@
+"""Compiles host ports: a port on all addresses excludes every user of it, one on an address excludes equals.
+
+As ``HostPortInfo.CheckConflict`` of kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from firmament.core.classes import ClassRow
+from firmament.core.rule_counters import RuleCounters
+from firmament.core.topologies import Topology
+from firmament.rules.ruleset import PORTS_TAKEN, Exclusion
+
+
+def port_exclusions(
+    counters: RuleCounters,
+    machines: Topology,
+    rows: Sequence[ClassRow],
+    ruled: Sequence[int],
+    waiting: Collection[int],
+) -> Iterator[tuple[int, Exclusion]]:
+    """Yield what ports exclude, by the row of each class in ``waiting`` that asks for one.
+
+    ``machines``: every machine by itself; ``rows``: the class table; ``ruled``: those rows that may have ports.
+    """
+    for key, by_ip in _users(rows, ruled).items():
+        everyone = sorted({row for users in by_ip.values() for row in users})
+        if not any(row in waiting for row in everyone):
+            continue
+        for ip, users in by_ip.items():
+            against = [("port", *key)] if not ip else [("port", *key, ip), ("port", *key, "")]
+            members = {
+                ("port", *key): everyone,
+                ("port", *key, ip): users,
+                ("port", *key, ""): by_ip.get("", []),
+            }
+            for mark in against:
+                number = counters.counter(mark, members[mark], machines, machines.domain)
+                for row in users:
+                    if row in waiting:
+                        yield row, Exclusion(number, PORTS_TAKEN)
+
+
+def _users(rows: Sequence[ClassRow], ruled: Sequence[int]) -> dict[tuple[str, int], dict[str, list[int]]]:
+    """Rows of the classes that use a port, by protocol and port, and by address."""
+    users: dict[tuple[str, int], dict[str, list[int]]] = {}
+    for row in ruled:
+        for port in rows[row].content.ports:
+            users.setdefault((port.protocol, port.port), {}).setdefault(port.ip, []).append(row)
+    return users
