@@ -23,6 +23,7 @@ class NodePrice:
     name = "node_price"
     kind: ClassVar[Kind] = "overlay"
     record_kinds = ()
+    per_machine = True
 
     def __init__(self, label: str = "example.com/price", dearest: float = 1.0, limit: float = 1e12) -> None:
         for argument, value in (("dearest", dearest), ("limit", limit)):
