@@ -11,8 +11,8 @@ from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.preemption.gang_victims import VictimGangs
 from firmament.preemption.joint_columns import columns, others
 from firmament.preemption.kept_rooms import KeptRooms
+from firmament.preemption.pair_outlook import PairOutlook
 from firmament.preemption.problem import PreemptionProblem
-from firmament.rules.pairs import PairState
 from firmament.rules.ruleset import ClassRules
 from firmament.rules.state import RuleState
 
@@ -31,8 +31,7 @@ class Prospect:
     * ``limits``: the other joint rows; ``ledgers``: the models' room as in ``Residual``; ``kept``: machines where order
       counts for them;
     * ``state``: where rules between tasks stand, None without any; ``pairs``: where pairs of tasks stand, None if they
-      keep nobody out. Tasks that go still count for pairs: limits and links may seem tighter than they will be, never
-      wider.
+      keep nobody out.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -57,11 +56,7 @@ class Prospect:
         self.chosen: dict[int, list[int]] = {}
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
         """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
-        self.pairs: PairState | None = None
-        if problem.pairs is not None and (problem.pairs.hard or problem.pairs.limited):
-            self.pairs = PairState(problem.pairs)
-            for cls, machine, count in zip(placed.cls, placed.machine, placed.count, strict=True):
-                self._count_pairs(int(cls), int(machine), int(count))
+        self.pairs = PairOutlook.after(problem, placed)
         self.state: RuleState | None = None
         if preemption.rules is not None:
             self.state = RuleState(preemption.rules)
@@ -134,14 +129,10 @@ class Prospect:
             if amount > 0:
                 on_row = row_of >= 0
                 usable[on_row] &= limit.left[row_of[on_row]] >= amount
-        if self.pairs is not None and self.pairs.rules.kind[cls] >= 0:
-            usable &= self._let_in(self.pairs, cls)[self.pairs.terms.domain]
+        open_to_it = None if self.pairs is None else self.pairs.open_machines(cls)
+        if open_to_it is not None:
+            usable &= open_to_it
         return usable
-
-    def _let_in(self, pairs: PairState, cls: int) -> Bool:
-        """bool[D]: domains that pairs leave open to one more task of a class."""
-        allowed: Bool = pairs.view(pairs.rules.kind[cls : cls + 1]).allowed[0]
-        return allowed
 
     def takes(self, cls: int, machine: int) -> bool:
         """Whether the models' room and the rules let one more task of a class onto a machine now, resources aside."""
@@ -159,13 +150,9 @@ class Prospect:
                 return False
         if any(keepers) and not self.kept.opens(cls, machine, self.gone_from(machine)):
             return False
-        return self._pairs_allow(cls, machine) and (self.state is None or self.state.allows(cls, machine))
-
-    def _pairs_allow(self, cls: int, machine: int) -> bool:
-        pairs = self.pairs
-        if pairs is None or pairs.rules.kind[cls] < 0:
-            return True
-        return bool(self._let_in(pairs, cls)[pairs.terms.domain[machine]])
+        return (self.pairs is None or self.pairs.lets_in(cls, machine)) and (
+            self.state is None or self.state.allows(cls, machine)
+        )
 
     def gone_from(self, machine: int) -> list[int]:
         """The tasks of a machine that leave it."""
@@ -281,15 +268,10 @@ class Prospect:
             row = int(limit.rows.row_of[machine])
             if row >= 0:
                 limit.left[row] -= limit.rows.amount[self.problem.shape[cls]] * count
-        self._count_pairs(cls, machine, count)
+        if self.pairs is not None:
+            self.pairs.count(cls, machine, count)
         if self.state is not None:
             self.state.add(cls, machine, count)
-
-    def _count_pairs(self, cls: int, machine: int, count: int) -> None:
-        pairs = self.pairs
-        if pairs is not None and pairs.rules.kind[cls] >= 0:
-            at = pairs.terms.domain[machine : machine + 1]
-            pairs.add(pairs.rules.kind[cls : cls + 1], at, np.array([count]))
 
     def _book(self, victim: int, count: int) -> None:
         """Count a task as there again (1) or gone (-1) for budgets, gangs and rules."""
