@@ -32,10 +32,10 @@ def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, to
         profile = _without_gaps([counts for counts, _ in used], units, pack, total)
         if _holds([counts for counts, _ in used], profile):
             return profile
-    elif not pack:
-        levelled = _levelled(used, total)
-        if _allowed(used, units, levelled):
-            return tuple(sorted((count for count in levelled if count), reverse=True))
+    else:
+        held = _filled(used, units, total) if pack else _levelled(used, total)
+        if sum(held) == total and _allowed(used, units, held):
+            return tuple(sorted((count for count in held if count), reverse=True))
     return _by_table(used, units, pack, total)
 
 
@@ -49,6 +49,35 @@ def _without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tu
     fill = packed if pack else spread
     profile = fill(most, lowest(union) // step, units, np.array([total // step]))[0]
     return tuple((profile[profile > 0] * step).tolist())
+
+
+def _filled(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
+    """The best packed counts, per child, if each child that has to be used could hold every count from its own least to
+    its own largest, and each other one from the least of all of those; anything if there are none.
+
+    As few others as will do, the largest; of all that are used, the one that can become the largest is filled first, as
+    far as the others' least counts let it; of equals the one whose own least count is larger, as that leaves more.
+    """
+    must = np.array([must for _, must in used], dtype=np.bool_)
+    least = min((lowest(counts) for counts, must in used if not must), default=0)
+    low = np.array([lowest(counts) if must else least for counts, must in used], dtype=np.int64)
+    high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
+    others = np.flatnonzero(~must)
+    others = others[np.argsort(-high[others], kind="stable")]
+    rooms = int(high[must].sum()) + np.concatenate([[0], np.cumsum(high[others])])
+    number = units - int(must.sum()) if units else int(np.searchsorted(rooms, total))
+    counts = np.where(must, low, 0)
+    if 0 <= number <= len(others):
+        counts[others[:number]] = least
+    waiting = np.flatnonzero(counts)
+    spare = total - int(counts.sum())
+    while spare > 0 and len(waiting):
+        reach = np.minimum(high[waiting], low[waiting] + spare)
+        place = np.lexsort((low[waiting], reach))[-1]
+        spare -= int(reach[place] - low[waiting[place]])
+        counts[waiting[place]] = reach[place]
+        waiting = np.delete(waiting, place)
+    return [int(count) for count in counts]
 
 
 def _levelled(used: Sequence[tuple[int, bool]], total: int) -> list[int]:

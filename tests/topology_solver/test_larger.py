@@ -58,6 +58,28 @@ def test_any_sets_of_counts_are_divided_as_by_a_table(options, units, pack):
             assert best_profile(options, units, pack, total) == _by_table(options, units, pack, total)
 
 
+RANGES = st.lists(
+    st.tuples(st.integers(1, 6), st.integers(0, 8), st.booleans()).map(
+        lambda each: (
+            progression(each[0], each[0] + each[1]) if each[2] else progression(1, each[1] + 1),
+            each[2],
+        )
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(RANGES, st.integers(0, 5), st.booleans())
+def test_children_that_hold_pods_are_divided_as_by_a_table(options, units, pack):
+    size = 60
+    totals = reachable(options, units, size)
+    for total in range(1, size + 1):
+        if totals >> total & 1:
+            assert best_profile(options, units, pack, total) == _by_table(options, units, pack, total)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_leaves_are_dealt_out_as_by_exchanging(data):
