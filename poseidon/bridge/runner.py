@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.round_parts import parts_of
 from poseidon.bridge.session import Session
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
@@ -116,11 +117,17 @@ class Bridge:
         """Return what has become of the solver's deltas."""
         return self.state.take_reports()
 
-    def on_round(self, result: pb.RoundResult) -> None:
-        """Carry out a round."""
-        if self._draining:
-            return
-        self.state.on_round(result)
+    async def on_round(self, result: pb.RoundResult) -> None:
+        """Carry out a round, letting bindings leave in between."""
+        self._note_round(result)
+        for part in parts_of(result):
+            if self._draining:
+                return
+            self.state.on_round(part)
+            self._on_changed()
+            await asyncio.sleep(0)
+
+    def _note_round(self, result: pb.RoundResult) -> None:
         stats = result.stats
         self._metrics.rounds.inc()
         for kind, count in Counter(delta.kind for delta in result.deltas).items():
@@ -136,7 +143,6 @@ class Bridge:
             stats.gap,
             stats.snapshot_seconds + stats.network_seconds + stats.solve_seconds + stats.admit_seconds,
         )
-        self._on_changed()
 
     # --- running -------------------------------------------------------------------------------------------
 

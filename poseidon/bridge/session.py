@@ -51,8 +51,8 @@ class Peer(Protocol):
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of deltas since the last call."""
 
-    def on_round(self, result: pb.RoundResult) -> None:
-        """Take the result of a round."""
+    async def on_round(self, result: pb.RoundResult) -> None:
+        """Take the result of a round. The next one is read when this returns; cancelled if the stream is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Session:
             if kind == "ack":
                 window.acknowledge(message.ack.sequence)
             elif kind == "round" and not self._draining:
-                self._peer.on_round(message.round)
+                await self._peer.on_round(message.round)
 
     async def _send(self, call: Call, window: Window) -> None:
         """Send the snapshot, then whatever comes up, until drained."""
