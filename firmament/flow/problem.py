@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -164,6 +164,22 @@ class Residual:
     def fits(self, shape: int) -> Bool:
         """bool[M]: machines that may take, and have room for, one more task of the shape."""
         return self.has_room(shape) & self.problem.feasible[shape]
+
+    def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
+        """``fits`` of several shapes. Amounts that several of them ask for are compared once."""
+        if self.problem.joint or self.ledgers:
+            return {shape: self.fits(shape) for shape in shapes}
+        enough: dict[tuple[int, int], Bool] = {}
+        fits = {}
+        for shape in shapes:
+            room = self.problem.feasible[shape].copy()
+            for wanted in enumerate(self.problem.requests[shape].tolist()):
+                if wanted[1] > 0:
+                    if wanted not in enough:
+                        enough[wanted] = self.free[wanted[0]] >= wanted[1]
+                    room &= enough[wanted]
+            fits[shape] = room
+        return fits
 
     def has_room(self, shape: int) -> Bool:
         """bool[M]: machines with room for one more task of the shape, whether or not it may go there."""

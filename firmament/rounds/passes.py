@@ -116,7 +116,7 @@ def propose(
     """
     watch = Stopwatch(log.timer)
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
-    fits = {shape: residual.fits(shape) for shape in shapes}
+    fits = residual.fits_of(shapes)
     alike = narrowed(residual, fits) or merge_alike(residual, fits)
     outcome = optimal_flow(
         alike.residual if alike else residual,
