@@ -9,6 +9,7 @@ import pytest
 from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.measuring import MeasureOptions, measure_workload
+from benchmarks.server_limits import ServerLimits
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.schedulers import KubeScheduler
@@ -112,6 +113,23 @@ def test_a_given_cluster_keeps_its_nodes_and_loses_the_pods(tmp_path):
         assert len(store.collection(NODES.collection)) == 5
         assert len(store.collection(PODS.collection)) == 0
         assert len(store.collection(NAMESPACES.collection)) == 3
+
+
+def test_a_server_with_limits(tmp_path):
+    """It turns writes away, and still every pod is bound once and its event is written."""
+    limits = ServerLimits(binding_rate=200.0, latency=0.01, in_flight=16)
+    workload = load_workload(write(tmp_path, content(nodes(10), measured(pods(60)))))
+    options = MeasureOptions(timeout=60.0, bindings_only=True, server=limits)
+    ours, bindings_only = (result["measured"][0] for result in run(workload, "end-to-end", options))
+    for part in (ours, bindings_only):
+        assert (part["bound"], part["verified"]["boundTwice"]) == (60, 0)
+        # Nobody is faster than the server.
+        assert part["seconds"] >= 60 / 200
+        assert part["server"] == "200 writes/s, 10 ms per write, 16 writes in flight"
+        assert 0 < part["firstBoundSeconds"] < part["seconds"]
+        assert 0 <= part["longestPauseSeconds"] < part["seconds"]
+    assert ours["verified"]["events"]["share"] == 1.0
+    assert bindings_only["verified"]["events"] is None
 
 
 async def test_another_scheduler_is_run_with_a_configuration_and_watched(tmp_path):
