@@ -225,7 +225,10 @@ class Scheduler:
         placed = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
         if wake(cluster, rows, self._reservations, placed):
             self._gangs.keep_asleep(cluster, self._clock())
-        park(cluster, np.setdiff1d(np.setdiff1d(pending, lost), decided_rows(picture.members, assignments)))
+        idle = np.setdiff1d(pending, lost)
+        if len(idle):  # what was decided about may be a hundred thousand rows
+            idle = np.setdiff1d(idle, decided_rows(picture.members, assignments))
+        park(cluster, idle)
         self._reservations.count_round(cluster, overtaken=bool(deltas))
         self._forget_idle_shapes()
         placement.stats.pending = len(pending)
