@@ -11,8 +11,9 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.flow.columns import Columns, starting_columns
-from firmament.flow.equilibrium import Spread, expected_spread, typical_step
+from firmament.flow.equilibrium import Spread, expected_spread
 from firmament.flow.foresight import solve_near, surely_used, unfilled_machines
+from firmament.flow.market import typical_step
 from firmament.flow.network import Network, Penalties, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import Offers, Violations, full_machine_prices, price_out
@@ -32,15 +33,18 @@ class GenerationOptions:
     """How many columns there are at first and how many join later.
 
     A class of n tasks starts with n / 2 + base columns, where ``base_total`` is shared out over the classes within
-    ``base_least`` .. ``base_most``; and about twice ``samples`` x n sampled ones, or all pairs of classes and likely
-    machines if those are at most ``every_pair``: then the first solve is nearly always the last. At most ``added``
-    columns join per iteration; at most ``iterations`` solves are made.
+    ``base_least`` .. ``base_most``; and about twice ``samples`` x n sampled ones, more (up to ``samples_most`` for
+    ``samples``) if all together are fewer than ``sampled``; or all pairs of classes and likely machines if those are
+    at most ``every_pair``: then the first solve is nearly always the last. At most ``added`` columns join per
+    iteration; at most ``iterations`` solves are made.
     """
 
     base_total: int = 4_000
     base_least: int = 8
     base_most: int = 200
     samples: float = 1.0
+    samples_most: float = 8.0
+    sampled: int = 12_000
     every_pair: int = 40_000
     added: int = 50_000
     iterations: int = 16
@@ -48,6 +52,10 @@ class GenerationOptions:
     def base(self, classes: int) -> int:
         """Columns that a class gets beside those for its tasks."""
         return min(self.base_most, max(self.base_least, self.base_total // max(1, classes)))
+
+    def rate(self, tasks: int) -> float:
+        """Samples per task in each direction, if so many tasks wait in all."""
+        return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +176,7 @@ class _Search:
             self._fits,
             spread,
             base=self._options.base(classes),
-            samples=self._options.samples,
+            samples=self._options.rate(int(self._residual.remaining.sum())),
             every_pair=self._options.every_pair,
         )
 

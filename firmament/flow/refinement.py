@@ -7,7 +7,9 @@ the tasks taken are differentiable in u and Newton's method finds the prices in 
 finer. It is the entropy-regularised transport problem with a convex cost of load (Cuturi 2013, Brauer et al. 2017 for
 Newton's method on it).
 
-The unknowns are the classes' prices, so a step costs classes^2 x machines multiplications.
+The unknowns are the classes' prices. Newton's equation is solved by conjugate gradients, which need the Hessian's
+products with vectors only: a step costs some dozen passes over classes x machines. The dual is concave, so a step that
+goes too far is seen by the sign of its slope, and shortened.
 """
 
 from __future__ import annotations
@@ -15,63 +17,66 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cost_models.interface import Int64
+from firmament.flow.market import Float32, Market, Stairs
 
-Float32 = NDArray[np.float32]
 
-Level = tuple[float, int, float]
-"""Smoothing, in typical crowding steps; how often Newton's method steps with it; and the share of the tasks without a
-machine at which prices count as found.
-"""
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """How exact prices are to be.
 
-LEVELS: tuple[Level, ...] = ((0.25, 3, 0.02), (0.04, 3, 0.004))
-COARSE_LEVELS: tuple[Level, ...] = ((0.25, 3, 0.05), (0.1, 4, 0.02))
-FINE_LEVELS: tuple[Level, ...] = ((0.04, 6, 0.02), (0.01, 6, 0.004))
-"""Where an inexact price is dear, one goes on to finer ones, and begins with a part of the machines (``sampled``)."""
+    ``temperature``, in typical crowding steps, smooths the choice between classes; ``width``, in steps, the edges of
+    the stairs, 1 for a straight line; at most ``steps`` of Newton's method are made, until no more than the share
+    ``settled`` of the tasks lacks a machine.
+    """
 
-SAMPLED_PART = 4
-"""One in so many machines is enough to begin with."""
+    temperature: float
+    width: float
+    steps: int
+    settled: float
 
-SHORTER = 4.0
-"""A step that made things worse is divided by this."""
+
+COARSE = (Smoothing(0.25, 1.0, 4, 0.01),)
+"""Enough to tell which machines are wanted."""
+
+SHARP = (Smoothing(0.1, 0.5, 4, 0.01), Smoothing(0.02, 0.2, 6, 0.001))
+"""Enough to tell which machine is wanted by whom."""
+
+SHARPEST = (*SHARP, Smoothing(0.01, 0.1, 6, 0.001))
 
 LOST = 0.1
 """Share of the tasks without a machine at which less smoothing has done more harm than good."""
 
-FORBIDDEN = np.float32(1e12)
-"""Cost of a task on a machine that it may not use."""
+TOO_FAR = 0.3
+"""A step is shortened if the slope at its end is below minus this part of the slope at its beginning."""
 
-VANISHING = np.float32(-60.0)
-"""Exponents are cut off here; e to this power is nothing beside 1."""
+SHORTENED = 3
+"""How often a step is shortened at most."""
 
-BLOCK = 32
+EXACT = 0.1
+"""Conjugate gradients end when the residual is this part of what it was, in the norm of the preconditioner."""
+
+PRODUCTS = 15
+"""Conjugate gradients end after so many products with the Hessian."""
+
+LEAST_SERVED = np.float32(0.1)
+"""The curvature along a class's price is at least that of a class with this share of its tasks served."""
+
+DAMPING = 1e-4
+"""Part by which the Hessian's diagonal is raised: where room is scarce, no price is high enough, and none is infinite."""
+
+TINY = 1e-12
+"""Sums of exponentials are taken afresh once they leave this and its inverse."""
+
+BLOCK = 2048
 """Machines per matrix product; products of this size run in one thread, whatever the library's settings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
-    """What is to be cleared: ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go, but
-    not all over a row; ``tasks``: float32[S].
-
-    A machine takes its first task at the price ``base`` and one more per ``growth`` (> 0) above; ``ahead`` of the
-    middle of its stairs; at most ``room``: float32[M] each. ``step``: a typical crowding step.
-    """
-
-    cost: Float32
-    tasks: Float32
-    base: Float32
-    growth: Float32
-    ahead: Float32
-    room: Float32
-    step: float
-
-
-@dataclass(frozen=True, slots=True)
 class Cleared:
-    """``worth``: float32[S], prices of the classes; ``price``, ``load``: float32[M]; ``temperature``: the last
-    smoothing, in units; ``lacking``: tasks by which classes have too few or too many places at these prices.
+    """``worth``: float32[S], prices of the classes; ``price``, ``load``: float32[M], prices also below what a machine
+    charges; ``temperature``: the last smoothing, in units; ``lacking``: tasks by which classes have too few or too many
+    places at these prices.
     """
 
     worth: Float32
@@ -81,178 +86,192 @@ class Cleared:
     lacking: float
 
 
-def sampled(market: Market) -> tuple[Market, Int64]:
-    """The market with one in ``SAMPLED_PART`` of its machines, and of its tasks; and which machines these are.
-
-    Its prices are nearly the same. Machines are drawn at random, so that no pattern in their order misleads.
-    """
-    machines = len(market.base)
-    drawn = np.random.default_rng(machines).permutation(machines)[: -(-machines // SAMPLED_PART)]
-    drawn.sort()
-    part = Market(
-        cost=np.ascontiguousarray(market.cost[:, drawn]),
-        tasks=market.tasks * np.float32(len(drawn) / machines),
-        base=market.base[drawn],
-        growth=market.growth[drawn],
-        ahead=market.ahead[drawn],
-        room=market.room[drawn],
-        step=market.step,
-    )
-    return part, drawn
-
-
-def refined(market: Market, price: Float32, load: Float32, levels: tuple[Level, ...] = LEVELS) -> Cleared:
-    """Sharpen ``price`` and ``load`` (float32[M]), which should be of about the right size.
+def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = SHARP) -> Cleared:
+    """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
 
     Smoothing ends earlier where prices do not settle with less of it.
     """
-    padded = _padded(market)
-    price, load = _pad(price, padded, 0.0), _pad(load, padded, 0.0)
-    worth = _balanced(padded, price, load, levels[0][0] * market.step)
-    return _descended(market, padded, worth, levels)
-
-
-def refined_from(market: Market, worth: Float32, levels: tuple[Level, ...] = FINE_LEVELS) -> Cleared:
-    """Sharpen prices of the classes, ``worth``: float32[S]; see ``refined``."""
-    return _descended(market, _padded(market), worth, levels)
-
-
-def _descended(market: Market, padded: Market, worth: Float32, levels: tuple[Level, ...]) -> Cleared:
-    """Prices with ever less smoothing, from ``worth`` on."""
-    used = len(market.base)
+    tasks = float(market.tasks.sum())
     found: _Point | None = None
-    for fraction, steps, settled in levels:
-        temperature = fraction * market.step
+    for smoothing in smoothings:
+        smoothed = _Smoothed(market, smoothing.temperature * market.stairs.step, smoothing.width)
         if found is not None:
-            worth = _balanced(padded, found.price, found.load, temperature)
-        point = _settled(padded, worth, temperature, steps, settled * float(market.tasks.sum()))
-        if found is not None and point.lacking > max(found.lacking, LOST * float(market.tasks.sum())):
+            worth = balanced(market, found.price, found.load, float(smoothed.temperature))
+        point = _settled(smoothed, worth, smoothing.steps, smoothing.settled * tasks)
+        if found is not None and point.lacking > max(found.lacking, LOST * tasks):
             break
         found = point
-    assert found is not None  # there is at least one level
-    return Cleared(
-        found.worth,
-        np.maximum(found.price, padded.base)[:used],
-        found.load[:used],
-        found.temperature,
-        found.lacking,
-    )
+    assert found is not None  # there is at least one smoothing
+    return Cleared(found.worth, found.price, found.load, found.temperature, found.lacking)
+
+
+def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
+    """Prices of the classes that suit given prices and loads of the machines: one step of Sinkhorn's scaling."""
+    exponent = market.cost + np.maximum(price, market.stairs.base)
+    least = exponent.min(axis=1)
+    exponent -= least[:, None]
+    exponent *= np.float32(-1.0 / temperature)
+    np.exp(exponent, out=exponent)
+    offered = np.maximum(_by_class(exponent, load), np.float32(1e-12))
+    worth: Float32 = least + np.float32(temperature) * np.log(market.tasks / offered)
+    return worth
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Prices of the classes (``worth``) and what follows: shares, prices, loads, slopes; tasks that miss a machine."""
+    """Prices of the classes (``worth``) and what follows.
 
+    ``weight``: float32[S, M], shares of the classes in what a machine takes, times ``total``: float32[M]; prices, loads
+    and how these grow with the price; ``served``: float32[S], tasks with a machine.
+    """
+
+    market: Market
+    temperature: float
     worth: Float32
-    share: Float32
+    weight: Float32
+    total: Float32
     price: Float32
     load: Float32
     slope: Float32
-    missing: Float32
-    temperature: float
+    served: Float32
+
+    @property
+    def missing(self) -> Float32:
+        """Tasks without a machine by class: the slope of the dual."""
+        return self.market.tasks - self.served
 
     @property
     def lacking(self) -> float:
         """Tasks by which classes have too few or too many places, all together."""
         return float(np.abs(self.missing).sum())
 
-    @classmethod
-    def at(cls, market: Market, worth: Float32, temperature: float) -> _Point:
+
+class _Smoothed:
+    """A market with smoothed choice and stairs; remembers the machines' last prices to keep exponents small."""
+
+    def __init__(self, market: Market, temperature: float, width: float) -> None:
+        self.market = market
+        self.temperature = np.float32(temperature)
+        self._width = np.float32(width)
+        self._cost = market.cost * np.float32(1.0 / temperature)
+        self._level: Float32 | None = None
+
+    def at(self, worth: Float32) -> _Point:
         """What follows from prices of the classes."""
-        share, price = _shares(market, worth, temperature)
-        load, slope = _loads(market, price)
-        return cls(worth, share, price, load, slope, market.tasks - weighted_sums(share, load), temperature)
+        if self._level is not None:
+            weight, total = self._weights(worth, self._level)
+            if total.min() > TINY and total.max() < 1 / TINY:
+                return self._point(worth, weight, total, self._level)
+        level = (worth[:, None] * (1 / self.temperature) - self._cost).max(axis=0)
+        weight, total = self._weights(worth, level)
+        return self._point(worth, weight, total, level)
+
+    def _weights(self, worth: Float32, level: Float32) -> tuple[Float32, Float32]:
+        """Exponentials of what classes offer to machines beyond ``level``, in temperatures; their sums by machine."""
+        weight = (worth * (1 / self.temperature))[:, None] - self._cost
+        weight -= level
+        with np.errstate(over="ignore", invalid="ignore"):  # then ``level`` was too far off
+            np.exp(weight, out=weight)
+            return weight, _by_machine(np.ones_like(worth), weight)
+
+    def _point(self, worth: Float32, weight: Float32, total: Float32, level: Float32) -> _Point:
+        self._level = level + np.log(total)
+        price = self._level * self.temperature
+        load, slope = _loads(self.market.stairs, price, self._width)
+        return _Point(
+            market=self.market,
+            temperature=float(self.temperature),
+            worth=worth,
+            weight=weight,
+            total=total,
+            price=price,
+            load=load,
+            slope=slope,
+            served=_by_class(weight, load / total),
+        )
 
 
-def _settled(market: Market, worth: Float32, temperature: float, steps: int, enough: float) -> _Point:
-    """Up to ``steps`` Newton steps from ``worth``, until no more than ``enough`` tasks lack a machine.
+def _loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
+    """Tasks that machines take at their prices, and how these grow with the price.
 
-    A step that makes things worse is taken back and made shorter.
+    Up to a step's edge minus half of ``width`` none more, from there evenly up to the edge plus half of it.
     """
-    mean_load = float(market.tasks.sum()) / len(market.base)
-    longest = max(mean_load * temperature, market.step)  # smoother functions are quadratic farther out
-    point = _Point.at(market, worth, temperature)
-    move: Float32 | None = None
+    wanted = (price - stairs.base) / stairs.growth + (stairs.ahead - np.float32(0.5))
+    edge = np.rint(wanted)
+    beyond = (wanted - edge) / width + np.float32(0.5)
+    taken = edge + np.clip(beyond, 0, 1)
+    rising = (beyond > 0) & (beyond < 1) & (taken > 0) & (taken < stairs.room)
+    slope = np.where(rising, 1 / (stairs.growth * width), np.float32(0))
+    return np.clip(taken, 0, stairs.room), slope
+
+
+def _settled(smoothed: _Smoothed, worth: Float32, steps: int, enough: float) -> _Point:
+    """Up to ``steps`` Newton steps from ``worth``, until no more than ``enough`` tasks lack a machine."""
+    point = smoothed.at(worth)
     for _ in range(steps):
         if point.lacking <= enough:
             break
-        if move is None:
-            move = _newton_step(point)
-        tried = _Point.at(market, point.worth + np.clip(move, -longest, longest), temperature)
-        if tried.lacking < point.lacking:
-            point, move = tried, None
-        else:
-            longest = min(longest, float(np.abs(move).max())) / SHORTER
+        move = _newton_step(point)
+        rise, length = float(move @ point.missing), np.float32(1.0)
+        tried = smoothed.at(point.worth + move)
+        for _ in range(SHORTENED):
+            after = float(move @ tried.missing)
+            if after >= -TOO_FAR * rise:
+                break
+            length *= np.float32(rise / (rise - after))  # where the slope would be 0 if it fell evenly
+            tried = smoothed.at(point.worth + length * move)
+        point = tried
     return point
 
 
-def _padded(market: Market) -> Market:
-    """The market with machines that take nothing, up to a whole number of blocks."""
-    more = -len(market.base) % BLOCK
-    if more == 0:
-        return market
-    return Market(
-        cost=np.pad(market.cost, ((0, 0), (0, more)), constant_values=FORBIDDEN),
-        tasks=market.tasks,
-        base=np.pad(market.base, (0, more)),
-        growth=np.pad(market.growth, (0, more), constant_values=np.float32(1.0)),
-        ahead=np.pad(market.ahead, (0, more)),
-        room=np.pad(market.room, (0, more)),
-        step=market.step,
-    )
-
-
-def _pad(values: Float32, market: Market, value: float) -> Float32:
-    return np.pad(values, (0, len(market.base) - len(values)), constant_values=np.float32(value))
-
-
-def _balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
-    """Prices of the classes that suit given prices and loads of the machines: one step of Sinkhorn's scaling."""
-    exponent = market.cost + np.maximum(price, market.base)
-    least = exponent.min(axis=1)
-    exponent -= least[:, None]
-    exponent *= np.float32(-1.0 / temperature)
-    np.maximum(exponent, VANISHING, out=exponent)
-    np.exp(exponent, out=exponent)
-    offered = np.maximum(weighted_sums(exponent, load), 1e-12)
-    return (least + np.float32(temperature) * np.log(market.tasks / offered)).astype(np.float32)
-
-
-def _shares(market: Market, worth: Float32, temperature: float) -> tuple[Float32, Float32]:
-    """Share of each class in what a machine takes, float32[S, M], and the machines' prices."""
-    share = worth[:, None] - market.cost
-    best = share.max(axis=0)
-    share -= best
-    share *= np.float32(1.0 / temperature)
-    np.maximum(share, VANISHING, out=share)
-    np.exp(share, out=share)
-    total = share.sum(axis=0)
-    share /= total
-    return share, best + np.float32(temperature) * np.log(total)
-
-
-def _loads(market: Market, price: Float32) -> tuple[Float32, Float32]:
-    """Tasks that machines take at their prices, and how these grow with the price."""
-    wanted = (price - market.base) / market.growth + market.ahead
-    inside = (wanted > 0) & (wanted < market.room)
-    return np.clip(wanted, 0, market.room), np.where(inside, 1 / market.growth, 0).astype(np.float32)
-
-
-def weighted_sums(rows: Float32, weight: Float32) -> Float32:
-    """float32[S]: sum of each row of float32[S, M], weighted. In one thread: BLAS would start others for so little."""
-    sums: Float32 = np.einsum("sm,m->s", rows, weight)
-    return sums
-
-
 def _newton_step(point: _Point) -> Float32:
-    """How the classes' prices should move: the solution of the Hessian."""
-    share, temperature = point.share, point.temperature
-    classes, machines = share.shape
-    weighted = share * (point.slope - point.load / np.float32(temperature))
-    blocks = (classes, machines // BLOCK, BLOCK)
-    left = weighted.reshape(blocks).transpose(1, 0, 2)
-    right = share.reshape(blocks).transpose(1, 2, 0)
-    hessian = np.matmul(left, right).sum(axis=0).astype(np.float64)
-    # A class that nobody serves has a flat row; the small term moves its price without touching the others.
-    hessian[np.diag_indices(classes)] += weighted_sums(share, point.load) / temperature + 1e-3
-    return np.linalg.solve(hessian, point.missing.astype(np.float64)).astype(np.float32)
+    """How the classes' prices should move: the Hessian's inverse times the slope, by conjugate gradients.
+
+    The first direction moves all prices alike, along which the dual is flattest.
+    """
+    temperature, market = np.float32(point.temperature), point.market
+    bend = (point.load / temperature - point.slope) / (point.total * point.total)
+    diagonal = np.maximum(point.served, LEAST_SERVED * market.tasks) / temperature
+    damped = diagonal * np.float32(1 + DAMPING)
+    missing = point.missing
+
+    def product(move: Float32) -> Float32:
+        return damped * move - _by_class(point.weight, bend * _by_machine(move, point.weight))
+
+    alike = np.ones_like(missing)
+    lifted = product(alike)
+    curvature = float(lifted.sum())
+    height = np.float32(float(missing.sum()) / curvature) if curvature > 0 else np.float32(0)
+    move, rest = height * alike, missing - height * lifted
+    scaled = rest / diagonal
+    direction = scaled
+    size = float(rest @ scaled)
+    enough = EXACT * EXACT * float(missing @ (missing / diagonal))
+    for _ in range(PRODUCTS):
+        if size <= enough:
+            break
+        lifted = product(direction)
+        curvature = float(direction @ lifted)
+        if curvature <= 0:
+            break
+        move = move + np.float32(size / curvature) * direction
+        rest = rest - np.float32(size / curvature) * lifted
+        scaled = rest / diagonal
+        previous, size = size, float(rest @ scaled)
+        direction = scaled + np.float32(size / previous) * direction
+    return move
+
+
+def _by_class(matrix: Float32, vector: Float32) -> Float32:
+    """Product of a matrix float32[S, M] with one entry per machine: float32[S]."""
+    if matrix.shape[1] <= BLOCK:
+        return matrix @ vector
+    parts = [matrix[:, at : at + BLOCK] @ vector[at : at + BLOCK] for at in range(0, matrix.shape[1], BLOCK)]
+    return np.sum(parts, axis=0)
+
+
+def _by_machine(vector: Float32, matrix: Float32) -> Float32:
+    """Product of one entry per class with a matrix float32[S, M]: float32[M]."""
+    if matrix.shape[1] <= BLOCK:
+        return vector @ matrix
+    return np.concatenate([vector @ matrix[:, at : at + BLOCK] for at in range(0, matrix.shape[1], BLOCK)])

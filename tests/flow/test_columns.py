@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.flow.columns import cheapest_machines, systematic_sample
+from firmament.flow.cheapest import LOOKED_AT, cheapest
 from firmament.flow.equilibrium import UNWANTED
+from firmament.flow.sampling import SystematicSample
 
 
-def one_by_one(key: list[int], machines: list[int], want: int, begin: int) -> set[int]:
+def one_by_one(key: list[int], want: int, begin: int) -> set[int]:
     """The cheapest machines of one class, by sorting."""
-    usable = [(cost, machine) for cost, machine in zip(key, machines, strict=True) if cost < UNWANTED]
+    usable = [(cost, machine) for machine, cost in enumerate(key) if cost < UNWANTED]
     ranked = sorted(cost for cost, _ in usable)
     if want >= len(ranked):
         return {machine for _, machine in usable}
@@ -33,27 +34,54 @@ def test_the_cheapest_machines_of_many_classes_are_those_of_each(data: st.DataOb
     classes = data.draw(st.integers(1, 4))
     value = st.one_of(st.integers(0, 3), st.just(UNWANTED))
     key = [data.draw(st.lists(value, min_size=width, max_size=width)) for _ in range(classes)]
-    machines = sorted(data.draw(st.sets(st.integers(0, 30), min_size=width, max_size=width)))
     want = data.draw(st.lists(st.integers(0, 9), min_size=classes, max_size=classes))
-    begin = data.draw(st.lists(st.integers(0, 30), min_size=classes, max_size=classes))
-    row, machine = cheapest_machines(
-        np.array(key, dtype=np.int32), np.array(machines), np.array(want), np.array(begin)
-    )
+    begin = data.draw(st.lists(st.integers(0, width), min_size=classes, max_size=classes))
+    chosen = cheapest(np.array(key, dtype=np.int32), np.array(want), np.array(begin))
     for cls in range(classes):
-        found = machine[row == cls].tolist()
-        assert len(found) == len(set(found))
-        assert set(found) == one_by_one(key[cls], machines, want[cls], begin[cls])
+        assert set(np.flatnonzero(chosen[cls]).tolist()) == one_by_one(key[cls], want[cls], begin[cls])
 
 
-@pytest.mark.parametrize("rate", [0.5, 1.0, 3.0])
-def test_places_are_drawn_in_proportion_to_their_weight(rate: float):
-    weight = np.random.default_rng(5).random((7, 11)).astype(np.float32) * 4
-    line, place = systematic_sample(np.cumsum(weight, axis=1), rate)
-    points = np.arange(0.5 / rate, float(weight.sum()), 1.0 / rate)
-    expected = np.unique(np.searchsorted(np.cumsum(weight.ravel().astype(np.float64)), points))
-    assert (line * 11 + place).tolist() == expected.tolist()
+@pytest.mark.parametrize("kinds", [1, 7, 100_000])
+def test_among_many_machines_about_as_many_as_wanted_are_chosen_and_none_dearer_than_others(kinds: int):
+    random = np.random.default_rng(kinds)
+    key = random.integers(0, kinds, (5, 4 * LOOKED_AT)).astype(np.int32)
+    key[:, random.permutation(key.shape[1])[:300]] = UNWANTED
+    want = np.array([60, 100, 300, 600, 1_000])
+    chosen = cheapest(key, want, np.array([0, 1, 500, 2_000, key.shape[1]]))
+    for row, wanted in zip(range(len(key)), want.tolist(), strict=True):
+        assert 0.4 * wanted < chosen[row].sum() < 2 * wanted
+        dearest = key[row][chosen[row]].max()
+        assert dearest < UNWANTED
+        assert chosen[row][key[row] < dearest].all()
 
 
-def test_lines_without_weight_are_never_drawn():
-    line, place = systematic_sample(np.array([[0, 0], [0, 2], [0, 0], [1, 1]], dtype=np.float32), 1.0)
-    assert set(zip(line.tolist(), place.tolist(), strict=True)) == {(1, 1), (3, 0)}
+@pytest.mark.parametrize("pieces", [1, 3])
+@pytest.mark.parametrize("scale", [0.2, 1.0, 5.0])
+def test_pairs_are_drawn_in_proportion_to_their_weight_by_class_and_by_machine(scale: float, pieces: int):
+    weight = (np.random.default_rng(5).random((9, 400)) ** 4 * scale).astype(np.float32)
+    weight[4] = 0
+    weight[:, 17] = 0
+    sample = SystematicSample(weight.shape[1])
+    drawn = np.vstack([sample.drawn(part.copy()) for part in np.array_split(weight, pieces)])
+    assert not drawn[weight == 0].any()
+    # A weight below 1 holds at most one mark of each grid, one of 1 or more at least one.
+    assert drawn[weight > 1.001].all()
+    small = weight < 1
+    marks = np.where(small, weight, 0).sum()
+    # Both grids may meet in one pair; those side by side rarely do.
+    assert 0.6 * 2 * marks < drawn[small].sum() <= 2 * marks + len(weight) + weight.shape[1]
+
+
+def test_every_machine_with_enough_weight_is_met():
+    weight = np.full((40, 300), 2 / 40, dtype=np.float32)
+    drawn = SystematicSample(300).drawn(weight)
+    assert (drawn.sum(axis=0) >= 2).all()
+    assert (drawn.sum(axis=1) >= 14).all()
+
+
+def test_what_is_drawn_does_not_depend_on_how_classes_are_divided_up():
+    weight = np.random.default_rng(3).random((20, 50)).astype(np.float32) / 4
+    whole = SystematicSample(50).drawn(weight.copy())
+    sample = SystematicSample(50)
+    parts = np.vstack([sample.drawn(part.copy()) for part in (weight[:7], weight[7:])])
+    assert (whole == parts).mean() > 0.995  # sums are rounded differently

@@ -1,0 +1,97 @@
+"""Which machines are likely to be used, found at prices that clear a part of the machines.
+
+Prices of the classes say it at once: a machine is wanted if some class would pay more for a place there than the
+machine charges. A few thousand machines are enough to find such prices roughly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.flow.market import FORBIDDEN, Float32, Market, Stairs
+from firmament.flow.problem import PlacementProblem
+from firmament.flow.refinement import COARSE, balanced, refined
+from firmament.flow.water import water_level_load
+
+LOOKED_AT = 2_500
+"""Machines on which the first prices are found, at least; a quarter of all if that is more."""
+
+RARE = 40
+"""A shape that fits fewer of those has no price yet; it is taken to want all machines that it fits."""
+
+FIRST_REACH, REACH = 3.0, 1.5
+"""Machines are kept that are so many typical steps from being wanted: at the water's level, at the first prices."""
+
+HIGHEST = 2**29
+"""Prices of classes are cut off here, so that none leaves 32 bits."""
+
+
+def first_worth(
+    problem: PlacementProblem, fits: dict[int, Bool], stairs: Stairs, shapes: Int64, tasks: Float64
+) -> Float32:
+    """Rough prices of ``shapes`` (float32[S]) that clear a part of the machines; NaN for those hardly seen there."""
+    some = _some(problem.machines)
+    part = len(some) / problem.machines
+    market, present = Market.of(problem, fits, stairs.at(some), some, shapes, tasks * part)
+    worth = np.full(len(shapes), np.nan, dtype=np.float32)
+    if len(present) == 0:
+        return worth
+    usable = market.cost < FORBIDDEN
+    load = _level_load(market, usable)
+    price = market.stairs.base + market.stairs.growth * load
+    rough = balanced(market, price, load, market.stairs.step)
+    dearest = (rough[:, None] - market.cost).max(axis=0)
+    near = market.at(np.flatnonzero(dearest > market.stairs.base - FIRST_REACH * market.stairs.step))
+    served = np.flatnonzero((near.cost < FORBIDDEN).any(axis=1))
+    found = refined(Market(near.cost[served], near.tasks[served], near.stairs), rough[served], COARSE)
+    rough[served] = found.worth
+    often = np.count_nonzero(usable, axis=1) >= (RARE if part < 1 else 1)
+    worth[present[often]] = rough[often]
+    return worth
+
+
+def wanted_machines(
+    problem: PlacementProblem, fits: dict[int, Bool], stairs: Stairs, shapes: Int64, worth: Float32
+) -> tuple[Int64, Float32]:
+    """Machines that some of ``shapes`` would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
+
+    Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that
+    they fit.
+    """
+    offer = np.zeros(problem.machines, dtype=np.int32)
+    liked = np.zeros(problem.machines, dtype=np.bool_)
+    net = np.empty_like(offer)
+    for shape, price in zip(shapes.tolist(), worth.tolist(), strict=True):
+        if np.isnan(price):
+            liked |= fits[shape]
+            continue
+        # Counted from far below zero, so that 0 is no offer at all.
+        np.subtract(np.int32(HIGHEST + min(round(price), HIGHEST)), problem.cost[shape], out=net)
+        net *= fits[shape]
+        np.maximum(offer, net, out=offer)
+    paid = offer.astype(np.float32) - np.float32(HIGHEST)
+    liked |= paid > stairs.base - REACH * stairs.step
+    machines = np.flatnonzero(liked & (stairs.room > 0))
+    return machines, paid[machines]
+
+
+def _some(machines: int) -> Int64:
+    """Rows of some machines, ascending; the same at every call."""
+    many = max(LOOKED_AT, machines // 4)
+    if machines <= 2 * LOOKED_AT:
+        return np.arange(machines)
+    return np.sort(np.random.default_rng(machines).permutation(machines)[:many])
+
+
+def _level_load(market: Market, usable: Bool) -> Float32:
+    """Tasks per machine if all had the mean cost of those that may use it."""
+    weights = market.tasks @ usable.astype(np.float32)
+    total = market.tasks @ np.where(usable, market.cost, np.float32(0))
+    load = water_level_load(
+        (total / np.maximum(weights, np.float32(1e-6)) + market.stairs.base).astype(np.float64),
+        market.stairs.growth.astype(np.float64),
+        np.where(weights > 0, market.stairs.room, 0).astype(np.int64),
+        round(float(market.tasks.sum())),
+    )
+    return load.astype(np.float32)

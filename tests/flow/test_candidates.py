@@ -1,0 +1,87 @@
+"""Which machines take part: prices from a part of the machines, and what they say about all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from firmament.flow.candidates import LOOKED_AT, first_worth, wanted_machines
+from firmament.flow.equilibrium import machine_units
+from firmament.flow.generation import GenerationOptions, optimal_flow
+from firmament.flow.market import Market, Stairs, typical_step
+from firmament.flow.problem import PlacementProblem, Residual
+from firmament.flow.refinement import COARSE, balanced, refined
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.core import problem
+
+
+def cluster(machines: int, seed: int = 2, classes: int = 6) -> PlacementProblem:
+    """Machines that suit classes differently, with room for a few tasks each; tasks for a third of them."""
+    random = np.random.default_rng(seed)
+    return problem(
+        tasks=[machines // 3 // classes] * classes,
+        requests=[[1]] * classes,
+        free=random.integers(0, 6, (machines, 1)).tolist(),
+        cost=(random.integers(0, 3_000, machines) + random.integers(0, 400, (classes, machines))).tolist(),
+        crowd=random.integers(100, 250, machines).tolist(),
+    )
+
+
+def prepared(given: PlacementProblem):
+    residual = Residual(given)
+    fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
+    stairs = Stairs.of(
+        given, np.zeros(given.machines, dtype=np.int64), machine_units(residual, residual.active())
+    )
+    return residual, fits, stairs, np.arange(len(given.requests)), given.counts.sum(axis=1).astype(float)
+
+
+def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
+    given = cluster(3 * LOOKED_AT)
+    _, fits, stairs, shapes, tasks = prepared(given)
+    rough = first_worth(given, fits, stairs, shapes, tasks)
+    market, _ = Market.of(given, fits, stairs, np.arange(given.machines), shapes, tasks)
+    load = np.full(given.machines, tasks.sum() / given.machines, dtype=np.float32)
+    every = refined(
+        market, refined(market, balanced(market, stairs.base, load, stairs.step), COARSE).worth, COARSE
+    )
+    assert rough == pytest.approx(every.worth, abs=0.5 * typical_step(given))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimum_uses_none_but_wanted_machines(seed: int):
+    given = cluster(2 * LOOKED_AT + 500, seed)
+    residual, fits, stairs, shapes, tasks = prepared(given)
+    wanted, paid = wanted_machines(
+        given, fits, stairs, shapes, first_worth(given, fits, stairs, shapes, tasks)
+    )
+    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions())
+    assert best is not None
+    assert best.certified
+    used = np.unique(best.assignments().machine)
+    assert np.isin(used, wanted).mean() > 0.99
+    assert len(wanted) < 2.5 * len(used)
+    assert (np.diff(wanted) > 0).all()
+    assert len(paid) == len(wanted)
+
+
+def test_a_shape_that_fits_few_machines_wants_all_of_those():
+    given = cluster(3 * LOOKED_AT)
+    given.feasible[0] = False
+    given.feasible[0, [5, 4_000, 7_001]] = True
+    given.free[[5, 4_000, 7_001]] = 3
+    _, fits, stairs, shapes, tasks = prepared(given)
+    rough = first_worth(given, fits, stairs, shapes, tasks)
+    assert np.isnan(rough[0])
+    assert not np.isnan(rough[1:]).any()
+    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough)
+    assert {5, 4_000, 7_001} <= set(wanted.tolist())
+
+
+def test_where_nothing_fits_nothing_is_wanted():
+    given = problem(tasks=[2, 2], requests=[[5], [6]], free=[[1]] * 4)
+    _, fits, stairs, shapes, tasks = prepared(given)
+    rough = first_worth(given, fits, stairs, shapes, tasks)
+    assert np.isnan(rough).all()
+    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough)
+    assert len(wanted) == 0
