@@ -63,7 +63,9 @@ LEAST_SERVED = np.float32(0.1)
 """The curvature along a class's price is at least that of a class with this share of its tasks served."""
 
 DAMPING = 1e-4
-"""Part by which the Hessian's diagonal is raised: where room is scarce, no price is high enough, and none is infinite."""
+"""Part by which the Hessian's diagonal is raised: where room is scarce, no price is high enough, but none may be
+infinite.
+"""
 
 TINY = 1e-12
 """Sums of exponentials are taken afresh once they leave this and its inverse."""

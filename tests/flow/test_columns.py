@@ -80,7 +80,7 @@ def test_every_machine_with_enough_weight_is_met():
 
 
 def test_what_is_drawn_does_not_depend_on_how_classes_are_divided_up():
-    weight = np.random.default_rng(3).random((20, 50)).astype(np.float32) / 4
+    weight = (np.random.default_rng(3).random((20, 50)) / 4).astype(np.float32)
     whole = SystematicSample(50).drawn(weight.copy())
     sample = SystematicSample(50)
     parts = np.vstack([sample.drawn(part.copy()) for part in (weight[:7], weight[7:])])
