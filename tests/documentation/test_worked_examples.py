@@ -6,6 +6,7 @@ import asyncio
 import re
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 from cost_models.cpu_mem import CpuMem
@@ -15,12 +16,15 @@ from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, Tas
 from firmament.core.model import Machine, TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.flow.network import dearest_path, unscheduled_penalties
-from firmament.flow.problem import Residual
-from firmament.rounds.cost import placement_cost
+from firmament.flow.problem import Assignments, Residual
+from firmament.rounds.cost import placement_cost, size_cost
+from firmament.rounds.levelling import levelled
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.documentation.markdown import blocks, section, text
 from tests.server.driving import Running, eventually, machine, running_server, task_class
+from tests.support.core import problem
+from tests.support.heights import with_heights
 
 GIB = 2**30
 ROUND = text("docs/round.md")
@@ -111,3 +115,15 @@ async def test_asking_a_solver_shows_what_the_page_shows():
 
 async def _bound(running: Running, count: int) -> bool:
     return (await running.state("default")).bound == count
+
+
+def test_heights_of_two_machines():
+    """docs/cost-models.md, heights: what a small and a large task cost on two machines, either way."""
+    plain = problem(tasks=[1, 1], requests=[[1], [1]], free=[[9], [9]])
+    given = with_heights(plain, (10, 12), (2, 4))
+    one = np.ones(2, dtype=np.int64)
+    there, exchanged = (Assignments(np.array([0, 1]), np.array(rows), one) for rows in ([0, 1], [1, 0]))
+    # The network charges 12 + 16 for a first task each, or 14 + 14.
+    assert 28 + size_cost(given, there) == pytest.approx(29)
+    assert 28 + size_cost(given, exchanged) == pytest.approx(27.67, abs=0.01)
+    assert levelled(given, there).machine.tolist() == [1, 0]
