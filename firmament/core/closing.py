@@ -16,7 +16,7 @@ from firmament.core.gang_members import lacking as lacking_members
 from firmament.core.leaning import leaders
 from firmament.core.opening import Picture
 from firmament.core.pair_closing import pairs_now
-from firmament.core.results import Delta, placements
+from firmament.core.results import Placements
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
 from firmament.flow.problem import Assignments
@@ -25,7 +25,7 @@ from firmament.rules.state import RuleState
 
 def assume_placements(
     cluster: Cluster, static_rows: StaticRows, picture: Picture, placed: Assignments
-) -> list[Delta]:
+) -> Placements:
     """Turn assignments into deltas, of each class the longest waiting tasks first, and assume them on their machines.
 
     With rules between tasks, or ledgers that count on it, the deltas keep the order of the assignments, in which each
@@ -58,7 +58,7 @@ def assume_placements(
     leans = leaders(picture.problem, decided.cls[where], decided.row[where], uids)
     for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():
         leans[place] = tuple(dict.fromkeys((*leans.get(place, ()), leader)))
-    return placements(uids, machines, leans)
+    return Placements(uids, machines, leans)
 
 
 @dataclass(frozen=True, slots=True)

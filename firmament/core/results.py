@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from itertools import repeat
-from typing import NamedTuple
+from operator import eq
+from typing import NamedTuple, overload
 
 
 class DeltaKind(Enum):
@@ -36,17 +37,54 @@ class Delta(NamedTuple):
     withdrawn: bool = False
 
 
-def placements(uids: list[str], machines: list[str], leans: Mapping[int, tuple[str, ...]]) -> list[Delta]:
-    """PLACE deltas for ``uids`` on ``machines``; ``leans``: what those at some indices depend on.
+class Placements(Sequence[Delta]):
+    """PLACE deltas as columns, which become objects only for those who look at them one by one.
 
-    Built from columns: a call per delta would take several times longer.
+    ``uids`` and ``machines`` are parallel; ``leans``: what those at some indices depend on. Not to be changed.
     """
-    depends: Iterable[tuple[str, ...]] = repeat(())
-    if leans:
-        depends = [leans.get(index, ()) for index in range(len(uids))]
-    no = repeat(False)
-    rows = zip(repeat(DeltaKind.PLACE), uids, machines, repeat(""), depends, no, no, strict=False)
-    return list(map(partial(tuple.__new__, Delta), rows))
+
+    __slots__ = ("leans", "machines", "uids")
+    __hash__ = None  # type: ignore[assignment]  # equal to any sequence of the same deltas
+
+    def __init__(
+        self, uids: Sequence[str], machines: Sequence[str], leans: Mapping[int, tuple[str, ...]] | None = None
+    ) -> None:
+        self.uids = uids
+        self.machines = machines
+        self.leans = leans or {}
+
+    def __len__(self) -> int:
+        return len(self.uids)
+
+    def __iter__(self) -> Iterator[Delta]:
+        """All in order; without a call per delta, which would take several times longer."""
+        depends: Iterable[tuple[str, ...]] = repeat(())
+        if self.leans:
+            depends = [self.leans.get(index, ()) for index in range(len(self.uids))]
+        no = repeat(False)
+        place = repeat(DeltaKind.PLACE)
+        rows = zip(place, self.uids, self.machines, repeat(""), depends, no, no, strict=False)
+        return map(partial(tuple.__new__, Delta), rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Delta: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Delta, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Delta | tuple[Delta, ...]:
+        if isinstance(index, slice):
+            return tuple(map(self.__getitem__, range(*index.indices(len(self)))))
+        depends_on = self.leans.get(index % len(self), ())
+        return Delta(DeltaKind.PLACE, self.uids[index], self.machines[index], depends_on=depends_on)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    def __repr__(self) -> str:
+        return f"Placements({list(self)!r})"
 
 
 class GangPhase(Enum):
@@ -116,7 +154,7 @@ class RoundResult:
     """
 
     round: int
-    deltas: tuple[Delta, ...] = ()
+    deltas: Sequence[Delta] = ()
     unscheduled: tuple[Unscheduled, ...] = ()
     stats: RoundStats = field(default_factory=RoundStats)
     notes: tuple[str, ...] = ()

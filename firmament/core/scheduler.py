@@ -41,6 +41,7 @@ from firmament.core.results import (
     DeltaKind,
     Explanation,
     MachineState,
+    Placements,
     RoundResult,
     TaskState,
     Unscheduled,
@@ -182,21 +183,21 @@ class Scheduler:
         stats = placement.stats
         if placement.network is not None:
             self._last = placement
-        deltas = [delta for delta in self._given_up if self._leaves(delta)]
-        deltas += self._rebinding.due(self._cluster, self._clock())
+        first = [delta for delta in self._given_up if self._leaves(delta)]
+        first += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
         unscheduled = self._gangs.withheld(self._cluster)
         notes: tuple[str, ...] = ()
+        placed, evicting = Placements((), ()), list[Delta]()
         if opened.picture is not None:
-            decided, refused = self._put_into_effect(opened.picture, placement)
-            deltas += decided
+            placed, evicting, refused = self._put_into_effect(opened.picture, placement)
             unscheduled += refused
             notes = self._notes.new(opened.picture.judgement.notes())
             stats.admit_seconds += watch.seconds()
-        deltas += self._withdrawn()
+        last = evicting + self._withdrawn()
         return RoundResult(
             round=opened.number,
-            deltas=tuple(deltas),
+            deltas=(*first, *placed, *last) if first or last else placed,
             unscheduled=tuple(unscheduled),
             stats=stats,
             gangs=self._gangs.states(self._cluster, self._clock()),
@@ -205,34 +206,37 @@ class Scheduler:
 
     def _put_into_effect(
         self, picture: Picture, placement: Placement
-    ) -> tuple[list[Delta], list[Unscheduled]]:
+    ) -> tuple[Placements, list[Delta], list[Unscheduled]]:
         """Place and evict what still holds, and park the rest; tasks that could not keep their place try again at once.
 
-        Returns the deltas, and what is to be told to those who wait; counts both in the round's figures.
+        Returns the placements, the deltas that follow them, and what is to be told to those who wait; counts all in the
+        round's figures.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
         self._moves.begin(cluster)
-        deltas = assume_placements(cluster, rows, picture, assignments)
-        deltas += self._moves.finish(cluster, picture)
+        placed = assume_placements(cluster, rows, picture, assignments)
+        deltas = self._moves.finish(cluster, picture)
         evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
-        placement.stats.placed = len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
+        placement.stats.placed = (
+            len(placed) + len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
+        )
         deltas += evicting
         cluster.date_assumptions(self._clock())
         pending, unscheduled = pending_reasons(
             cluster, rows, self._reservations, picture, assignments, placement.shortages
         )
         self._gangs.note_tried(cluster, picture.gangs, picture.problem.gang, picture.members)
-        placed = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
-        if wake(cluster, rows, self._reservations, placed):
+        helped = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
+        if wake(cluster, rows, self._reservations, helped):
             self._gangs.keep_asleep(cluster, self._clock())
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
             idle = np.setdiff1d(idle, decided_rows(picture.members, assignments))
         park(cluster, idle)
-        self._reservations.count_round(cluster, overtaken=bool(deltas))
+        self._reservations.count_round(cluster, overtaken=bool(placed or deltas))
         self._forget_idle_shapes()
         placement.stats.pending = len(pending)
-        return deltas, unscheduled
+        return placed, deltas, unscheduled
 
     def run_round(self) -> RoundResult:
         """Open, solve and close a round."""

@@ -12,7 +12,7 @@ from itertools import chain, groupby, repeat
 from operator import add
 from typing import Final
 
-from firmament.core.results import Delta, DeltaKind, RoundResult, Unscheduled
+from firmament.core.results import Delta, DeltaKind, Placements, RoundResult, Unscheduled
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -69,6 +69,9 @@ def _unscheduled(group: Unscheduled) -> pb.UnscheduledTasks:
 def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
     """Field ``deltas`` of a result, in parts. Nothing but plain ones, the usual case, takes no call for each."""
     if not deltas:
+        return
+    if isinstance(deltas, Placements) and not deltas.leans:
+        yield _encode_plain(deltas.uids, deltas.machines)
         return
     kinds, uids, machines, *others = zip(*deltas, strict=True)
     if kinds.count(DeltaKind.PLACE) == len(kinds) and not any(map(any, others)):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -24,7 +25,7 @@ AT_EVERY_STEP = {Rule.AFFINITY, Rule.ANTI_AFFINITY, Rule.EXISTING_ANTI_AFFINITY,
 """Topology spread is not among them: what evens it out may come last."""
 
 
-def deltas_of(seed: int, size: Size) -> tuple[Cluster, dict[str, PodSpec], tuple[Delta, ...]]:
+def deltas_of(seed: int, size: Size) -> tuple[Cluster, dict[str, PodSpec], Sequence[Delta]]:
     made = case(seed, size)
     return made.cluster, made.waiting, core(made, Classes()).run_round().deltas
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from firmament.core.events import (
@@ -126,7 +127,7 @@ class OracleCluster:
         task.not_before = now + min(FIRST_BACKOFF * 2.0**task.failures, LAST_BACKOFF)
         task.failures += 1
 
-    def place(self, deltas: tuple[Delta, ...], opened_at: float, *, quiet: bool = True) -> None:
+    def place(self, deltas: Sequence[Delta], opened_at: float, *, quiet: bool = True) -> None:
         """Follow a round, checking every placement by itself and then all of them together.
 
         ``quiet``: nothing happened while it was decided.
