@@ -558,7 +558,7 @@ class Delta(_message.Message):
         KIND_UNSPECIFIED: Delta._Kind.ValueType  # 0
         """never sent"""
         PLACE: Delta._Kind.ValueType  # 1
-        """bind the task to the machine"""
+        """bind the task to the machine; if it still waits for others to leave one, to this one instead"""
         PREEMPT: Delta._Kind.ValueType  # 2
         """evict the task from the machine"""
         MIGRATE: Delta._Kind.ValueType  # 3
@@ -568,7 +568,7 @@ class Delta(_message.Message):
     KIND_UNSPECIFIED: Delta.Kind.ValueType  # 0
     """never sent"""
     PLACE: Delta.Kind.ValueType  # 1
-    """bind the task to the machine"""
+    """bind the task to the machine; if it still waits for others to leave one, to this one instead"""
     PREEMPT: Delta.Kind.ValueType  # 2
     """evict the task from the machine"""
     MIGRATE: Delta.Kind.ValueType  # 3
