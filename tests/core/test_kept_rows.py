@@ -8,39 +8,47 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from firmament.core.classes import LEAST_SURPLUS
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
     ClassDefined,
+    ClassRemoved,
     MachineRemoved,
     MachineSampled,
+    MachineSampleRemoved,
     RecordUpserted,
     TaskRemoved,
+    TaskSampled,
+    TasksBound,
     TasksSubmitted,
+    TaskUses,
 )
 from firmament.core.kept_rows import KeptRows
 from firmament.core.row_stamps import RowStamps
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
-from tests.support.core import Clock, machine, task_class
+from tests.support.core import START, Clock, machine, task_class
 
 MACHINES = 20
 
 
 class Asked:
-    """Charges nothing, and writes down what it is asked about: (requests of cpu, names of machines)."""
+    """Charges for cpu, and writes down what it is asked about: (requests of cpu, names of machines)."""
 
     name = "asked"
     kind = "policy"
-    range = Range(best=0, worst=100)
+    range = Range(best=0, worst=1000)
     record_kinds: Sequence[str] = ("asked",)
     per_machine = True
+    uses_unseen = True
 
     def __init__(self) -> None:
         self.about: list[tuple[list[int], list[str]]] = []
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         self.about.append((shapes.requests[:, 1].tolist(), list(machines.names)))
-        return Assessment(raw=np.zeros((shapes.count, machines.count), dtype=np.int16))
+        raw = np.tile(shapes.requests[:, 1:2].astype(np.int16), (1, machines.count))
+        return Assessment(raw=raw)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
         return np.full(machines.count, float(request[0]))
@@ -108,13 +116,45 @@ def test_a_machine_that_goes_moves_another_one_into_its_row():
     assert set(about) == used - {"m03"} | {"m19", "new"}
 
 
-def test_reports_are_changes():
+def test_reports_are_changes_and_so_is_that_there_are_none_any_more():
     setting = Setting()
     setting.round(1)
+    for event in (MachineSampled("m05", setting.clock.now, {"cpu": 1.0}), MachineSampleRemoved("m05")):
+        used = set(setting.where)
+        setting.scheduler.apply([event])
+        ((_, about),) = setting.round(1)
+        assert set(about) == used | {"m05"}
+
+
+def test_a_report_of_a_task_changes_what_that_of_its_machine_cannot_show():
+    setting, now = Setting(), START
+    setting.scheduler.apply(
+        [
+            TasksBound("m05", 2, ("t",), assigned=(now,)),
+            MachineSampled("m05", now, {"cpu": 50.0}, tasks=TaskUses(("t",), ("cpu",), (50.0,))),
+        ]
+    )
+    setting.round(1)
     used = set(setting.where)
-    setting.scheduler.apply([MachineSampled("m05", setting.clock.now, {"cpu": 1.0})])
+    setting.scheduler.apply([TaskSampled("t", now, {"cpu": 80.0})])
     ((_, about),) = setting.round(1)
     assert set(about) == used | {"m05"}
+
+
+def test_rows_follow_their_shapes_when_these_get_other_numbers():
+    setting = Setting()
+    passing = range(10, 10 + LEAST_SURPLUS)
+    setting.scheduler.apply([ClassDefined(number, task_class(number)) for number in passing])
+    setting.scheduler.apply([ClassDefined(4, task_class(400)), ClassDefined(5, task_class(500))])
+    setting.round(4, 5)
+    setting.scheduler.apply([ClassRemoved(number) for number in passing])
+    setting.scheduler.apply([TasksSubmitted(5, ("t",)), TasksSubmitted(4, ("u",))])
+    picture = setting.scheduler.open_round().picture
+    assert picture is not None
+    assert all(len(names) < MACHINES for _, names in setting.model.take())
+    raw = picture.judgement.assessments[0].raw
+    assert raw.tolist() == [[amount] * MACHINES for amount in picture.problem.requests[:, 1].tolist()]
+    assert sorted(raw[:, 0].tolist()) == [400, 500]
 
 
 @pytest.mark.parametrize("what", ["record", "resource", "clock"])
