@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cost_models.interface import JointRows
+from cost_models.interface import Bool, Int64, JointRows
 from firmament.flow.group_terms import Group, GroupTerms
 from firmament.flow.problem import Assignments, PlacementProblem
 from firmament.rounds.cost import placement_cost
@@ -129,3 +129,32 @@ def test_many_machines_end_nearly_level():
     median, high = np.percentile(height, [50, 99])
     assert high - median < 10
     assert placement_cost(case, after) < placement_cost(case, placed)
+
+
+class Books:
+    """A ledger with so much room for the large task, and any for the small one."""
+
+    reason = "books are full"
+
+    def __init__(self, room: int) -> None:
+        self._room = {SMALL: 2**60, LARGE: room}
+
+    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+        return np.zeros(len(shapes), dtype=np.bool_)
+
+    def room(self, shape: int) -> Int64:
+        return np.full(2, self._room[shape])
+
+    def room_at(self, shapes: Int64, machines: Int64) -> Int64:
+        return np.array([self._room[shape] for shape in shapes.tolist()], dtype=np.int64)
+
+    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        return counts
+
+    def copy(self) -> Books:
+        return self
+
+
+def test_tasks_for_which_a_ledger_keeps_books_stay():
+    assert outcome(replace(given(), ledgers=(Books(5),))) == units(UNEVEN)
+    assert outcome(replace(given(), ledgers=(Books(2**60),))) == EVEN
