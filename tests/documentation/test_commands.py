@@ -41,7 +41,7 @@ def invocation(words: list[str]) -> Invocation | None:
         command, rest = PROGRAMS[program], words[1:]
     else:
         return None
-    if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         found = command.get_command(click.Context(command), rest[0])
         assert found is not None, f"{program} has no command {rest[0]!r}"
         command, rest = found, rest[1:]
@@ -102,6 +102,17 @@ def test_the_documents_show_every_command():
     assert {"run", "plan", "explain", "demo", "serve", "submit", "throughput", "simulated"} <= names
 
 
+def _inspecting() -> list[click.Command]:
+    context = click.Context(firmament)
+    get, explain, export = (
+        firmament.get_command(context, name) for name in ("get", "explain", "export-network")
+    )
+    assert isinstance(get, click.Group)
+    assert explain is not None
+    assert export is not None
+    return [*get.commands.values(), explain, export]
+
+
 @pytest.mark.parametrize(
     ("heading", "commands"),
     [
@@ -113,9 +124,10 @@ def test_the_documents_show_every_command():
         ("`poseidon demo`", [poseidon.get_command(click.Context(poseidon), "demo")]),
         ("`firmament serve`", [firmament.get_command(click.Context(firmament), "serve")]),
         ("`firmament replay`", [firmament.get_command(click.Context(firmament), "replay")]),
+        ("`firmament get`, `explain`, `export-network`", _inspecting()),
         ("`firmament submit`", [firmament.get_command(click.Context(firmament), "submit")]),
     ],
-    ids=["run", "plan, explain", "demo", "serve", "replay", "submit"],
+    ids=["run", "plan, explain", "demo", "serve", "replay", "get, explain, export-network", "submit"],
 )
 def test_the_reference_lists_all_options_with_their_defaults(heading: str, commands: list[click.Command]):
     table = {
