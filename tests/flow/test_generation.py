@@ -290,3 +290,10 @@ def test_a_bound_on_tasks_per_machine_holds_for_every_mix():
     residual = Residual(problem(tasks=[5, 5], requests=[[4, 1], [2, 3]], free=[[9, 9], [3, 0], [-5, 9]]))
     assert machine_units(residual, np.array([0, 1])).tolist() == [4, 0, 0]
     assert machine_units(residual, np.array([0])).tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "rate"), [(1, 8.0), (1_000, 6.0), (3_000, 2.0), (6_000, 1.0), (100_000, 1.0)]
+)
+def test_small_rounds_get_more_samples_per_task(tasks: int, rate: float):
+    assert GenerationOptions().rate(tasks) == rate
