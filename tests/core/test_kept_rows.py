@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.interface import Assessment, CostModel, Float64, Int64, MachineColumns, Range, ShapeBatch
 from firmament.core.classes import LEAST_SURPLUS
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
@@ -28,6 +28,7 @@ from firmament.core.row_stamps import RowStamps
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import START, Clock, machine, task_class
+from tests.support.models import Stated
 
 MACHINES = 20
 
@@ -61,11 +62,13 @@ class Asked:
 class Setting:
     """A cluster of twenty machines with three classes, of 100, 200 and 300 milli-cores."""
 
-    def __init__(self, **limits: int) -> None:
+    def __init__(self, overlay: CostModel | None = None, **limits: int) -> None:
         self.model, self.clock, self._count = Asked(), Clock(), 0
         self.kept = KeptRows(**{"least_machines": 0, "asking": 0, **limits})
         self.scheduler = Scheduler(
-            configuration=CoreConfiguration(WeightedModel(self.model)),
+            configuration=CoreConfiguration(
+                WeightedModel(self.model), () if overlay is None else (WeightedModel(overlay),)
+            ),
             solver=OrToolsSolver(),
             clock=self.clock,
             kept_rows=self.kept,
@@ -174,6 +177,21 @@ def test_what_may_change_all_answers_has_all_asked_again(what: str):
     assert setting.round(1) == [([100], EVERY)]
 
 
+@pytest.mark.parametrize("width", [1, MACHINES])
+def test_costs_follow_models_that_promise_nothing(width: int):
+    figures = [3.0]
+    setting = Setting(Stated(lambda _, shapes: Assessment(raw=np.full((shapes.count, width), figures[0]))))
+    for figure in (3.0, 8.0, 8.0, 5.0):
+        figures[0] = figure
+        setting.scheduler.apply([TasksSubmitted(2, (f"t{figure}",))])
+        picture = setting.scheduler.open_round().picture
+        assert picture is not None
+        assert picture.problem.cost.tolist() == [
+            [2000 + 100 * int(figure)] * MACHINES
+        ]  # 20 points, and these
+    assert len(setting.model.take()) == 1
+
+
 def test_rows_that_no_round_uses_are_dropped():
     setting = Setting(most_rounds=2)
     setting.round(1)
@@ -201,7 +219,7 @@ def test_memory_has_a_limit():
 
 @pytest.mark.parametrize("limits", [{"most_bytes": 0}, {"least_machines": MACHINES + 1}])
 def test_nothing_is_kept_where_that_is_told(limits: dict[str, int]):
-    setting = Setting(**limits)
+    setting = Setting(None, **limits)
     assert [setting.round(1) for _ in range(3)] == [[([100], EVERY)]] * 3
     assert setting.kept.nbytes == 0
 
