@@ -20,6 +20,9 @@ WAIT_BUCKETS = 4
 COST_UNITS_PER_POINT = 100
 """Network costs are integers: one point of a cost model is this many units."""
 
+UNLIMITED = int(np.iinfo(np.int64).max)
+"""Room where no row limits anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlacementProblem:
@@ -167,17 +170,21 @@ class Residual:
 
     def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
         """``fits`` of several shapes. Amounts that several of them ask for are compared once."""
-        if self.problem.joint or self.ledgers:
+        if self.ledgers:
             return {shape: self.fits(shape) for shape in shapes}
+        limits = [(self.problem.requests[:, column], left) for column, left in enumerate(self.free)]
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            limits.append((rows.amount, _left_at(rows, left)))
         enough: dict[tuple[int, int], Bool] = {}
         fits = {}
         for shape in shapes:
             room = self.problem.feasible[shape].copy()
-            for wanted in enumerate(self.problem.requests[shape].tolist()):
-                if wanted[1] > 0:
-                    if wanted not in enough:
-                        enough[wanted] = self.free[wanted[0]] >= wanted[1]
-                    room &= enough[wanted]
+            for limit, (amounts, left) in enumerate(limits):
+                amount = int(amounts[shape])
+                if amount > 0:
+                    if (limit, amount) not in enough:
+                        enough[limit, amount] = left >= amount
+                    room &= enough[limit, amount]
             fits[shape] = room
         return fits
 
@@ -245,3 +252,10 @@ class Residual:
             used = np.minimum(self.remaining[:, bucket], per_class)
             self.remaining[:, bucket] -= used
             per_class -= used
+
+
+def _left_at(rows: JointRows, left: Int64) -> Int64:
+    """int64[M]: what is ``left`` of the row of each machine; of those on none, more than any amount."""
+    if not len(left):
+        return np.full(len(rows.row_of), UNLIMITED)
+    return np.where(rows.row_of >= 0, left[rows.row_of], UNLIMITED)
