@@ -12,7 +12,6 @@ from firmament.core.opening import Picture
 from firmament.core.results import RoundStats
 from firmament.flow.alike import AlikeMachines
 from firmament.flow.generation import FlowOutcome
-from firmament.flow.network import Network
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.preemption.preempting import preempt
 from firmament.preemption.problem import Eviction, PreemptionProblem
@@ -26,7 +25,7 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What was decided on a picture: assignments in terms of its indices, figures, and the last network if any.
+    """What was decided on a picture: assignments in terms of its indices, figures, the last pass's flow if any.
 
     ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
     network stand for, None if for themselves; ``first_classes``: the same of its classes. ``evictions``: places for
@@ -35,7 +34,7 @@ class Placement:
 
     assignments: Assignments
     stats: RoundStats
-    network: Network | None
+    last: FlowOutcome | None
     first: FlowOutcome | None = None
     first_alike: AlikeMachines | None = None
     first_classes: Sequence[Sequence[int]] | None = None
@@ -94,7 +93,7 @@ def decide(
     return Placement(
         assignments,
         stats,
-        log.network,
+        log.last,
         log.first,
         log.first_alike,
         _first_classes(log),

@@ -181,7 +181,7 @@ class Scheduler:
         watch = Stopwatch(self._timer)
         self._in_round = False
         stats = placement.stats
-        if placement.network is not None:
+        if placement.last is not None:
             self._last = placement
         first = [delta for delta in self._given_up if self._leaves(delta)]
         first += self._rebinding.due(self._cluster, self._clock())
@@ -312,6 +312,6 @@ class Scheduler:
 
     def last_network_dimacs(self) -> str:
         """The network of the last solve as DIMACS text; empty if nothing has been solved yet."""
-        if self._last is None or self._last.network is None:
+        if self._last is None or self._last.last is None:
             return ""
-        return to_dimacs(self._last.network)
+        return to_dimacs(self._last.last.network)

@@ -6,6 +6,7 @@ Only the first network is solved whole; after that the flow is repaired (see ``r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +15,15 @@ from firmament.flow.columns import Columns, starting_columns
 from firmament.flow.equilibrium import Spread, expected_spread
 from firmament.flow.foresight import solve_near, surely_used, unfilled_machines
 from firmament.flow.market import typical_step
-from firmament.flow.network import Network, Penalties, build_network, dearest_path, unscheduled_penalties
+from firmament.flow.network import (
+    Network,
+    Penalties,
+    build_network,
+    dearest_path,
+    flow_cost,
+    unmerged,
+    unscheduled_penalties,
+)
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import Offers, Violations, full_machine_prices, price_out
 from firmament.flow.problem import Assignments, Residual
@@ -58,30 +67,48 @@ class GenerationOptions:
         return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FlowOutcome:
     """An optimal flow over the last network.
 
-    ``bound``: cost of that flow in units; if ``certified``, no placement of the residual costs less. ``seconds`` is
-    the time in the solver alone. ``time_limited``: a later solve was cut off.
+    ``solved``, ``carried``: that network and the flow on its arcs, where the first steps of a machine may be one arc;
+    ``network``, ``flows`` have every step on its own, so that the arcs' costs are what the placement costs. ``arcs``:
+    how many those are. ``bound``: cost of the flow in units; if ``certified``, no placement of the residual costs less.
+    ``seconds`` is the time in the solver alone. ``time_limited``: a later solve was cut off.
     """
 
-    network: Network
-    flows: Int64
+    solved: Network
+    carried: Int64
+    arcs: int
     bound: int
     certified: bool
     solves: int
     seconds: float
     time_limited: bool = False
 
+    @property
+    def network(self) -> Network:
+        """The network with every step on its own; built when it is first asked for."""
+        return self._unmerged[0]
+
+    @property
+    def flows(self) -> Int64:
+        """int64[arcs]: the flow on the arcs of ``network``."""
+        return self._unmerged[1]
+
+    @cached_property
+    def _unmerged(self) -> tuple[Network, Int64]:
+        if self.arcs == len(self.carried):
+            return self.solved, self.carried
+        network = unmerged(self.solved)
+        return network, carried_over(self.solved, self.carried, network, int(network.machines[-1]) + 1)
+
     def assignments(self) -> Assignments:
         """Tasks per (class, machine) that the flow carries, in order of class, then machine."""
-        columns, _, _, _ = self.network.blocks
-        carried = self.flows[columns]
+        columns, _, _, _ = self.solved.blocks
+        carried = self.carried[columns]
         where = carried > 0
-        return Assignments(
-            self.network.columns.cls[where], self.network.columns.machine[where], carried[where]
-        )
+        return Assignments(self.solved.columns.cls[where], self.solved.columns.machine[where], carried[where])
 
 
 def optimal_flow(
@@ -217,15 +244,12 @@ class _Search:
         self._steps[violations.machines] *= 2
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
-        """The flow with every step of a machine on its own, so that its cost is what the placement costs."""
-        if self._merged.any():
-            whole = build_network(self._residual, network.columns, self._penalties, self._steps)
-            flows = carried_over(network, flows, whole, self._residual.problem.machines)
-            network = whole
+        """The flow found, and what it costs with every step of a machine on its own."""
         return FlowOutcome(
-            network=network,
-            flows=flows,
-            bound=int(flows @ network.problem.costs),
+            solved=network,
+            carried=flows,
+            arcs=network.blocks[2].stop + network.steps.number(),
+            bound=flow_cost(network, flows),
             certified=certified,
             solves=self._solves,
             seconds=self._seconds,

@@ -9,7 +9,7 @@ a class is its number of waiting tasks, so that a feasible flow always exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cost_models.interface import Int64
 from firmament.flow.columns import Columns
 from firmament.flow.equilibrium import machine_units
 from firmament.flow.problem import WAIT_BUCKETS, Residual
+from firmament.flow.steps import Steps
 from firmament.solvers.base import FlowProblem
 
 
@@ -27,7 +28,8 @@ class Network:
     The arcs of ``problem`` come in blocks: A columns, C' class -> aggregator, C' x WAIT_BUCKETS aggregator -> sink
     (bucket-minor), G machine steps -> sink. ``classes``: int64[C'] active classes; ``machines``: int64[M'] machine
     rows; ``column_class``, ``column_machine``: int64[A] indices into those two; ``step_machine``: int64[G] index into
-    ``machines``, steps of one machine adjacent and in order of cost; ``step_count``: int64[M'].
+    ``machines``, steps of one machine adjacent and in order of cost; ``step_count``: int64[M']; ``steps``: what the
+    steps are, whether or not some of them are merged.
     """
 
     problem: FlowProblem
@@ -38,6 +40,7 @@ class Network:
     column_machine: Int64
     step_machine: Int64
     step_count: Int64
+    steps: Steps
 
     @property
     def blocks(self) -> tuple[slice, slice, slice, slice]:
@@ -105,9 +108,8 @@ def build_network(
     capacity = _column_capacity(residual, columns, waiting)
     cost = problem.cost[problem.shape[columns.cls], columns.machine].astype(np.int64)
 
-    step_machine, step_count, step_capacity, step_cost = _crowding_steps(
-        residual, machines, classes, steps, np.zeros_like(steps) if merged is None else merged
-    )
+    given = _steps(residual, machines, classes, steps)
+    arcs = given.arcs(None if merged is None else merged[machines])
     first_machine = 2 * len(classes)
     sink = first_machine + len(machines)
     aggregators = np.arange(len(classes), 2 * len(classes), dtype=np.int64)
@@ -115,16 +117,16 @@ def build_network(
         column_class,
         np.arange(len(classes)),
         np.repeat(aggregators, WAIT_BUCKETS),
-        first_machine + step_machine,
+        first_machine + arcs.machine,
     )
     heads = (
         first_machine + column_machine,
         aggregators,
         np.full(len(classes) * WAIT_BUCKETS, sink),
-        np.full(len(step_machine), sink),
+        np.full(len(arcs.machine), sink),
     )
-    capacities = (capacity, waiting[classes], residual.remaining[classes].ravel(), step_capacity)
-    costs = (cost, np.zeros(len(classes), dtype=np.int64), penalties.cost[classes].ravel(), step_cost)
+    capacities = (capacity, waiting[classes], residual.remaining[classes].ravel(), arcs.capacity)
+    costs = (cost, np.zeros(len(classes), dtype=np.int64), penalties.cost[classes].ravel(), arcs.cost)
     supplies = np.zeros(sink + 1, dtype=np.int64)
     supplies[: len(classes)] = waiting[classes]
     supplies[sink] = -int(waiting.sum())
@@ -142,8 +144,9 @@ def build_network(
         machines=machines,
         column_class=column_class,
         column_machine=column_machine,
-        step_machine=step_machine,
-        step_count=step_count,
+        step_machine=arcs.machine,
+        step_count=arcs.count,
+        steps=given,
     )
 
 
@@ -165,34 +168,38 @@ def _column_capacity(residual: Residual, columns: Columns, waiting: Int64) -> In
     return capacity
 
 
-def _crowding_steps(
-    residual: Residual, machines: Int64, classes: Int64, steps: Int64, merged: Int64
-) -> tuple[Int64, Int64, Int64, Int64]:
-    """Machine -> sink arcs: machine index, number per machine, capacity and cost of each.
-
-    A machine without crowding cost gets one arc for all its room; others ``steps`` arcs of ``crowd_step`` tasks for
-    each machine that the row stands for, the first ``merged`` of which are one.
-    """
+def _steps(residual: Residual, machines: Int64, classes: Int64, most: Int64) -> Steps:
+    """Crowding of ``machines`` (int64[M'], rows) as far as ``classes`` could use them; ``most``: int64[M]."""
     problem = residual.problem
-    room = machine_units(residual, classes)[machines]
-    times = problem.times()[machines]
-    width = problem.crowd_step() * times
-    flat = problem.crowd[machines] == 0
-    wide = np.where(flat, np.maximum(room, 1), width)
-    # What was placed before may have used part of the first step.
-    used = np.where(flat, 0, residual.placed[machines] * times % width)
-    count = np.minimum(np.where(flat, 1, steps[machines]), -(-(room + used) // wide))
-    skipped = np.clip(merged[machines], 1, np.maximum(count, 1)) - 1
-    count -= skipped
-    step_machine = np.repeat(np.arange(len(machines)), count)
-    nth = np.arange(len(step_machine)) - np.repeat(np.cumsum(count) - count, count)
-    wide, used, skipped, room = (
-        wide[step_machine],
-        used[step_machine],
-        skipped[step_machine],
-        room[step_machine],
+    return Steps(
+        crowd=problem.crowd[machines],
+        placed=residual.placed[machines],
+        times=problem.times()[machines],
+        room=machine_units(residual, classes)[machines],
+        most=most[machines],
+        step=problem.crowd_step(),
     )
-    dearest = np.maximum((nth + skipped) * wide - used, 0)
-    begin = np.where(nth == 0, 0, dearest)
-    end = np.minimum((nth + skipped + 1) * wide - used, room)
-    return step_machine, count, end - begin, crowding_cost(residual, machines[step_machine], dearest)
+
+
+def flow_cost(network: Network, flows: Int64) -> int:
+    """Units that a flow costs, every task of a machine at the cost of its own step, whether merged or not."""
+    *others, steps = network.blocks
+    before = slice(others[0].start, others[-1].stop)
+    taken = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
+    return int(flows[before] @ network.problem.costs[before]) + network.steps.cost(taken.astype(np.int64))
+
+
+def unmerged(network: Network) -> Network:
+    """The same network with every step as an arc of its own."""
+    arcs, merged = network.steps.arcs(), network.problem
+    _, _, before, _ = network.blocks
+    kept = slice(0, before.stop)
+    first, sink = 2 * len(network.classes), len(merged.supplies) - 1
+    problem = FlowProblem(
+        tails=np.concatenate([merged.tails[kept], (first + arcs.machine).astype(np.int32)]),
+        heads=np.concatenate([merged.heads[kept], np.full(len(arcs.machine), sink, dtype=np.int32)]),
+        capacities=np.concatenate([merged.capacities[kept], arcs.capacity]),
+        costs=np.concatenate([merged.costs[kept], arcs.cost]),
+        supplies=merged.supplies,
+    )
+    return replace(network, problem=problem, step_machine=arcs.machine, step_count=arcs.count)

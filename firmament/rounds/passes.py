@@ -14,7 +14,7 @@ import numpy as np
 from firmament.flow.alike import AlikeMachines, merge_alike
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.flow.narrowing import narrowed
-from firmament.flow.network import Network, Penalties, dearest_path, unscheduled_penalties
+from firmament.flow.network import Penalties, dearest_path, unscheduled_penalties
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
 from firmament.rounds.bundling import Bundled
@@ -40,7 +40,8 @@ class PassLog:
 
     ``first``: the flow of the first pass, and ``first_alike`` what its network's machine rows stand for, if merged.
     ``about``: what ``first`` is a flow of, if not of the round's problem as it is; ``first_classes``: the classes of
-    that for which each class of the flow stands, None: itself. ``shortages``: by gang, why a group found no place.
+    that for which each class of the flow stands, None: itself. ``last``: the flow of the last pass.
+    ``shortages``: by gang, why a group found no place.
     """
 
     passes: int = 0
@@ -51,7 +52,7 @@ class PassLog:
     first_alike: AlikeMachines | None = None
     first_classes: list[list[int]] | None = None
     about: Bundled | None = None
-    network: Network | None = None
+    last: FlowOutcome | None = None
     network_seconds: float = 0.0
     solve_seconds: float = 0.0
     admit_seconds: float = 0.0
@@ -147,8 +148,8 @@ def _note(log: PassLog, outcome: FlowOutcome, seconds: float) -> None:
     """Add a pass to the log."""
     log.passes += 1
     log.solves += outcome.solves
-    log.arcs = max(log.arcs, len(outcome.network.problem.tails))
-    log.network = outcome.network
+    log.arcs = max(log.arcs, outcome.arcs)
+    log.last = outcome
     log.time_limited |= outcome.time_limited
     log.solve_seconds += outcome.seconds
     log.network_seconds += max(0.0, seconds - outcome.seconds)
