@@ -14,7 +14,7 @@ from firmament.core.configuration import WeightedModel
 from firmament.flow.problem import COST_UNITS_PER_POINT
 from tests.numa.builders import columns
 
-SHAPES, MACHINES = 3, 4
+SHAPES, MACHINES = 3, 6
 
 
 class Ranged:
@@ -55,8 +55,27 @@ def test_the_sum_over_models(first, bounded, others):
     figures += [rng.random((SHAPES, 1 if other == "same" else MACHINES)) * 60 - 5 for other in others]
     models = [WeightedModel(Ranged(64), 1)]
     models += [WeightedModel(Ranged(37, bounded=bounded), weight) for weight in range(2, 2 + len(others))]
+    assert (cost_rows(judged(figures), models) == summed(models, figures)).all()
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("values", [2, 30])
+@pytest.mark.parametrize("constants", [(), (3.25,), (0.5, 1.5, 2.5)])
+def test_the_sum_over_models_of_short_whole_figures(values, bounded, constants):
+    rng = np.random.default_rng(values)
+    figures = [
+        rng.integers(-values, values, size=(SHAPES, MACHINES)).astype(np.int16),
+        rng.integers(60 - values, 60, size=(SHAPES, MACHINES)).astype(np.int16),
+        rng.choice(constants or (0.0,), size=(SHAPES, 1)),
+    ]
+    models = [WeightedModel(Ranged(worst, bounded=bounded), worst % 5) for worst in (7, 53, 64)]
+    assert (cost_rows(judged(figures), models) == summed(models, figures)).all()
+
+
+def judged(figures) -> Judgement:
+    """What models said, of which only their figures matter here."""
     machines = columns({f"m{index}": b"" for index in range(MACHINES)}, {"cpu": 1000})
-    judgement = Judgement(
+    return Judgement(
         shapes=tuple(range(SHAPES)),
         machines=machines,
         batch=ShapeBatch(
@@ -69,4 +88,3 @@ def test_the_sum_over_models(first, bounded, others):
         assessments=tuple(Assessment(raw=raw) for raw in figures),
         preferred=(None,) * SHAPES,
     )
-    assert (cost_rows(judgement, models) == summed(models, figures)).all()
