@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,9 +33,10 @@ Progress = Callable[[str], None]
 class MeasureOptions:
     """How to measure: ``runs`` after a warm-up where a stage is warmed up; ``timeout`` per wait, in seconds.
 
-    End to end: ``kubeconfig`` names a cluster whose nodes are used as they are; ``kube_scheduler`` is a binary that
-    schedules the same workload too; ``bindings_only`` adds the client that does nothing but bind. ``server`` limits
-    the simulated API server.
+    End to end each run has processes of its own. Those of one scheduler alternate with those of the others, so that
+    what else the machine does falls on all alike. ``kubeconfig`` names a cluster whose nodes are used as they are;
+    ``kube_scheduler`` is a binary that schedules the same workload too; ``bindings_only`` adds the client that does
+    nothing but bind. ``server`` limits the simulated API server.
     """
 
     runs: int = 3
@@ -57,22 +58,28 @@ async def measure_workload(workload: Workload, stage: Stage, options: MeasureOpt
         if stage == "grpc":
             return [_result(workload, stage, await _grpc(workload, path, configuration, options))]
         return [
-            _result(
-                workload, stage, [await _end_to_end(workload, name, path, _subfolder(folder, name), options)]
-            )
-            for name in _schedulers(options)
+            _result(workload, stage, runs) for runs in await _all_end_to_end(workload, path, folder, options)
         ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _result(workload: Workload, stage: Stage, runs: Sequence[list[Measured]]) -> dict[str, Any]:
-    """The run of median length for each measured part, and the seconds of all."""
+    """The run of median length for each measured part, and what is compared of all."""
     measured = []
     for each in zip(*runs, strict=True):
         ordered = sorted(each, key=lambda part: part.figures.seconds)
         chosen = ordered[(len(ordered) - 1) // 2]
-        measured.append({**chosen.as_json(), "allSeconds": [part.figures.seconds for part in each]})
+        all_runs = {
+            "allSeconds": [part.figures.seconds for part in each],
+            "allPodsPerSecond": [part.figures.pods_per_second for part in each],
+        }
+        usages = [usage for part in each if (usage := part.figures.extra.get("usage"))]
+        if usages:
+            all_runs["allCpuSeconds"] = [
+                {name: figures["cpuSeconds"] for name, figures in usage.items()} for usage in usages
+            ]
+        measured.append({**chosen.as_json(), **all_runs})
     reference = workload.file.reference
     return {
         "workload": workload.name,
@@ -145,6 +152,20 @@ def _schedulers(options: MeasureOptions) -> list[str]:
 def _subfolder(folder: Path, name: str) -> Path:
     (folder / name).mkdir()
     return folder / name
+
+
+async def _all_end_to_end(
+    workload: Workload, path: Path | None, folder: Path, options: MeasureOptions
+) -> list[list[list[Measured]]]:
+    """The runs of every scheduler. The n-th runs of all follow each other: they are what is to be compared."""
+    names = _schedulers(options)
+    runs: list[list[list[Measured]]] = [[] for _ in names]
+    for number in range(options.runs):
+        progress = options.progress if number == 0 else lambda _: None
+        for name, own in zip(names, runs, strict=True):
+            part = _subfolder(folder, f"{name}-{number}")
+            own.append(await _end_to_end(workload, name, path, part, replace(options, progress=progress)))
+    return runs
 
 
 async def _end_to_end(

@@ -20,7 +20,7 @@ async def measure_memory(
 ) -> dict[str, Any]:
     """Run the churn workload end to end against the simulated cluster; ``patience``: seconds per wait."""
     workload = load_workload("churn", size="memory", params=params, seed=seed)
-    options = MeasureOptions(timeout=patience, progress=progress)
+    options = MeasureOptions(runs=1, timeout=patience, progress=progress)
     (result,) = await measure_workload(workload, "end-to-end", options)
     (measured,) = result["measured"]
     series = measured["memory"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import Any
 
 from rich.console import Console
@@ -139,9 +140,9 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
 
 
 def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield a line per part that was also bound by a client that does nothing else."""
+    """Yield lines per part that was also bound by a client that does nothing else: the n-th run of each is a pair."""
     best = {
-        (str(result["workload"]), str(result["params"]), part["name"]): part["podsPerSecond"]
+        (str(result["workload"]), str(result["params"]), part["name"]): part
         for result in results
         for part in result["measured"]
         if part.get("scheduler") == "bindings only"
@@ -149,13 +150,37 @@ def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
     for result in results:
         for part in result["measured"]:
             most = best.get((str(result["workload"]), str(result["params"]), part["name"]))
-            if most and part.get("scheduler") == "poseidon":
-                server = part.get("server") or "as fast as it can be"
-                yield (
-                    f"{result['workload']}, {part['name']}: {(part['podsPerSecond'] or 0) / most:.0%} of the rate of a "
-                    f"client that only posts bindings; server: {server}; first binding after "
-                    f"{part['firstBoundSeconds'] or 0:.2f} s, longest pause {part['longestPauseSeconds']:.2f} s"
-                )
+            if not most or part.get("scheduler") != "poseidon":
+                continue
+            shares = paired_shares(part["allPodsPerSecond"], most["allPodsPerSecond"])
+            if not shares:
+                continue
+            server = part.get("server") or "as fast as it can be"
+            pairs = (
+                f"median of {len(shares)} pairs, {shares[0]:.0%} to {shares[-1]:.0%}; " if shares[1:] else ""
+            )
+            yield (
+                f"{result['workload']}, {part['name']}: {median(shares):.0%} of the rate of a client that only posts "
+                f"bindings; {pairs}server: {server}; first binding after {part['firstBoundSeconds'] or 0:.2f} s, "
+                f"longest pause {part['longestPauseSeconds']:.2f} s"
+            )
+            rounds = f"; {part['verified']['rounds']} rounds" if part["verified"]["rounds"] else ""
+            yield f"  processor seconds: {_processor_seconds(part)}{rounds}"
+            yield f"  of the other's run: {_processor_seconds(most)}"
+
+
+def paired_shares(rates: Sequence[float | None], others: Sequence[float | None]) -> list[float]:
+    """Return what share each of ``rates`` is of its counterpart among ``others``, sorted; None is left out."""
+    return sorted(
+        rate / other for rate, other in zip(rates, others, strict=True) if rate is not None and other
+    )
+
+
+def _processor_seconds(part: dict[str, Any]) -> str:
+    """Medians over the runs, by kind of process."""
+    runs: list[dict[str, float]] = part["allCpuSeconds"]
+    names = dict.fromkeys(name for run in runs for name in run)
+    return ", ".join(f"{name} {median(run.get(name, 0.0) for run in runs):.2f}" for name in names)
 
 
 def _broken(rules: dict[str, int] | None) -> str:

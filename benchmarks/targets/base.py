@@ -62,13 +62,18 @@ class Figures:
         inside = sum(each.solve_seconds for each in self.rounds)
         return self.parts["rounds"] / inside if inside and "rounds" in self.parts else None
 
+    @property
+    def pods_per_second(self) -> float | None:
+        """The rate at which pods were bound; None if none was."""
+        return self.bound / self.seconds if self.seconds and self.bound else None
+
     def as_json(self) -> dict[str, Any]:
         """Return what reports are made of."""
         return {
             "seconds": self.seconds,
             "bound": self.bound,
             "waiting": self.waiting,
-            "podsPerSecond": self.bound / self.seconds if self.seconds and self.bound else None,
+            "podsPerSecond": self.pods_per_second,
             "parts": self.parts,
             "latencySeconds": {f"p{percent}": percentile(self.latencies, percent) for percent in PERCENTS},
             "latencyCurve": thinned(self.latencies),

@@ -173,13 +173,17 @@ class ClusterTarget:
         return figures
 
     async def verified(self) -> dict[str, object]:
-        """What the API server says in the end: nodes used, nodes that hold more than they have, Scheduled events."""
+        """What the API server says in the end: nodes used, nodes that hold more than they have, Scheduled events.
+
+        ``rounds``: how many the scheduler has run in all.
+        """
         occupancy = await read_occupancy(self._transport)
         bound = self._watch.bound
         return {
             "nodesUsed": occupancy.nodes_used,
             "overcommittedNodes": occupancy.overcommitted_nodes,
             "boundTwice": self._watch.bound_twice,
+            "rounds": await self._scheduler.rounds(),
             "events": await await_scheduled_events(self._transport, self._namespaces, bound)
             if self._scheduler.tells
             else None,

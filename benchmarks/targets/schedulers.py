@@ -34,6 +34,10 @@ class SchedulerUnderTest(Protocol):
         """Raise ``TargetError`` if it has ended."""
         ...
 
+    async def rounds(self) -> int | None:
+        """Return how many rounds it has run since its start; None if it has none, or does not say."""
+        ...
+
     async def stop(self) -> None:
         """End it."""
         ...
@@ -60,6 +64,11 @@ class Ours:
         for child in (self._stack.bridge, self._stack.solver):
             if child.started and not child.alive:
                 raise TargetError(f"{child.failure()}: {child.tail()}")
+
+    async def rounds(self) -> int | None:
+        """Ask the solver."""
+        async with SolverClient(self._stack.solver_address, self._cluster_name) as solver:
+            return (await solver.counts()).rounds
 
     async def stop(self) -> None:
         """Nothing: the stack ends its processes."""
@@ -92,6 +101,10 @@ class BindingsOnly:
         """Raise ``TargetError`` if it has ended."""
         if not self._child.alive:
             raise TargetError(f"{self._child.failure()}: {self._child.tail()}")
+
+    async def rounds(self) -> int | None:
+        """Return None: it decides nothing."""
+        return None
 
     async def stop(self) -> None:
         """End it."""
@@ -133,6 +146,10 @@ class KubeScheduler:
         if self._process is not None and self._process.returncode is not None:
             tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
             raise TargetError(f"kube-scheduler ended with status {self._process.returncode}:\n{tail}")
+
+    async def rounds(self) -> int | None:
+        """Return None: it takes pods one by one."""
+        return None
 
     async def stop(self) -> None:
         """End it, by SIGKILL if it takes too long."""

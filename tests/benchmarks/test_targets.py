@@ -105,7 +105,7 @@ def test_a_given_cluster_keeps_its_nodes_and_loses_the_pods(tmp_path):
         kubeconfig = tmp_path / "kubeconfig"
         write_kubeconfig(kubeconfig, cluster.url)
         workload = load_workload(write(tmp_path, content(nodes(), measured(pods(20)))))
-        options = MeasureOptions(timeout=60.0, kubeconfig=kubeconfig, bindings_only=True)
+        options = MeasureOptions(runs=1, timeout=60.0, kubeconfig=kubeconfig, bindings_only=True)
         results = run(workload, "end-to-end", options)
         assert [result["measured"][0]["scheduler"] for result in results] == ["poseidon", "bindings only"]
         assert [result["measured"][0]["bound"] for result in results] == [20, 20]
@@ -119,7 +119,7 @@ def test_a_server_with_limits(tmp_path):
     """It turns writes away, and still every pod is bound once and its event is written."""
     limits = ServerLimits(binding_rate=200.0, latency=0.01, in_flight=16)
     workload = load_workload(write(tmp_path, content(nodes(10), measured(pods(60)))))
-    options = MeasureOptions(timeout=60.0, bindings_only=True, server=limits)
+    options = MeasureOptions(runs=2, timeout=60.0, bindings_only=True, server=limits)
     ours, bindings_only = (result["measured"][0] for result in run(workload, "end-to-end", options))
     for part in (ours, bindings_only):
         assert (part["bound"], part["verified"]["boundTwice"]) == (60, 0)
@@ -128,8 +128,11 @@ def test_a_server_with_limits(tmp_path):
         assert part["server"] == "200 writes/s, 10 ms per write, 16 writes in flight"
         assert 0 < part["firstBoundSeconds"] < part["seconds"]
         assert 0 <= part["longestPauseSeconds"] < part["seconds"]
+        assert len(part["allPodsPerSecond"]) == len(part["allCpuSeconds"]) == 2
     assert ours["verified"]["events"]["share"] == 1.0
     assert bindings_only["verified"]["events"] is None
+    assert 1 <= ours["verified"]["rounds"] <= 60
+    assert bindings_only["verified"]["rounds"] is None
 
 
 async def test_another_scheduler_is_run_with_a_configuration_and_watched(tmp_path):
