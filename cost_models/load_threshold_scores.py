@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Float64, Int64
 from cost_models.load_threshold_arguments import Percentages
@@ -57,22 +58,28 @@ class UsedScores:
         left = np.where(allocatable > 0, allocatable - use, -1)
         self._offered = offered.astype(self._type)
         self._left = (left * 100).astype(self._type)
+        self._singles: dict[tuple[int, int], NDArray[np.int16]] = {}
 
     def of(self, amounts: Int64) -> Float64:
         """Scores for a task of ``amounts`` (int64[R]): float64[M] of whole numbers."""
         score = np.zeros(self._left.shape[1])
-        worst = np.full(self._left.shape[1], 100.0)
-        for position in self._counted:
-            single = self._single(position, int(amounts[position]) * 100)
-            weight = int(self._weights.resources[position])
-            score += single if weight == 1 else weight * single
-            if self._weights.worst:
-                np.minimum(worst, single, out=worst)
         if not self._counted:
             return score
-        score += self._weights.worst * worst
+        singles = [self._scored(position, int(amounts[position])) for position in self._counted]
+        for position, single in zip(self._counted, singles, strict=True):
+            weight = int(self._weights.resources[position])
+            score += single if weight == 1 else weight * single.astype(np.float64)
+        if self._weights.worst:
+            score += self._weights.worst * np.minimum.reduce(singles).astype(np.float64)
         score /= self._weights.total
         return np.floor(score, out=score)
+
+    def _scored(self, position: int, amount: int) -> NDArray[np.int16]:
+        """Score of one resource, not to be written to; tasks of different shapes often ask for as much."""
+        if (position, amount) not in self._singles:
+            # Kept short: there may be as many as there are shapes.
+            self._singles[position, amount] = self._single(position, amount * 100).astype(np.int16)
+        return self._singles[position, amount]
 
     def _single(self, position: int, amount: int) -> Float64:
         """Score of one resource; ``amount`` in hundredths."""
