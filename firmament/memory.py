@@ -8,7 +8,7 @@ import gc
 YOUNG, MIDDLE, OLD = 50_000, 20, 100
 """Allocations, and collections of the generation below, between collections of each generation."""
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 """glibc's names for what ``mallopt`` sets."""
 
 KEPT = 128 * 2**20
@@ -31,9 +31,11 @@ def relax_garbage_collection() -> None:
 def keep_freed_memory() -> bool:
     """Keep what a round frees for the next one, as fresh pages cost more than what is computed in them.
 
-    Returns whether the C library could be told so; it is one of glibc's settings.
+    All threads started from here on share one pool: rounds run in whichever thread is free, and what one frees would be
+    of no use to another. Returns whether the C library could be told so; these are settings of glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    return bool(mallopt(M_TRIM_THRESHOLD, KEPT)) and bool(mallopt(M_MMAP_THRESHOLD, FROM_HEAP))
+    settings = ((M_TRIM_THRESHOLD, KEPT), (M_MMAP_THRESHOLD, FROM_HEAP), (M_ARENA_MAX, 1))
+    return all([bool(mallopt(name, value)) for name, value in settings])

@@ -15,6 +15,7 @@ import struct
 import sys
 from typing import Final, cast
 
+from firmament.memory import keep_freed_memory
 from firmament.solvers.base import Solver, SolverError
 from firmament.solvers.shared_region import SharedRegion
 
@@ -48,6 +49,7 @@ def main(arguments: list[str]) -> None:
     """Entry point: descriptors of socket, memory and lifeline, then the solver's ``package.module:Class``."""
     channel_fd, region_fd, lifeline_fd = (int(each) for each in arguments[:3])
     _die_with_parent(lifeline_fd)
+    keep_freed_memory()
     channel = socket.socket(fileno=channel_fd)
     region = SharedRegion(region_fd)
     solver = load_solver(arguments[3])
