@@ -7,6 +7,12 @@ QUIET_SECONDS = 0.001
 """Silence on the stream after which a burst counts as complete; between messages that are ready to be sent it is
 shorter."""
 
+PACE = 8
+"""While the driver has plenty to do, a round begins so many times the last round's seconds after that one began."""
+
+LONGEST_PACE_SECONDS = 0.5
+"""But no later: what arrives may also concern tasks that no binding is in the way of."""
+
 
 class BatchingWindow:
     """Follows the messages of one stream and says how long a round should still wait for more of them.
@@ -27,14 +33,21 @@ class BatchingWindow:
         self._silent_since = 0.0
         self._last_events: float | None = None
         self._streaming = False
+        self._round_began = float("-inf")
+        self._round_seconds = 0.0
 
     def look(self) -> None:
         """Note that somebody is about to look for work, which is due to what has changed so far."""
         self._since, self._noted = self._noted, None
 
-    def restart(self) -> None:
+    def restart(self, now: float) -> None:
         """Note that a round begins: what happens from here on is for the next one."""
         self._noted = None
+        self._round_began = now
+
+    def ended(self, now: float) -> None:
+        """Note that the round has ended."""
+        self._round_seconds = now - self._round_began
 
     def forget_arrivals(self) -> None:
         """Note that a snapshot is complete, whose events say nothing about what is to come."""
@@ -70,3 +83,12 @@ class BatchingWindow:
         if not self._reading and not self._streaming:
             left = min(left, self._silent_since + self._quiet - now)
         return max(0.0, left)
+
+    def spare(self, now: float) -> float:
+        """Seconds by which a round that is due may be put off if the driver is busy with earlier ones for longer.
+
+        Each round has fixed costs, and decides about more tasks the later it begins. What it placed would only queue
+        behind what has been placed already.
+        """
+        pace = min(PACE * self._round_seconds, LONGEST_PACE_SECONDS)
+        return max(0.0, self._round_began + pace - now)

@@ -147,6 +147,12 @@ class Cluster:
             self._check(driver)
             return self._scheduler.next_round_in() if self._scheduler is not None and self._in_sync else None
 
+    def unreported(self, driver: Driver) -> int:
+        """How many placements the driver has been sent, or is about to be, and has not reported on."""
+        with self._lock:
+            self._check(driver)
+            return self._scheduler.counts().assumed if self._scheduler is not None else 0
+
     # --- anybody's calls ----------------------------------------------------------------------------------
 
     def run_round(self) -> RoundResult | None:

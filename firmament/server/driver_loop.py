@@ -23,6 +23,10 @@ log = logging.getLogger(__name__)
 _FIRST_RETRY = 0.1
 _LAST_RETRY = 10.0
 _IDLE_PAUSE = 1.0
+_BACKLOG = 500
+"""More placements than this that the driver has not reported on keep it busy for longer than a round takes: an API
+server needs 0.1 to 0.3 s for so many bindings."""
+_BACKLOG_PAUSE = 0.005
 
 
 class RoundRunner:
@@ -115,12 +119,13 @@ class DriverLoop:
             await self._outbox.room()
             if self._drained.is_set():
                 return
-            self._window.restart()
+            self._window.restart(_now())
             try:
                 result = await self._runner.run(self._cluster)
             except Exception as error:  # noqa: BLE001 - nothing that a model or solver raises may end the server
                 await self._wait(self._drained, self._failed(error))
                 continue
+            self._window.ended(_now())
             self._failures, self._last_fault = 0, ""
             if result is None:
                 continue
@@ -148,10 +153,17 @@ class DriverLoop:
         return pause
 
     async def _batch(self) -> None:
-        """Wait for more to come, as long as the batching window says or until drained."""
+        """Wait for more to come, as long as the batching window says or until drained.
+
+        While the driver has plenty of placements to carry out, wait longer.
+        """
         while not self._drained.is_set() and (left := self._window.left(_now())) > 0:
             self._wake.clear()
             await self._wait(self._wake, left)
+        while not self._drained.is_set() and (spare := self._window.spare(_now())) > 0:
+            if await asyncio.to_thread(self._cluster.unreported, self._driver) <= _BACKLOG:
+                return
+            await self._wait(self._drained, min(spare, _BACKLOG_PAUSE))
 
     async def _wait(self, event: asyncio.Event, seconds: float | None) -> None:
         """Wait for the event, ``seconds`` at most."""

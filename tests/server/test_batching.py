@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.server.batching import BatchingWindow
+from firmament.server.batching import LONGEST_PACE_SECONDS, PACE, BatchingWindow
 
 WINDOW, QUIET = 0.020, 0.001
 
@@ -70,11 +70,11 @@ def test_more_is_expected_soon_after_other_events():
     window = batching()
     message(window, 1.000, 1.001)
     window.look()
-    window.restart()
+    window.restart(1.002)
     message(window, 1.010, 1.011)
     window.look()
     assert window.left(1.012) == pytest.approx(0.019)
-    window.restart()
+    window.restart(1.030)
     message(window, 2.000, 2.001)
     window.look()
     assert window.left(2.001) == pytest.approx(QUIET)
@@ -94,7 +94,7 @@ def test_a_snapshot_announces_nothing():
     window.reading(1.006)
     window.forget_arrivals()
     window.read(1.007, events=False)
-    window.restart()
+    window.restart(1.008)
     message(window, 1.010, 1.011)
     window.look()
     assert window.left(1.011) == pytest.approx(QUIET)
@@ -118,6 +118,27 @@ def test_without_a_window_nothing_is_waited_for():
     assert window.left(1.0006) == 0.0
 
 
+def test_the_first_round_is_not_put_off():
+    assert batching().spare(5.0) == 0.0
+
+
+def test_a_busy_driver_is_given_time_by_the_length_of_the_last_round():
+    window = batching()
+    window.restart(1.000)
+    window.ended(1.010)
+    assert window.spare(1.010) == pytest.approx(PACE * 0.010 - 0.010)
+    assert window.spare(1.000 + PACE * 0.010) == pytest.approx(0.0, abs=1e-9)
+    assert window.spare(9.0) == 0.0
+
+
+def test_no_round_is_put_off_for_long():
+    window = batching()
+    window.restart(1.0)
+    window.ended(3.0)
+    assert window.spare(1.0) == pytest.approx(LONGEST_PACE_SECONDS)
+    assert window.spare(3.0) == 0.0
+
+
 PAUSES = st.one_of(st.floats(0.0002, 0.0009), st.floats(0.0011, 0.019))
 
 
@@ -138,7 +159,7 @@ def test_rounds_on_a_stream_of_arrivals_are_a_window_apart(pauses):
         due = arrival + window.left(arrival)
         if due <= upcoming:
             begun.append(due)
-            window.restart()
+            window.restart(due)
             due = None
     gaps = [later - earlier for earlier, later in pairwise(begun[1:])]
     assert all(gap >= WINDOW - 1e-9 for gap in gaps)

@@ -80,6 +80,26 @@ async def _solving(running: Running) -> bool:
     return (await running.state()).rounds >= 1
 
 
+async def test_rounds_take_their_time_while_the_driver_has_plenty_to_do(monkeypatch):
+    monkeypatch.setenv(SLOW_SECONDS, "0.06")
+    many = [f"t{number}" for number in range(600)]
+    async with running_server(solver=SLOW) as running:
+        large = machine("m1", cpu=10**6, pods=1000)
+        driver = await running.driving(large, task_class(cpu=1), tasks("a"))
+        await driver.until(lambda: "a" in driver.placed)
+        started = time.monotonic()
+        await driver.events(tasks(*many))
+        await driver.until(lambda: many[0] in driver.placed)
+        await driver.events(tasks("b"))
+        await driver.until(lambda: "b" in driver.placed)
+        assert len(driver.placed) == len(many) + 2
+        # A round lasts 0.06 s at least, so the next begins 8 times as long after it, and lasts as long itself.
+        assert time.monotonic() - started >= 0.54
+        await driver.report(many)
+        await driver.events(tasks("c"))
+        await driver.until(lambda: "c" in driver.placed)
+
+
 async def test_metrics(running: Running):
     driver = await running.driving(*WORLD, tasks("a", "b"))
     await driver.until(lambda: len(driver.placed) == 2)
