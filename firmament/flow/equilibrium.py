@@ -25,7 +25,7 @@ from firmament.flow.refinement import SHARP, SHARPEST, balanced, refined
 from firmament.flow.water import water_level_load
 from firmament.solvers.base import Int32
 
-SAMPLED_SHAPES = 96
+SAMPLED_SHAPES = 160
 LEVELLED_SHAPES = 32
 """Shapes that stand for all in the equilibrium and, where a mean is all that counts, in the water-filling."""
 

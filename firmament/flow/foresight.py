@@ -20,7 +20,14 @@ from firmament.flow.problem import Residual
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 
 DOUBT = 6.0
-"""A step is decided if its cost differs from the expected price by more than this many times the smoothing."""
+"""A step is surely filled if its cost is below the expected price by more than this many times the smoothing."""
+
+AMPLE = 12.0
+"""A step is left out if its cost is above the expected price by more than this many times the smoothing.
+
+An arc too many costs little; where one too few keeps a task from its machine, prices are of no use, and half the
+network is added.
+"""
 
 CUT_OFF = 12.0
 """Costs relative to the expected prices are cut off at this many times the smoothing."""
@@ -43,7 +50,7 @@ def surely_used(residual: Residual, spread: Spread) -> tuple[Int64, Int64]:
     above = spread.price - problem.crowd * (residual.placed // problem.crowd_step() * problem.crowd_step())
     doubt = int(DOUBT * spread.temperature)
     merged = np.clip((above - doubt) // height, 0, load - 1)
-    steps = np.maximum((above + doubt) // height + 1, merged + 1)
+    steps = np.maximum((above + int(AMPLE * spread.temperature)) // height + 1, merged + 1)
     return np.clip(steps, 1, load + load // 4 + 2), merged
 
 

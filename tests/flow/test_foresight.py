@@ -9,7 +9,7 @@ import pytest
 
 from firmament.flow.columns import Columns
 from firmament.flow.equilibrium import expected_spread
-from firmament.flow.foresight import SMALL, solve_near, surely_used, unfilled_machines
+from firmament.flow.foresight import AMPLE, SMALL, solve_near, surely_used, unfilled_machines
 from firmament.flow.network import build_network, dearest_path, unscheduled_penalties
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.flow.repair import carried_over
@@ -104,3 +104,15 @@ def test_costs_relative_to_expected_prices_lead_to_the_same_optimum(scarce: bool
     # With 1,710 places for 1,800 tasks a penalty decides, and those are cut off: it is solved once more as it is.
     assert len(solver.largest) == (2 if scarce else 1)
     assert solver.largest[0] < 0.01 * np.abs(network.problem.costs).max()
+
+
+def test_every_step_up_to_well_above_the_expected_price_is_given():
+    residual, spread, _, _ = prepared(crowded())
+    assert spread.sharp
+    steps, merged = surely_used(residual, spread)
+    for machine in range(residual.problem.machines):
+        costs = [int(residual.problem.crowd[machine]) * nth for nth in range(12)]
+        near = sum(cost <= int(spread.price[machine]) + int(AMPLE * spread.temperature) for cost in costs)
+        load = int(spread.load[machine])
+        assert steps[machine] == min(max(near, 1), load + load // 4 + 2)
+        assert merged[machine] <= max(load - 1, 0)
