@@ -38,4 +38,4 @@ def keep_freed_memory() -> bool:
     if mallopt is None:
         return False
     settings = ((M_TRIM_THRESHOLD, KEPT), (M_MMAP_THRESHOLD, FROM_HEAP), (M_ARENA_MAX, 1))
-    return all([bool(mallopt(name, value)) for name, value in settings])
+    return all(mallopt(name, value) for name, value in settings)

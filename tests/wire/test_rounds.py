@@ -31,6 +31,13 @@ names = st.one_of(
     long_names,
 )
 plain = st.builds(Delta, st.just(DeltaKind.PLACE), names, names)
+lengths = st.integers(1, 260)
+even = st.tuples(st.integers(1, 10), lengths, lengths).map(
+    lambda sizes: [
+        Delta(DeltaKind.PLACE, str(number).rjust(sizes[1], "u"), str(number).rjust(sizes[2], "m"))
+        for number in range(sizes[0])
+    ]
+)
 deltas = st.builds(
     Delta,
     st.sampled_from(DeltaKind),
@@ -45,7 +52,7 @@ results = st.builds(
     RoundResult,
     round=st.integers(0, 2**64 - 1),
     deltas=st.one_of(
-        st.lists(plain, max_size=12), st.lists(st.one_of(plain, plain, deltas), max_size=12)
+        even, st.lists(plain, max_size=12), st.lists(st.one_of(plain, plain, deltas), max_size=12)
     ).map(tuple),
     unscheduled=st.lists(
         st.builds(
