@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_PLENTY = 500
+"""Bindings under way that keep the fastest API server busy for longer than a message to the solver is held back."""
+
 
 class Bridge:
     """One cluster's bridge to a solver. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
@@ -116,6 +119,10 @@ class Bridge:
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of the solver's deltas."""
         return self.state.take_reports()
+
+    def has_plenty_to_do(self) -> bool:
+        """Whether so many bindings are under way that no more are needed at once."""
+        return self._writers.unfinished > _PLENTY
 
     async def on_round(self, result: pb.RoundResult) -> None:
         """Carry out a round, letting bindings leave in between."""

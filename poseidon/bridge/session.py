@@ -51,6 +51,9 @@ class Peer(Protocol):
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of deltas since the last call."""
 
+    def has_plenty_to_do(self) -> bool:
+        """Whether what the solver has placed so far keeps the peer busy for a while: more need not come at once."""
+
     async def on_round(self, result: pb.RoundResult) -> None:
         """Take the result of a round. The next one is read when this returns; cancelled if the stream is lost."""
 
@@ -60,7 +63,8 @@ class SessionOptions:
     """Sizes and times (seconds) of a session.
 
     ``window`` is how many event batches may be unacknowledged. ``linger`` is how long changes are gathered
-    before they are sent. ``refused_seconds`` is the pause after a hello was refused, which only people can
+    before they are sent, ``busy_linger`` while the peer has plenty to do: each message costs both sides about as much
+    as several bindings. ``refused_seconds`` is the pause after a hello was refused, which only people can
     mend. A stream that lasted ``stable_seconds`` resets the back-off.
     """
 
@@ -68,6 +72,7 @@ class SessionOptions:
     batch_bytes: int = 1 << 20
     window: int = 16
     linger: float = 0.005
+    busy_linger: float = 0.025
     hello_seconds: float = 10.0
     refused_seconds: float = 30.0
     stable_seconds: float = 10.0
@@ -222,7 +227,8 @@ class Session:
         while True:
             if not self._draining:
                 await self._wake.wait()
-                await asyncio.sleep(self._options.linger)
+                busy = self._peer.has_plenty_to_do()
+                await asyncio.sleep(self._options.busy_linger if busy else self._options.linger)
             last = self._draining
             self._wake.clear()
             # Reports first: an event about the same task is the later word.

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 
 import grpc
@@ -29,6 +30,10 @@ class Peer:
     def __init__(self):
         self.state = BridgeState(["poseidon"])
         self.rounds = []
+        self.busy = False
+
+    def has_plenty_to_do(self):
+        return self.busy
 
     def __getattr__(self, name):
         return getattr(self.state, name)
@@ -105,6 +110,20 @@ async def test_live_events_and_rounds(peer):
         await until(lambda: peer.rounds)
         assert len(peer.rounds[0].deltas) == 10
         assert all(state == ASSUMED for state, _ in solver.states().values())
+
+
+async def test_messages_of_a_busy_peer_are_fewer(peer):
+    solver = ScriptedSolver()
+    options = replace(QUICK, linger=0.0, busy_linger=0.3)
+    async with running_solver(solver) as port, session_with(port, peer, options) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        peer.busy = True
+        started = time.monotonic()
+        peer.pods_changed([present(pod("first"))])
+        session.wake()
+        await until(lambda: "pod-first" in solver.states())
+        assert time.monotonic() - started >= 0.3
 
 
 @pytest.mark.parametrize(
