@@ -119,10 +119,13 @@ class TaskTable:
         now: float,
     ) -> Int64:
         """Add pending tasks, given as columns of one length; returns their rows. The uids must be new and distinct."""
+        known = len(self.uid)
         rows = self._take_rows(len(uids))
         numbers = rows.tolist()
+        again = len(uids) - (len(self.uid) - known)  # so many of the rows, the first, have had a task before
         for column, values in ((self.uid, uids), (self.name, names), (self.job, jobs)):
-            deque(map(column.__setitem__, numbers, values), maxlen=0)  # the fastest loop there is
+            deque(map(column.__setitem__, numbers[:again], values), maxlen=0)  # the fastest loop there is
+            column[known:] = values[again:]
         self.row_of.update(zip(uids, numbers, strict=True))
         self.cls[rows] = cls
         self.priority[rows] = priority
