@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import statistics
 import time
 from pathlib import Path
 
@@ -42,8 +43,11 @@ async def test_health_checks_are_answered_during_a_long_solve(monkeypatch):
             await asyncio.sleep(0.02)
         await placed
         assert time.monotonic() - started >= 2.0
-        assert len(delays) > 20
-        assert max(delays) < 0.1
+        # A solve that kept the server from answering would hold one of few checks up for most of its 2 s; a busy machine
+        # delays some of many.
+        assert len(delays) > 10
+        assert max(delays) < 1.0
+        assert statistics.median(delays) < 0.1
 
 
 async def test_a_failing_round_is_logged_once_counted_and_retried(monkeypatch, tmp_path: Path, caplog):
