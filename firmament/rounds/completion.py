@@ -4,6 +4,8 @@ Admission refuses a few tasks of a large batch, because a flow of single units d
 machine. Another network for a few per cent of the tasks would cost nearly as much as the first one; kept cost rows, of
 which a placement changes one column, place them at microseconds each, and at about the same cost. That they all find
 room is not certain: if one does not, nothing is placed, and the next pass decides about all of them together.
+
+Costs are those of the network, which counts tasks; what their sizes add is levelled for the whole placement afterwards.
 """
 
 from __future__ import annotations

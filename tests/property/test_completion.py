@@ -14,10 +14,12 @@ from firmament.rounds import completion, passes
 from firmament.rounds.admission import admit
 from firmament.rounds.completion import completed
 from firmament.rounds.cost import placement_cost
+from firmament.rounds.levelling import levelled
 from firmament.rounds.passes import PassLog, PassOptions, place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, as_dict, placement_problem, plain
 from tests.support.core import problem
+from tests.support.heights import with_heights
 
 PROPERTY = settings.get_profile("property")
 
@@ -141,3 +143,26 @@ def test_a_small_rest_is_placed_without_another_network_and_at_about_the_same_co
     solved = place_all(with_networks, OrToolsSolver(), PassOptions(), log)
     assert log.passes > 1
     assert placement_cost(crowded(), placed) <= 1.005 * placement_cost(crowded(), solved)
+
+
+def test_sizes_of_a_rest_are_levelled_afterwards():
+    # It counts tasks, like a network: large and small ones take turns, and all large ones come to the first machine.
+    given = with_heights(problem(tasks=[2, 2], requests=[[1], [1]], free=[[9], [9]]), [0, 0], [9, 1])
+    placed = completed(Residual(given))
+    assert placed is not None
+    assert as_dict(placed) == {(0, 0): 2, (1, 1): 2}
+    even = levelled(given, placed)
+    assert as_dict(even) == {(cls, machine): 1 for cls in (0, 1) for machine in (0, 1)}
+    assert placement_cost(given, even) < placement_cost(given, placed)
+
+
+def test_a_rest_placed_without_a_network_ends_about_as_level_as_with_one(monkeypatch):
+    given = with_heights(crowded(), np.random.default_rng(1).integers(0, 60, 60).tolist(), [9, 3, 1])
+    log = PassLog()
+    placed = levelled(given, place_all(Residual(given), OrToolsSolver(), PassOptions(), log))
+    assert log.passes == 1
+    monkeypatch.setattr(passes, "SMALL_REST", 0.0)
+    log = PassLog()
+    with_networks = levelled(given, place_all(Residual(given), OrToolsSolver(), PassOptions(), log))
+    assert log.passes > 1
+    assert placement_cost(given, placed) < 1.01 * placement_cost(given, with_networks)
