@@ -43,8 +43,8 @@ async def test_health_checks_are_answered_during_a_long_solve(monkeypatch):
             await asyncio.sleep(0.02)
         await placed
         assert time.monotonic() - started >= 2.0
-        # A solve that kept the server from answering would hold one of few checks up for most of its 2 s; a busy machine
-        # delays some of many.
+        # A solve that kept the server from answering would hold up one of few checks for most of its 2 s; a busy
+        # machine delays some of many.
         assert len(delays) > 10
         assert max(delays) < 1.0
         assert statistics.median(delays) < 0.1
