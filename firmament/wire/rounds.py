@@ -190,8 +190,8 @@ class _Prefixes:
 
 
 _ROUND: Final = pb.ServerMessage.ROUND_FIELD_NUMBER
-_PACK: Final = 10_000
-"""Deltas written at once: enough to be worth it, and a table of at most some megabytes."""
+_PACK: Final = 2_000
+"""Deltas written at once: enough to be worth it, and so few that their table needs little fresh memory."""
 _LONGEST: Final = 255
 _KIND: Final = _varint(pb.Delta.KIND_FIELD_NUMBER << 3) + _varint(pb.Delta.PLACE)
 _LENGTHS: Final = [_varint(length) for length in range(_LONGEST + 1)]

@@ -132,7 +132,7 @@ def test_lengths(uid, machine):
 
 def test_many_placements():
     """Longer than one and two bytes can say, in all."""
-    many = tuple(Delta(DeltaKind.PLACE, f"task-{number}", f"node-{number % 997}") for number in range(20_000))
+    many = tuple(Delta(DeltaKind.PLACE, f"task-{number}", f"node-{number % 997}") for number in range(20_001))
     result = RoundResult(round=300, deltas=many)
     encoded, expected = encode_round(result), as_message(result)
     assert encoded.body == expected.SerializeToString()
