@@ -46,6 +46,27 @@ from cost_models.probing import (
 from cost_models.registry import available
 from cost_models.sample_inputs import Case, of_machines, ordinary_machines, ordinary_shapes, standard_cases
 
+__all__ = [
+    "CHECKS",
+    "Check",
+    "check_crowding",
+    "check_crowding_follows_requests",
+    "check_declaration",
+    "check_figures",
+    "check_filter",
+    "check_fuller_is_not_cheaper",
+    "check_growth",
+    "check_heights",
+    "check_joint",
+    "check_model",
+    "check_notes",
+    "check_per_machine",
+    "check_purity",
+    "check_registration",
+    "check_shapes",
+    "check_sparse",
+]
+
 Check: TypeAlias = Callable[[CostModel, Sequence[Case]], None]
 
 
