@@ -19,7 +19,7 @@ from firmament.core.evictions import Evictions
 from firmament.core.fair_share import share_levels
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Muster
-from firmament.core.kept_rows import KeptRows
+from firmament.core.kept_rows import Charges, KeptRows
 from firmament.core.loads import load, unseen
 from firmament.core.pair_compiler import compile_pairs
 from firmament.core.pinning import pinned_rows
@@ -86,11 +86,9 @@ def take_picture(
     counts = _by_wait(members, cluster.tasks.arrived, now)
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
     columns = _columns(cluster, configuration, now)
-    models = configuration.models
-    recall = kept_rows.recall(cluster, columns, shapes, models)
-    judgement = judge(cluster, static_rows, columns, shapes, per_shape.tolist(), models, recall)
-    charged = charges(judgement, models, recall)
-    kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
+    judgement, charged = _judged(
+        cluster, static_rows, kept_rows, columns, shapes, per_shape, configuration.models
+    )
     feasible, held, occupied = _open_machines(judgement, closed)
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
     called = Called(muster.jobs, gangs, members)
@@ -103,8 +101,8 @@ def take_picture(
         requests=judgement.batch.requests,
         feasible=feasible,
         cost=charged.units,
-        crowd=crowding_units(columns, judgement.batch, models, judgement.assessments),
-        heights=stated_heights(judgement, models),
+        crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
+        heights=stated_heights(judgement, configuration.models),
         free=columns.capacity - cluster.machines.used,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, groups),
@@ -142,6 +140,26 @@ def take_picture(
         if configuration.options.preemption
         else None,
     )
+
+
+def _judged(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    kept_rows: KeptRows,
+    columns: MachineColumns,
+    shapes: Sequence[int],
+    counts: Int64,
+    models: Sequence[WeightedModel],
+) -> tuple[Judgement, Charges]:
+    """What rules and models say about ``shapes``, of which ``counts`` tasks wait, and what that comes to.
+
+    Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
+    """
+    recall = kept_rows.recall(cluster, columns, shapes, models)
+    judgement = judge(cluster, static_rows, columns, shapes, counts.tolist(), models, recall)
+    charged = charges(judgement, models, recall)
+    kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
+    return judgement, charged
 
 
 def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:

@@ -13,7 +13,7 @@ from firmament.core.cluster import Cluster
 from firmament.core.evictions import Evictions
 from firmament.core.returning import returned
 from firmament.core.rule_compiler import compile_rules
-from firmament.core.tasks import State
+from firmament.core.tasks import State, TaskTable
 from firmament.flow.problem import PlacementProblem
 from firmament.preemption.problem import PreemptionProblem
 from firmament.rules.ruleset import RuleSet
@@ -45,22 +45,10 @@ def preemption_problem(
     if not may.any() or not len(cluster.machines):
         return None
     tasks = cluster.tasks
-    size = len(tasks.uid)
-    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
-    less_important = bound & (tasks.priority[:size] < priority[may].max())
-    if not less_important.any():
+    rows, least = _taking_part(tasks, int(priority[may].max()))
+    if least is None:
         return None
-    may &= priority > tasks.priority[:size][less_important].min()
-    taking_part = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))
-    order = np.lexsort(
-        (
-            taking_part,
-            -tasks.assigned[taking_part],
-            tasks.priority[taking_part],
-            tasks.machine[taking_part],
-        )
-    )
-    rows = taking_part[order]
+    may &= priority > least
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
     covered_by, allowed = _budgets(cluster, evictions, kinds)
     gangs = _gangs(cluster, rows, _jobs(problem, jobs))
@@ -87,6 +75,21 @@ def preemption_problem(
         returns=returns,
         occupied=occupied if returning else None,
     )
+
+
+def _taking_part(tasks: TaskTable, above: int) -> tuple[Int64, int | None]:
+    """Rows of bound tasks of less priority than ``above``, and of those leaving; and the least priority of the former.
+
+    By machine, then priority, then the latest first. None for the priority if nobody bound is less important.
+    """
+    size = len(tasks.uid)
+    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
+    less_important = bound & (tasks.priority[:size] < above)
+    if not less_important.any():
+        return np.empty(0, dtype=np.int64), None
+    rows = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))
+    order = np.lexsort((rows, -tasks.assigned[rows], tasks.priority[rows], tasks.machine[rows]))
+    return rows[order], int(tasks.priority[:size][less_important].min())
 
 
 def _jobs(problem: PlacementProblem, jobs: Sequence[str]) -> list[str]:
