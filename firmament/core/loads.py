@@ -71,7 +71,8 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
 def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
     """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not ``reported``."""
     shown = cluster.task_samples.usage(rows)
-    shown[~reported] = 0.0
+    if not reported.all():
+        shown[~reported] = 0.0
     return shown
 
 
@@ -86,7 +87,8 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
     """Bound and assumed tasks whose machine is known."""
     tasks = cluster.tasks
     on = on_machines(cluster)
-    on = on[on != without]
+    if without >= 0:
+        on = on[on != without]
     machine = tasks.machine[on]
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
     shape = shape_of_class[tasks.cls[on]]

@@ -207,7 +207,7 @@ class TaskSamples:
 
     def usage(self, rows: Int64) -> Float64:
         """float64[len(rows), K]: use; meaningful where the stamp is that of the machine."""
-        return self._usage.values(int(rows.max(initial=-1)) + 1)[rows]
+        return self._usage.values(int(rows.max(initial=-1)) + 1).take(rows, axis=0)
 
     def stamp(self, rows: Int64) -> Int64:
         """int64[len(rows)]."""
