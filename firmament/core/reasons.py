@@ -15,6 +15,7 @@ RESERVED = "node(s) were reserved for a pod that has waited longer"
 TOO_MANY = "Too many pods"
 TOO_MANY_VOLUMES = "node(s) exceed max volume count"
 NO_VOLUME_LEFT = "node(s) didn't find available persistent volumes to bind"
+TOO_FEW_PLACES = "node(s) had room for some of them, but not for all at once"
 NO_MACHINES = "no nodes available to schedule pods"
 
 
@@ -41,7 +42,7 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
     """
     if machines == 0:
         return f"0/0 nodes are available: {NO_MACHINES}."
-    if not counts:  # each has room for one task, but not for all that must go together
+    if not counts:
         return f"0/{machines} nodes are available."
     listed = ", ".join(f"{count} {reason}" for reason, count in ordered(counts))
     return f"0/{machines} nodes are available: {listed}."

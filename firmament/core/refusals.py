@@ -63,10 +63,13 @@ def pending_reasons(
         if open_now and not short and not content.invalid and cluster.version != picture.version:
             continue
         why = f"{short}." if short else ""
+        together = _gang_prefix(cluster, picture, index)
+        if together and open_now and not short:
+            counts.append((reasons.TOO_FEW_PLACES, len(cluster.machines) - sum(n for _, n in counts)))
         if counts or not short:
             why = f"{why} {reasons.summarise(len(cluster.machines), counts)}".lstrip()
         message = content.invalid or (
-            _gang_prefix(cluster, picture, index)
+            together
             + why
             + preemption.told(
                 int(picture.cls[index]),

@@ -49,8 +49,18 @@ def test_a_gang_without_room_for_all_leaves_its_places_to_others_in_the_same_rou
     core = scheduler(machine(cpu=2000), CORE, gang(3), members(*uids("g", 3)), TasksSubmitted(1, ("x", "y")))
     result = core.run_round()
     assert placed(result).keys() == {"x", "y"}
-    assert messages(result)["g-0"].startswith("gang ns/g needs 3 places at once: 0/1 nodes are available")
+    lacks = "gang ns/g needs 3 places at once: 0/1 nodes are available: 1 Insufficient cpu."
+    assert messages(result)["g-0"].startswith(lacks)
     assert core.next_round_in() is None
+
+
+def test_a_gang_is_told_of_machines_that_have_room_for_some_of_it():
+    core = scheduler(machine("m", cpu=2000), machine("full", cpu=500), CORE, gang(3), members(*uids("g", 3)))
+    told = messages(core.run_round())["g-0"]
+    assert told.startswith(
+        "gang ns/g needs 3 places at once: 0/2 nodes are available: "
+        "1 Insufficient cpu, 1 node(s) had room for some of them, but not for all at once."
+    )
 
 
 def test_a_gang_that_lacks_members_waits_and_room_does_not_wake_it():

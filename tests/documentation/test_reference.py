@@ -77,6 +77,7 @@ def test_every_reason_is_explained():
         reasons.WRONG_NAME,
         reasons.WRONG_LABELS,
         reasons.RESERVED,
+        reasons.TOO_FEW_PLACES,
         reasons.TOO_MANY,
         reasons.untolerated(Taint("key", "value", "NoSchedule")),
         reasons.insufficient("cpu"),
