@@ -77,7 +77,7 @@ def solve_near(network: Network, spread: Spread, solver: Solver, time_limit: flo
     relative = arcs.costs + price[arcs.heads] - price[arcs.tails]
     limit = max(1, int(CUT_OFF * spread.temperature))
     cut = FlowProblem(
-        arcs.tails, arcs.heads, arcs.capacities, np.clip(relative, -limit, limit), arcs.supplies
+        arcs.tails, arcs.heads, arcs.capacities, np.clip(relative, -limit, limit), arcs.supplies, stated=arcs
     )
     found = solver.solve(cut, time_limit=time_limit)
     decided = np.where(relative > limit, found.flows == 0, found.flows == arcs.capacities)

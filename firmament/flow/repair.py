@@ -68,6 +68,7 @@ def repair(
             capacities=np.concatenate([(arcs.capacities - flows)[forward], flows[backward]]),
             costs=np.concatenate([reduced[forward], -reduced[backward]]),
             supplies=np.zeros_like(arcs.supplies),
+            stated=arcs,
         ),
         time_limit=time_limit,
     )

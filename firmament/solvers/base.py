@@ -18,6 +18,9 @@ class FlowProblem:
 
     ``tails``, ``heads``: int32[A], node numbers; ``capacities``, ``costs``: int64[A], capacities >= 0;
     ``supplies``: int64[N], positive at sources, negative at sinks, summing to 0. Lower bounds are 0.
+
+    ``stated``: the problem whose optimum is looked for, if this one is but a cheaper way to it (other costs, a part of
+    its arcs); None if it is this one. Solvers solve what they are given; it is for those that compare.
     """
 
     tails: Int32
@@ -25,6 +28,7 @@ class FlowProblem:
     capacities: Int64
     costs: Int64
     supplies: Int64
+    stated: FlowProblem | None = None
 
 
 @dataclass(frozen=True, slots=True)
