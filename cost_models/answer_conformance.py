@@ -137,15 +137,21 @@ def _check_returned(model: CostModel, case: Case, rows: JointRows, returned: Ret
     machines = case.machines
     kinds = 0 if machines.residents is None else len(machines.residents.kinds)
     tasks = 0 if machines.load is None else len(machines.load.assigned.machine)
+    places = np.arange(tasks)
+    by_task = None if returned.by_task is None else returned.by_task.amounts(places)
     given = [
         (name, array, size)
-        for name, array, size in (("by_kind", returned.by_kind, kinds), ("by_task", returned.by_task, tasks))
+        for name, array, size in (("by_kind", returned.by_kind, kinds), ("by_task", by_task, tasks))
         if array is not None
     ]
     require(len(given) == 1, model, "joint.returned must have one of by_kind and by_task", case.name)
     for name, array, size in given:
         require_array(model, case, f"joint.returned.{name}", array, np.int64, (size,))
         require(bool((array >= 0).all()), model, f"joint.returned.{name} is negative", case.name)
+    if returned.by_task is not None and by_task is not None:
+        part = returned.by_task.amounts(places[::-2])
+        same = np.array_equal(part, by_task[::-2])
+        require(same, model, "joint.returned.by_task depends on which other tasks are asked about", case.name)
     require(bool((returned.owed >= 0).all()), model, "joint.returned.owed is negative", case.name)
 
 

@@ -23,18 +23,26 @@ class SparseArcs:
     raw: Float64
 
 
+class ByTask(Protocol):
+    """Figures of the tasks on machines. To be asked while the cluster is as the model was shown it."""
+
+    def amounts(self, places: Int64) -> Int64:
+        """Return int64[V], the figures of the tasks in these ``places`` (int64[V]) of ``Load.assigned``."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Returned:
     """What a machine's joint row gets back when tasks leave it: for certain so much, whoever else stays.
 
     Of each task that leaves, ``by_kind`` (int64[P], 0 or more) for its kind of ``MachineColumns.residents``, or
-    ``by_task`` (int64[A]) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``
+    ``by_task`` (0 or more) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``
     (int64[R], 0 or more) that comes back makes good what tasks there have taken beyond the limit.
     """
 
     owed: Int64
     by_kind: Int64 | None = None
-    by_task: Int64 | None = None
+    by_task: ByTask | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.arrays import Bool, Float64, Int32, Int64
-from cost_models.assessment import Assessment, Heights, JointRows, Ledger, Opening, Returned, SparseArcs
+from cost_models.assessment import (
+    Assessment,
+    ByTask,
+    Heights,
+    JointRows,
+    Ledger,
+    Opening,
+    Returned,
+    SparseArcs,
+)
 from cost_models.columns import (
     Arrivals,
     Assigned,
@@ -38,6 +47,7 @@ __all__ = [
     "Assessment",
     "Assigned",
     "Bool",
+    "ByTask",
     "ContainerRow",
     "CostModel",
     "Float64",

@@ -73,18 +73,24 @@ class LoadThreshold:
         expected = estimates(shapes.rows, shapes.requests, machines.resources, settings)
         custom = node_annotations(machines.names, machines.annotations)
         limits = thresholds(machines, settings, custom)
-        use = machine_use(machines, load, settings, prod=settings.score_prod or bool(limits.prod.any()))
+        use = machine_use(
+            machines,
+            load,
+            settings,
+            prod=settings.score_prod or bool(limits.prod.any()),
+            alone=any(each.kind for each in (*limits.aggregations, settings.score_aggregation)),
+        )
         space = rooms(machines, load, use, limits, settings)
         space, charged = with_margins(space, use, expected.amounts, shapes.counts, settings)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
-        given = None if settings.risk.deviation else use.given  # margins do not add up over tasks
+        running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks
         kinds = expected.prod, ~daemons
-        judged = verdicts(space, expected.amounts, charged, kinds, given, eligible, settings)
+        judged = verdicts(space, expected.amounts, charged, kinds, running, eligible, settings)
         scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
         return Assessment(
             raw=_figures(scored.score, judged.excess),
-            feasible=None if judged.feasible.all() else judged.feasible,
+            feasible=judged.feasible,
             causes=judged.causes,
             reasons=judged.reasons,
             joint=judged.joint,

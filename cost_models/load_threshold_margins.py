@@ -8,9 +8,9 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from cost_models.load_threshold_arguments import Settings
+from cost_models.load_threshold_joint import Room, Rooms
 from cost_models.load_threshold_limits import NO_LIMIT
 from cost_models.load_threshold_risk import Margins, full_deviation, margins
-from cost_models.load_threshold_room import Room, Rooms
 from cost_models.load_threshold_use import Use
 
 

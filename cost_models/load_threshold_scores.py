@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,10 @@ class Weights:
 
 
 class UsedScores:
-    """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M]."""
+    """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M].
+
+    Scores are whole numbers of few digits: they are summed in 16 bits where weights allow.
+    """
 
     def __init__(self, use: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> None:
         self._weights = weights
@@ -51,6 +55,7 @@ class UsedScores:
         self._counted = [
             position for position, weight in enumerate(weights.resources.tolist()) if weight or weights.worst
         ]
+        self._sums = np.int16 if 100 * weights.total < np.iinfo(np.int16).max else np.int64
         largest = max(int(allocatable.max(initial=0)), int(use.max(initial=0)))
         self._type = np.float64 if largest < EXACT else np.int64
         offered = np.maximum(allocatable, 1)
@@ -60,19 +65,19 @@ class UsedScores:
         self._left = (left * 100).astype(self._type)
         self._singles: dict[tuple[int, int], NDArray[np.int16]] = {}
 
-    def of(self, amounts: Int64) -> Float64:
-        """Scores for a task of ``amounts`` (int64[R]): float64[M] of whole numbers."""
-        score = np.zeros(self._left.shape[1])
+    def of(self, amounts: Int64) -> NDArray[Any]:
+        """Scores for a task of ``amounts`` (int64[R]): int[M], 0 to 100."""
+        score: NDArray[Any] = np.zeros(self._left.shape[1], dtype=self._sums)
         if not self._counted:
             return score
         singles = [self._scored(position, int(amounts[position])) for position in self._counted]
         for position, single in zip(self._counted, singles, strict=True):
             weight = int(self._weights.resources[position])
-            score += single if weight == 1 else weight * single.astype(np.float64)
+            score += single if weight == 1 else single * self._sums(weight)
         if self._weights.worst:
-            score += self._weights.worst * np.minimum.reduce(singles).astype(np.float64)
-        score /= self._weights.total
-        return np.floor(score, out=score)
+            score += np.minimum.reduce(singles) * self._sums(self._weights.worst)
+        score //= self._sums(self._weights.total)
+        return score
 
     def _scored(self, position: int, amount: int) -> NDArray[np.int16]:
         """Score of one resource, not to be written to; tasks of different shapes often ask for as much."""
@@ -81,18 +86,15 @@ class UsedScores:
             self._singles[position, amount] = self._single(position, amount * 100).astype(np.int16)
         return self._singles[position, amount]
 
-    def _single(self, position: int, amount: int) -> Float64:
-        """Score of one resource; ``amount`` in hundredths."""
+    def _single(self, position: int, amount: int) -> NDArray[Any]:
+        """Score of one resource, its fraction included in floating point; ``amount`` in hundredths."""
         offered = self._offered[position]
         part = self._left[position] - amount
         if self._most:
             part = np.where(part < 0, 0, 100 * offered - part)
         else:
             np.maximum(part, 0, out=part)
-        if self._type is np.int64:
-            return (part // offered).astype(np.float64)
-        np.divide(part, offered, out=part)
-        return np.floor(part, out=part)
+        return part // offered if self._type is np.int64 else np.divide(part, offered, out=part)
 
 
 def used_growth(amounts: Float64, allocatable: Int64, weights: Weights) -> Float64:

@@ -59,6 +59,7 @@ class Scorer:
         self._settings = settings
         self._known: Bool = use.measured & use.fresh
         self._scored = np.ones_like(self._known) if settings.missing == "estimate" else self._known
+        self._estimated = self._estimated_use()
 
     def scores(self, shapes: ShapeBatch, expected: Estimates) -> Scored:
         """Score all shapes."""
@@ -76,7 +77,7 @@ class Scorer:
     def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
         settings = self._settings
         weights = weights_of(settings)
-        whole = UsedScores(self._estimated().T, self._allocatable, weights, most=most)
+        whole = UsedScores(self._estimated.T, self._allocatable, weights, most=most)
         prod = whole
         if settings.score_prod:
             use = np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
@@ -94,7 +95,7 @@ class Scorer:
         if self._settings.score_prod or weights.worst or not weights.total:
             return None
         rate = used_rates(self._allocatable, weights)
-        start = weights.resources @ used_percent(self._estimated().T, self._allocatable) / weights.total
+        start = weights.resources @ used_percent(self._estimated.T, self._allocatable) / weights.total
         return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
     def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
@@ -141,7 +142,7 @@ class Scorer:
         score = np.full((shapes.count, self._machines.count), 100.0)
         growth = np.zeros(self._machines.count)
         deviation = self._load.windows.usage("std", settings.score_aggregation.seconds)
-        used = self._estimated().astype(np.float64)
+        used = self._estimated.astype(np.float64)
         mean = shapes.requests.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
         for resource in ("cpu", "memory"):
             column, position = self._machines.column(resource), settings.known.index(resource)
@@ -158,7 +159,7 @@ class Scorer:
             np.maximum(growth, 50.0 * np.minimum(share, 1.0), out=growth)
         return Scored(np.floor(score + 0.5).astype(np.int16), growth)
 
-    def _estimated(self) -> Int64:
+    def _estimated_use(self) -> Int64:
         """Use of all tasks for the score, by estimates alone where there are no fresh figures: int64[M, R]."""
         settings = self._settings
         figures = aggregated(self._machines, self._load, self._use, settings, settings.score_aggregation)
@@ -168,7 +169,7 @@ class Scorer:
         """Measured cpu alone, tasks that it does not show left out: float64[M]."""
         position = self._settings.known.index("cpu")
         use = self._use
-        shown = self._estimated()[:, position] - use.delta[:, position]
+        shown = self._estimated[:, position] - use.delta[:, position]
         return np.where(self._known, shown, 0).astype(np.float64)
 
 

@@ -1,12 +1,6 @@
 """What each machine is taken to use: what was reported, corrected for the tasks that reports do not show yet.
 
-Koordinator's rule. With U the time of a machine's report, I the interval of reports, e the estimate of a task and u
-its reported use (or none): a task's estimate counts where it exceeds u, if
-
-    there is no u,  or  U - I < the time when it got the machine,  or  the estimate is to count until after U.
-
-Of tasks of class koord-prod that the report does not take for such, u counts as none in the view of prod tasks.
-Pods that stand for a reservation do not count.
+How single tasks count is the subject of `load_threshold_tasks`.
 """
 
 from __future__ import annotations
@@ -16,14 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Assigned, Bool, Float64, Int64, Load, MachineColumns
-from cost_models.load_threshold_annotations import stands_for_reservation
+from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns
 from cost_models.load_threshold_arguments import AGGREGATIONS, Aggregation, Settings
-from cost_models.load_threshold_estimates import Estimates, estimates
 from cost_models.load_threshold_risk import FIGURE_DRAWS
-
-DEFAULT_INTERVAL = 60.0
-"""Seconds between reports of a source that does not say."""
+from cost_models.load_threshold_tasks import ALL, RunningTasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +23,7 @@ class Use:
     ``reported``: the last figures; ``delta``: by how much estimates exceed them; ``estimated``: estimates of all
     tasks alone; ``prod``: use of tasks of class koord-prod, estimates included; ``prod_estimated``: their estimates
     alone. ``measured``: bool[M], there are last figures. ``fresh``: bool[M], the last report is not expired.
-    ``spread``: how far tasks may be off, if that counts. ``given``: what goes with each task.
+    ``spread``: how far tasks may be off, if that counts. ``tasks``: what of it is whose.
     """
 
     reported: Int64
@@ -44,23 +34,7 @@ class Use:
     measured: Bool
     fresh: Bool
     spread: Spread
-    given: Given
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """By how much the use of a machine is lower for certain once a task has left it: float64[R, A], whole numbers.
-
-    ``beyond``: by which its estimate exceeds what is reported of it; what is reported of the machine stays, as nobody
-    knows how much of it was the task's. ``estimated``: of estimates alone. ``prod``, ``prod_estimated``: of the use of
-    prod tasks, which is a sum over single tasks. ``machine``: int64[A].
-    """
-
-    machine: Int64
-    beyond: Float64
-    estimated: Float64
-    prod: Float64
-    prod_estimated: Float64
+    tasks: RunningTasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,103 +49,68 @@ class Spread:
     prod_estimated: Float64
 
 
-def machine_use(machines: MachineColumns, load: Load, settings: Settings, *, prod: bool = True) -> Use:
-    """Work out the use of all machines; without ``prod`` that of prod tasks stays 0."""
-    columns = [machines.column(name) for name in settings.known]
-    tasks = _Tasks.of(machines, load, settings)
-    shape = (machines.count, len(columns))
-    delta, estimated, prod_use, prod_estimated = (np.zeros(shape, dtype=np.int64) for _ in range(4))
-    spread = Spread(*(np.zeros(shape) for _ in range(4)))
-    given = Given(load.assigned.machine, *(np.zeros((len(columns), tasks.count)) for _ in range(4)))
-    for position, (column, name) in enumerate(zip(columns, settings.known, strict=True)):
-        expected, used = tasks.amounts(position, column)
-        excess = np.maximum(expected - used, 0.0) * tasks.estimated
-        deviation = settings.risk.deviation.get(name, 0.0)
-        if deviation:
-            tasks.add_variances(spread, position, deviation, (expected, used, excess))
-        given.beyond[position], given.estimated[position] = excess, expected
-        delta[:, position] = tasks.summed(excess, machines.count)
-        estimated[:, position] = tasks.summed(expected, machines.count)
-        if prod:
-            view = np.where(tasks.active, used + excess, expected) * tasks.prod
-            given.prod[position], given.prod_estimated[position] = view, expected * tasks.prod
-            prod_use[:, position] = tasks.summed(view, machines.count)
-            prod_estimated[:, position] = tasks.summed(given.prod_estimated[position], machines.count)
-    if prod and settings.prod_includes_system:
-        prod_use += whole(_chosen(load.system, columns))
+def machine_use(
+    machines: MachineColumns, load: Load, settings: Settings, *, prod: bool = True, alone: bool = True
+) -> Use:
+    """Work out the use of all machines; without ``prod`` that of prod tasks stays 0.
+
+    Without ``alone``, so do estimates alone of machines with fresh figures, which stand for them there.
+    """
+    tasks = RunningTasks.of(machines, load, settings)
     measured: Bool = np.asarray(~np.isnan(machines.usage).all(axis=1)) & load.reported
+    fresh = _fresh(machines, settings)
+    late = np.flatnonzero(tasks.estimated)
+    guessed = ALL if alone else np.flatnonzero(~(measured & fresh)[load.assigned.machine])
+    delta, estimated, prod_use, prod_estimated = (
+        np.zeros((machines.count, len(settings.known)), dtype=np.int64) for _ in range(4)
+    )
+    for position in range(len(settings.known)):
+        delta[:, position] = tasks.summed(tasks.beyond(position, late), late, machines.count)
+        estimated[:, position] = tasks.summed(tasks.alone(position, guessed), guessed, machines.count)
+        if prod:
+            prod_use[:, position] = tasks.summed(tasks.prod_use(position, ALL), ALL, machines.count)
+            prod_estimated[:, position] = tasks.summed(tasks.prod_alone(position, ALL), ALL, machines.count)
+    if prod and settings.prod_includes_system:
+        prod_use += whole(_chosen(load.system, tasks.columns))
     return Use(
-        reported=whole(np.where(measured[:, None], _chosen(machines.usage, columns), 0.0)),
+        reported=whole(np.where(measured[:, None], _chosen(machines.usage, tasks.columns), 0.0)),
         delta=delta,
         estimated=estimated,
         prod=prod_use,
         prod_estimated=prod_estimated,
         measured=measured,
-        fresh=_fresh(machines, settings),
-        spread=spread,
-        given=given,
+        fresh=fresh,
+        spread=_spread(tasks, machines.count, settings),
+        tasks=tasks,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tasks:
-    """The tasks on machines. ``expected``: float64[R, kinds], their estimates. bool[A]: ``estimated``, the estimate
-    counts beside what is reported; ``prod``, of class koord-prod; ``active``, and the report takes them for such.
+def _spread(tasks: RunningTasks, machines: int, settings: Settings) -> Spread:
+    """How far the tasks of each machine may be off together."""
+    spread = Spread(*(np.zeros((machines, len(settings.known))) for _ in range(4)))
+    for position, name in enumerate(settings.known):
+        deviation = settings.risk.deviation.get(name, 0.0)
+        if deviation:
+            _add_variances(spread, tasks, position, deviation)
+    return spread
 
-    Amounts are whole numbers in floating point, and sums of them exact below 2**53.
-    """
 
-    assigned: Assigned
-    expected: Float64
-    estimated: Bool
-    prod: Bool
-    active: Bool
-
-    @classmethod
-    def of(cls, machines: MachineColumns, load: Load, settings: Settings) -> _Tasks:
-        assigned = load.assigned
-        kinds = estimates(assigned.kinds, assigned.requests, machines.resources, settings)
-        counted = np.array([not stands_for_reservation(row) for row in assigned.kinds], dtype=np.bool_)
-        prod = (kinds.prod & counted)[assigned.kind]
-        return cls(
-            assigned=assigned,
-            expected=kinds.amounts.T.astype(np.float64) * counted,
-            estimated=~assigned.reported | _estimate_counts(machines, load, kinds),
-            prod=prod,
-            active=prod & assigned.reported & assigned.prod,
-        )
-
-    @property
-    def count(self) -> int:
-        """A, the number of tasks."""
-        return len(self.assigned.machine)
-
-    def amounts(self, position: int, column: int | None) -> tuple[Float64, Float64]:
-        """Estimates and reported use of one resource: float64[A] each."""
-        expected = self.expected[position][self.assigned.kind]
-        used = np.zeros_like(expected) if column is None else np.ceil(self.assigned.usage[:, column])
-        return expected, used
-
-    def summed(self, amounts: Float64, machines: int) -> Int64:
-        """Sum of ``amounts`` (float64[A]) per machine: int64[machines]."""
-        return np.bincount(self.assigned.machine, weights=amounts, minlength=machines).astype(np.int64)
-
-    def add_variances(
-        self, spread: Spread, position: int, deviation: float, amounts: tuple[Float64, Float64, Float64]
-    ) -> None:
-        """Fill in one resource: ``amounts`` are estimates, reported use, and by how much the first exceed it."""
-        expected, used, excess = amounts
-        by_figure = self.assigned.reported & (excess == 0)
-        guess = (deviation * expected) ** 2
-        known = (deviation * (used + excess)) ** 2 * np.where(by_figure, FIGURE_DRAWS, 1.0)
-        known = np.where(self.assigned.reported, known, guess)
-        for found, variance in (
-            (spread.reported, known),
-            (spread.estimated, guess),
-            (spread.prod, np.where(self.active, known, guess) * self.prod),
-            (spread.prod_estimated, guess * self.prod),
-        ):
-            found[:, position] = np.bincount(self.assigned.machine, weights=variance, minlength=len(found))
+def _add_variances(spread: Spread, tasks: RunningTasks, position: int, deviation: float) -> None:
+    """Fill in one resource."""
+    assigned = tasks.assigned
+    excess = tasks.beyond(position, ALL)
+    by_figure = assigned.reported & (excess == 0)
+    guess = (deviation * tasks.alone(position, ALL)) ** 2
+    known = (deviation * (tasks.used(position, ALL) + excess)) ** 2 * np.where(by_figure, FIGURE_DRAWS, 1.0)
+    known = np.where(assigned.reported, known, guess)
+    prod = tasks.prod[assigned.kind]
+    for found, variance in (
+        (spread.reported, known),
+        (spread.estimated, guess),
+        (spread.prod, np.where(tasks.active(ALL), known, guess) * prod),
+        (spread.prod_estimated, guess * prod),
+    ):
+        found[:, position] = np.bincount(assigned.machine, weights=variance, minlength=len(found))
 
 
 def aggregated(
@@ -197,22 +136,6 @@ def aggregated(
 def whole(amounts: Float64) -> Int64:
     """Amounts as whole numbers, rounded up."""
     return np.ceil(amounts).astype(np.int64)
-
-
-def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> Bool:
-    """bool[A]: the estimate of a task counts beside reported use, since that may be older, or too early to tell."""
-    assigned = load.assigned
-    report = machines.usage_time[assigned.machine]
-    interval = np.where(load.interval > 0, load.interval, DEFAULT_INTERVAL)[assigned.machine]
-    too_old = ~(report - interval >= assigned.time)  # also where the time is not known
-    after_scheduled = kinds.after_scheduled[assigned.kind]
-    after_initialized = kinds.after_initialized[assigned.kind]
-    initialized = ~np.isnan(assigned.initialized)
-    deadline = np.where(after_scheduled > 0, assigned.time + after_scheduled, -np.inf)
-    deadline = np.where(
-        (after_initialized > 0) & initialized, assigned.initialized + after_initialized, deadline
-    )
-    return too_old | (deadline > report)
 
 
 def _fresh(machines: MachineColumns, settings: Settings) -> Bool:

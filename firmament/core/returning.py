@@ -19,14 +19,14 @@ def returned(cluster: Cluster, joint: Sequence[JointRows], rows: Int64) -> tuple
     found = [
         (number, _amounts(cluster, block.returned, rows))
         for number, block in enumerate(joint)
-        if block.returned is not None and _apart(block)
+        if block.returned is not None and apart(block)
     ]
     if not found:
         return (), np.zeros((len(rows), 0), dtype=np.int64)
     return tuple(number for number, _ in found), np.stack([amounts for _, amounts in found], axis=1)
 
 
-def _apart(block: JointRows) -> bool:
+def apart(block: JointRows) -> bool:
     """Whether no two machines share a row."""
     own = block.row_of[block.row_of >= 0]
     return len(np.unique(own)) == len(own)
@@ -39,5 +39,5 @@ def _amounts(cluster: Cluster, given: Returned, rows: Int64) -> Int64:
         kinds: Int64 = np.searchsorted(resident_shapes(cluster), shape_of.astype(np.int64))
         return given.by_kind[kinds]
     if given.by_task is not None:
-        return given.by_task[np.searchsorted(on_machines(cluster), rows)]
+        return given.by_task.amounts(np.searchsorted(on_machines(cluster), rows).astype(np.int64))
     return np.zeros(len(rows), dtype=np.int64)
