@@ -1,26 +1,19 @@
 """Encodes round results straight to the bytes that protobuf would make of them.
 
-A round may place 100,000 tasks. An object per delta, and its serialisation, take several times as long as laying the
-bytes of the plain ones (placements that depend on nothing, which nearly all are) next to each other in a table; the
-rest is left to protobuf.
+A round may place 100,000 tasks. An object per delta, and its serialisation, take several times as long as writing the
+plain ones (placements that depend on nothing, which nearly all are) by hand; the rest is left to protobuf.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby, repeat
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cost_models.interface import Bool, Int64
 from firmament.core.results import Delta, DeltaKind, Placements, RoundResult, Unscheduled
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-Cells = tuple[NDArray[np.uint8], Bool]
-"""A piece of bytes in each row, and which cells belong to it: uint8[N, W] and bool[N, W]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,49 +108,26 @@ def _encode_any(deltas: Iterable[Delta]) -> bytes:
 
 
 def _encode_plain(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """Field ``deltas`` of a result, of plain placements; at least one.
-
-    Deltas are written as rows of a table of bytes, a pack of them at once. That holds for ASCII, which uids and names
-    of machines are; any others, and very long ones, are left to protobuf.
-    """
+    """Field ``deltas`` of a result, of plain placements; at least one."""
     packs = (slice(first, first + _PACK) for first in range(0, len(uids), _PACK))
     return b"".join(_encode_pack(uids[pack], machines[pack]) for pack in packs)
 
 
 def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """The same of few enough to have a table."""
-    of_uid, of_machine = (
-        np.fromiter(map(len, names), dtype=np.int64, count=len(names)) for names in (uids, machines)
-    )
-    all_uids, all_machines = _joined(uids, of_uid), _joined(machines, of_machine)
-    if not (all_uids and all_machines):
-        return _encode_any(map(Delta, repeat(DeltaKind.PLACE), uids, machines))
-    cells, used = zip(
-        _HEAD.of(_SIZE[of_uid] + _SIZE[of_machine]),
-        _TASK.of(of_uid),
-        _laid_out(all_uids, of_uid),
-        _MACHINE.of(of_machine),
-        _laid_out(all_machines, of_machine),
-        strict=True,
-    )
-    table: NDArray[np.uint8] = np.hstack(cells)
-    return np.compress(np.hstack(used).ravel(), table.ravel()).tobytes()
+    """The same, written as text: bytes of lengths are characters of that number, uids and names of machines are ASCII.
 
-
-def _joined(names: Sequence[str], lengths: Int64) -> str:
-    """All names in one text; an empty one if they cannot be written by hand."""
-    if lengths.min() == 0 or lengths.max() > _LONGEST:
-        return ""
-    text = "".join(names)
-    return text if text.isascii() else ""
-
-
-def _laid_out(text: str, lengths: Int64) -> Cells:
-    """Pieces of ASCII that stand one after another in a text, one in each row."""
-    used = np.arange(lengths.max()) < lengths[:, np.newaxis]
-    cells = np.zeros(used.shape, dtype=np.uint8)
-    cells[used] = np.frombuffer(text.encode(), dtype=np.uint8)
-    return cells, used
+    Those that are not, and very long ones, are left to protobuf.
+    """
+    by_hand = "" not in uids and "" not in machines and "".join((*uids, *machines)).isascii()
+    if by_hand:
+        with suppress(IndexError):  # a length that the tables do not have
+            return "".join(
+                [
+                    f"{_HEAD[len(uid) + (width := len(machine))]}{_TASK[len(uid)]}{uid}{_MACHINE[width]}{machine}"
+                    for uid, machine in zip(uids, machines, strict=True)
+                ]
+            ).encode("latin-1")
+    return _encode_any(map(Delta, repeat(DeltaKind.PLACE), uids, machines))
 
 
 def _varint(value: int) -> bytes:
@@ -175,34 +145,22 @@ def _tag(field: int) -> bytes:
     return _varint(field << 3 | 2)
 
 
-class _Prefixes:
-    """Short pieces of bytes by number."""
-
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        lengths = np.array([len(piece) for piece in pieces])
-        self._used = np.arange(lengths.max()) < lengths[:, np.newaxis]
-        self._cells = np.zeros(self._used.shape, dtype=np.uint8)
-        self._cells[self._used] = np.frombuffer(b"".join(pieces), dtype=np.uint8)
-
-    def of(self, numbers: Int64) -> Cells:
-        """The pieces of these numbers, one in each row."""
-        return self._cells[numbers], self._used[numbers]
+def _heads(field: int, lengths: Iterable[int], then: bytes = b"") -> tuple[str, ...]:
+    """What stands before a text or message of each length in field ``field``, ``then`` being how that begins."""
+    return tuple((_tag(field) + _varint(length) + then).decode("latin-1") for length in lengths)
 
 
 _ROUND: Final = pb.ServerMessage.ROUND_FIELD_NUMBER
 _PACK: Final = 2_000
-"""Deltas written at once: enough to be worth it, and so few that their table needs little fresh memory."""
-_LONGEST: Final = 255
+"""Deltas written at once: enough to be worth it, and so few that their pieces take little memory."""
+_LONGEST: Final = 127
+"""Characters of a uid or a machine's name whose length takes one byte."""
 _KIND: Final = _varint(pb.Delta.KIND_FIELD_NUMBER << 3) + _varint(pb.Delta.PLACE)
-_LENGTHS: Final = [_varint(length) for length in range(_LONGEST + 1)]
-_TASK: Final = _Prefixes([_tag(pb.Delta.TASK_FIELD_NUMBER) + length for length in _LENGTHS])
-_MACHINE: Final = _Prefixes([_tag(pb.Delta.MACHINE_FIELD_NUMBER) + length for length in _LENGTHS])
-_SIZE: Final = np.array([1 + len(length) + number for number, length in enumerate(_LENGTHS)])
-"""Bytes that a uid or a machine's name of some length takes; a tag is one byte."""
-_HEAD: Final = _Prefixes(
-    [
-        _tag(pb.RoundResult.DELTAS_FIELD_NUMBER) + _varint(len(_KIND) + size) + _KIND
-        for size in range(2 * int(_SIZE[_LONGEST]) + 1)
-    ]
+_TASK: Final = _heads(pb.Delta.TASK_FIELD_NUMBER, range(_LONGEST + 1))
+_MACHINE: Final = _heads(pb.Delta.MACHINE_FIELD_NUMBER, range(_LONGEST + 1))
+_HEAD: Final = _heads(
+    pb.RoundResult.DELTAS_FIELD_NUMBER,
+    range(len(_KIND) + 4, len(_KIND) + 4 + 2 * _LONGEST + 1),  # 4: tags and lengths of both
+    _KIND,
 )
-"""What stands before the task of a delta, by the bytes that task and machine take together."""
+"""What stands before the task of a delta, by the characters that task and machine have together."""
