@@ -27,22 +27,6 @@ def keeps_order(picture: Picture, cls: Int64, row: Int64) -> Bool:
     return kept
 
 
-def disturbed(cluster: Cluster, picture: Picture, machines: list[str]) -> set[str]:
-    """Those of ``machines`` that a task or a record has come to since the picture was taken, or that are gone."""
-    rows = {name: cluster.machines.row_of.get(name, -1) for name in machines}
-    tasks = cluster.tasks
-    size = len(tasks.uid)
-    new = np.flatnonzero((tasks.machine[:size] >= 0) & (tasks.came[:size] > picture.came))
-    occupied = set(tasks.machine[new].tolist())
-    return {
-        name
-        for name, row in rows.items()
-        if row < 0
-        or row in occupied
-        or any(came.get(name, 0) > picture.came for came in cluster.record_came.values())
-    }
-
-
 def chained(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
     """The uid that each placement waits for, by index, for those that wait.
 

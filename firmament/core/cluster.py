@@ -31,7 +31,7 @@ class Cluster:
     one of ``machine_kinds`` is about the machine of its name alone.
     Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
     ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts;
-    ``record_changes``: by kind, how often records came and went.
+    ``record_changes``: by kind, how often records came and went; ``record_losses``: how often they went.
     ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
     ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
     ``uses_load``: some model looks at the use of tasks, and at use over periods; ``uses_task_use``: at the first only;
@@ -63,6 +63,7 @@ class Cluster:
         self.records: dict[str, dict[str, bytes]] = {}
         self.record_came: dict[str, dict[str, int]] = {}
         self.record_changes: Counter[str] = Counter()
+        self.record_losses: Counter[str] = Counter()
         self.dirty: set[str] = set()
         self.everything_dirty = False
         self.domains_changed = False
@@ -91,6 +92,7 @@ class Cluster:
         """Forget a record, if it is known."""
         self.records.get(kind, {}).pop(name, None)
         self.record_came.get(kind, {}).pop(name, None)
+        self.record_losses[kind] += 1
         self._record_changed(kind, name)
 
     def take_report(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:

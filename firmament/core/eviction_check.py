@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.chaining import disturbed, keeps_order
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.gang_members import lacking
 from firmament.core.opening import Picture
 from firmament.core.pair_closing import pairs_now
+from firmament.core.returning import apart
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
+from firmament.core.topology_closing import overtaken_groups
 from firmament.preemption.problem import Eviction, PreemptionProblem
 from firmament.rules.pairs import PairState
 from firmament.rules.state import RuleState
@@ -45,6 +46,7 @@ class EvictionCheck:
         self._guests = guests
         self._told = {victim for each in decided for victim in each.evicts}
         self._pairs: PairState | None = None
+        self._disturbed: Bool = np.zeros(0, dtype=np.bool_)
 
     def standing(self) -> Bool:
         """bool[N]: what still holds."""
@@ -55,8 +57,10 @@ class EvictionCheck:
             by_machine.setdefault(each.machine, []).append(index)
         if moved_on:
             self._pairs = pairs_now(self._cluster, self._picture)
+            self._disturbed = self._picture.seen.disturbed(self._cluster)
             for indices in by_machine.values():
                 dropped[indices] = not self._holds(indices)
+            dropped |= self._of_overtaken_groups()
         while True:
             before = int(dropped.sum())
             if before:
@@ -83,6 +87,21 @@ class EvictionCheck:
 
     def _counts_on(self, index: int) -> set[int]:
         return {victim for victim in self._decided[index].awaits if victim in self._told}
+
+    def _of_overtaken_groups(self) -> Bool:
+        """bool[N]: decided for groups with rules that need another number of places now, or others."""
+        tasks, jobs = self._cluster.tasks, self._cluster.jobs
+        terms = self._picture.problem.topology
+        job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
+        machine = np.array([each.machine for each in self._decided], dtype=np.int64)
+        ruled = {self._picture.gangs[gang] for gang in terms.groups} if terms is not None else set()
+        used = {job: machine[job_of == job] for job in ruled.intersection(job_of.tolist())}
+        lost = overtaken_groups(self._cluster, self._picture, used)
+        for name, places in used.items():
+            job = jobs.gang(name)
+            if job is None or lacking(self._cluster, job) != len(places):
+                lost |= {name}
+        return np.isin(job_of, list(lost))
 
     def _drop_incomplete(self, dropped: Bool) -> None:
         """Drop what was decided for gangs that would get fewer places than they need now."""
@@ -121,9 +140,7 @@ class EvictionCheck:
         """Whether all that was decided for one machine is still possible and needed."""
         cluster, tasks = self._cluster, self._cluster.tasks
         decided = [self._decided[index] for index in indices]
-        where = np.array([each.machine for each in decided], dtype=np.int64)
-        ordered = keeps_order(self._picture, np.array([each.cls for each in decided]), where).any()
-        if ordered and disturbed(cluster, self._picture, [self._picture.machine_names[decided[0].machine]]):
+        if not all(self._models_stand(each) for each in decided):
             return False
         machine = self._row_of(decided[0].machine)
         classes = self._picture.cls[[each.cls for each in decided]]
@@ -150,6 +167,19 @@ class EvictionCheck:
         pairs = self._pairs
         let_in = pairs is None or all(pairs.take(each.cls, machine) for each in decided)
         return let_in and self._rules_allow(machine, classes, gone)
+
+    def _models_stand(self, decided: Eviction) -> bool:
+        """Whether what models said of a machine still holds, as far as it bounds what may come there."""
+        problem, machine = self._picture.problem, decided.machine
+        shape = int(problem.shape[decided.cls])
+        limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.amount[shape] > 0]
+        if not all(map(apart, limited)):
+            return False  # too much may have changed elsewhere
+        others = any(
+            each.feasible is not None or each.ledger is not None
+            for each in self._picture.judgement.assessments
+        )
+        return not (self._disturbed[machine] and (limited or others))
 
     def _row_of(self, machine: int) -> int:
         """Row, as of now, of a machine of the picture; -1 if it is gone."""

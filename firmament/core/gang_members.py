@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.model import Job
 from firmament.core.tasks import State
@@ -16,6 +17,13 @@ def lacking(cluster: Cluster, job: Job) -> int:
     state = tasks.state[members]
     on = ((state == int(State.ASSUMED)) | (state == int(State.BOUND))) & ~tasks.leaving[members]
     return job.min_members - int(np.count_nonzero(on))
+
+
+def staying_members(cluster: Cluster, job_id: str) -> Int64:
+    """Rows of the members of a job that are on known machines, and have not been told to go."""
+    tasks = cluster.tasks
+    members = np.array(cluster.jobs.members(job_id), dtype=np.int64)
+    return members[(tasks.machine[members] >= 0) & ~tasks.leaving[members]]
 
 
 def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:

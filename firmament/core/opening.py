@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64, MachineColumns
-from cost_models.pairs import PairModel
 from firmament.core.arrivals import arrivals
 from firmament.core.asking import worth_keeping
 from firmament.core.charging import charges
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.disturbance import Seen
 from firmament.core.evictions import Evictions
 from firmament.core.fair_share import share_levels
 from firmament.core.feasibility import StaticRows
@@ -50,8 +50,8 @@ class Picture:
     order of their names; ``cls[c]`` is its row in the class table; ``uids`` are those of the members, to recognise rows
     that were used anew meanwhile.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody.
-    ``gangs``: jobs of the problem's gangs; ``pair_models``: models that know pairs of tasks. ``version`` and ``came``
-    tell what has happened since: see ``Cluster``.
+    ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
+    what has happened since: see ``Cluster``; so does ``seen``.
     """
 
     problem: PlacementProblem
@@ -62,8 +62,9 @@ class Picture:
     machine_names: tuple[str, ...]
     version: int
     came: int
+    seen: Seen
+    configuration: CoreConfiguration
     gangs: tuple[str, ...] = ()
-    pair_models: tuple[tuple[WeightedModel, PairModel], ...] = ()
     preemption: PreemptionProblem | None = None
 
 
@@ -85,7 +86,7 @@ def take_picture(
     shapes, closed, shape_of = _shapes(cluster, reservations, groups)
     counts = _by_wait(members, cluster.tasks.arrived, now)
     per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
-    columns = _columns(cluster, configuration, now)
+    columns = model_columns(cluster, configuration, now)
     judgement, charged = _judged(
         cluster, static_rows, kept_rows, columns, shapes, per_shape, configuration.models
     )
@@ -125,8 +126,9 @@ def take_picture(
         machine_names=tuple(columns.names),
         version=cluster.version,
         came=cluster.last_came,
+        seen=Seen.now(cluster, configuration),
+        configuration=configuration,
         gangs=muster.jobs,
-        pair_models=configuration.pair_models,
         preemption=preemption_problem(
             cluster,
             evictions,
@@ -173,7 +175,7 @@ def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) 
     return np.where(cluster.tasks.state[muster.waiting] == State.ASSUMED, PLACED, levels)
 
 
-def _columns(cluster: Cluster, configuration: CoreConfiguration, now: float) -> MachineColumns:
+def model_columns(cluster: Cluster, configuration: CoreConfiguration, now: float) -> MachineColumns:
     """Columns of the machines, with what some model asks for alone."""
     return machine_columns(
         cluster,

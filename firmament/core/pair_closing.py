@@ -14,8 +14,9 @@ def pairs_now(cluster: Cluster, picture: Picture) -> PairState | None:
 
     Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
     """
-    if not picture.pair_models:
+    models = picture.configuration.pair_models
+    if not models:
         return None
     columns = machine_columns(cluster, picture.judgement.machines.now)
-    rules = compile_pairs(cluster, picture.pair_models, columns, picture.cls.tolist())
+    rules = compile_pairs(cluster, models, columns, picture.cls.tolist())
     return PairState(rules) if rules is not None and rules.limited else None

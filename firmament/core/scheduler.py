@@ -28,6 +28,7 @@ from firmament.core.feasibility import StaticRows
 from firmament.core.gang_rebinding import Rebinding
 from firmament.core.gangs import Gangs
 from firmament.core.kept_rows import KeptRows
+from firmament.core.limits_now import limits_now
 from firmament.core.listing import machine_states, task_states
 from firmament.core.moving import Moves
 from firmament.core.notes import Notes
@@ -213,8 +214,9 @@ class Scheduler:
         round's figures.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
+        limits = limits_now(cluster, rows, picture, assignments)
         self._moves.begin(cluster)
-        placed = assume_placements(cluster, rows, picture, assignments)
+        placed = assume_placements(cluster, rows, picture, assignments, limits)
         deltas = self._moves.finish(cluster, picture)
         evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
         placement.stats.placed = (

@@ -15,9 +15,8 @@ from cost_models.topology_terms import (
     TopologyTerms,
 )
 from firmament.core.cluster import Cluster
-from firmament.core.model import Job
+from firmament.core.gang_members import staying_members
 from firmament.core.natural_order import natural_key
-from firmament.core.tasks import State
 from firmament.flow.group_terms import Group, GroupTerms
 from firmament.topology.consistency import inconsistencies
 from firmament.topology.rules import Rule
@@ -88,18 +87,24 @@ def _group(
 ) -> Group:
     job = cluster.jobs.gang(called.jobs[number])
     assert job is not None  # only gangs are called
-    held = _held(cluster, job, position, tree.leaves)
+    at = position[cluster.tasks.machine[staying_members(cluster, job.id)]]
+    held = np.bincount(at[at < tree.leaves], minlength=tree.leaves).astype(np.int64)
     classes = np.flatnonzero(called.gang == number)
     of_task = {row: cls for cls in classes.tolist() for row in called.members[cls].tolist()}
     waiting = in_natural_order(cluster, np.array(list(of_task), dtype=np.int64))
     order = np.array([of_task[row] for row in waiting.tolist()], dtype=np.int64)
-    levels = tuple(_rule(rules.levels.get(level, _SOFT_PACK)) for level in tree.levels)
+    levels = rules_of(rules, tree.levels)
     size = len(waiting) + int(held.sum())
     refused = _unlike(cluster, waiting)
     if not refused and tree.leaves:
         units = [tree.units(level) for level in range(len(tree.levels))]
         refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
     return Group(rules.name or job.name or job.id, size, levels, held, order, refused)
+
+
+def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules of a group, one per level of the tree."""
+    return tuple(_rule(rules.levels.get(level, _SOFT_PACK)) for level in levels)
 
 
 def _rule(given: LevelRule) -> Rule:
@@ -111,16 +116,6 @@ def _rule(given: LevelRule) -> Rule:
         most=given.most,
         factor=given.factor,
     )
-
-
-def _held(cluster: Cluster, job: Job, position: Int64, leaves: int) -> Int64:
-    """int64[L]: tasks of a group that are on each leaf and stay there."""
-    tasks = cluster.tasks
-    members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    there = (tasks.state[members] == int(State.BOUND)) | (tasks.state[members] == int(State.ASSUMED))
-    there &= (tasks.machine[members] >= 0) & ~tasks.leaving[members]
-    at = position[tasks.machine[members[there]]]
-    return np.bincount(at[at < leaves], minlength=leaves).astype(np.int64)
 
 
 def _unlike(cluster: Cluster, waiting: Int64) -> str:
