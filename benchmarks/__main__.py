@@ -22,23 +22,10 @@ from benchmarks.commands.preemption import preemption
 from benchmarks.commands.report import report
 from benchmarks.commands.requests import requests
 from benchmarks.commands.start import start
+from benchmarks.commands.throughput import policies, throughput
 from benchmarks.commands.topology import topology
 from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
-from benchmarks.scenario import Scenario
-
-NODES = click.option("--nodes", default=10_000, show_default=True, type=click.IntRange(1, 1_000_000))
-TASKS = click.option("--tasks", default=10_000, show_default=True, type=click.IntRange(1, 10_000_000))
-FILL = click.option(
-    "--fill",
-    multiple=True,
-    default=("0.5", "empty"),
-    show_default=True,
-    help='Mean share of the machines that is taken, 0 to 1, or "empty" for identical empty ones. Repeatable.',
-)
-RUNS = click.option(
-    "--runs", default=5, show_default=True, type=click.IntRange(1, 100), help="Runs after a warm-up."
-)
 
 
 @click.group()
@@ -57,79 +44,15 @@ main.add_command(load)
 main.add_command(memory)
 main.add_command(network)
 main.add_command(numa)
+main.add_command(policies)
 main.add_command(preemption)
 main.add_command(report)
 main.add_command(requests)
 main.add_command(small)
 main.add_command(start)
+main.add_command(throughput)
 main.add_command(topology)
 main.add_command(full)
-
-
-@main.command()
-@NODES
-@TASKS
-@click.option("--classes", default=100, show_default=True, type=click.IntRange(1, 100_000))
-@FILL
-@RUNS
-@click.option("--seed", default=1, show_default=True)
-@click.option("--grpc/--no-grpc", default=True, show_default=True, help="Also through `firmament serve`.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def throughput(
-    nodes: int, tasks: int, classes: int, fill: tuple[str, ...], runs: int, seed: int, grpc: bool, output: str
-) -> None:
-    """Tasks placed per second: the core by itself, and through gRPC."""
-    from benchmarks.tables import print_throughput
-    from benchmarks.throughput import measure
-
-    scenarios = [Scenario(nodes, tasks, classes, _checked_fill(each), seed) for each in fill]
-    console = Console(stderr=True)
-    report = measure(scenarios, runs=runs, grpc=grpc, progress=lambda text: console.print(f"[dim]{text}"))
-    if output == "json":
-        json.dump(report, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        print_throughput(report, Console())
-
-
-@main.command()
-@NODES
-@TASKS
-@click.option("--classes", default=1, show_default=True, type=click.IntRange(1, 100_000))
-@FILL
-@click.option("--policy", multiple=True, metavar="NAME", help="A policy to measure; all, if none is named.")
-@RUNS
-@click.option("--seed", default=1, show_default=True)
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def policies(
-    nodes: int,
-    tasks: int,
-    classes: int,
-    fill: tuple[str, ...],
-    policy: tuple[str, ...],
-    runs: int,
-    seed: int,
-    output: str,
-) -> None:
-    """Tasks placed per second under each base policy, snapshot to deltas, by the core alone."""
-    from benchmarks.policies import installed, measure_policies
-    from benchmarks.tables import print_policies
-
-    unknown = sorted(set(policy) - set(installed()))
-    if unknown:
-        raise click.BadParameter(
-            f"{unknown[0]!r} is no base policy; use one of: {', '.join(installed())}", param_hint="--policy"
-        )
-    scenarios = [Scenario(nodes, tasks, classes, _checked_fill(each), seed) for each in fill]
-    console = Console(stderr=True)
-    report = measure_policies(
-        scenarios, policy or installed(), runs=runs, progress=lambda text: console.print(f"[dim]{text}")
-    )
-    if output == "json":
-        json.dump(report, sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        print_policies(report, Console())
 
 
 @main.command("end-to-end")
@@ -176,20 +99,6 @@ def end_to_end(output: str, **options: Any) -> None:
     else:
         print_end_to_end(result, Console())
     sys.exit(1 if result["boundTwice"] or result["overcommittedNodes"] else 0)
-
-
-def _checked_fill(text: str) -> str:
-    """``text`` if it is "empty" or a share; else an error for the user."""
-    if text != "empty":
-        try:
-            share = float(text)
-        except ValueError:
-            share = -1.0
-        if not 0 <= share <= 1:
-            raise click.BadParameter(
-                f'{text!r} is neither "empty" nor a number from 0 to 1', param_hint="--fill"
-            )
-    return text
 
 
 if __name__ == "__main__":

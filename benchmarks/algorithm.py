@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from benchmarks.scenario import Scenario, machine_events, task_events
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.events import BindingReport, Event
+from firmament.core.events import BindingReport, Event, TaskRemoved, TasksSubmitted
 from firmament.core.results import RoundStats
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
@@ -16,39 +16,57 @@ from firmament.solvers.base import Solver
 
 @dataclass(slots=True)
 class AlgorithmRun:
-    """One run: seconds from the first snapshot to the last delta, and the figures of its rounds."""
+    """One burst: seconds from its first snapshot to the last delta, and the figures of its rounds.
+
+    ``processor_seconds``: of the same, what this process took of the processor.
+    """
 
     seconds: float = 0.0
+    processor_seconds: float = 0.0
     ingest_seconds: float = 0.0
     placed: int = 0
     pending: int = 0
     rounds: list[RoundStats] = field(default_factory=list)
 
 
-def run_algorithm(scenario: Scenario, solver: Solver, cluster: list[Event] | None = None) -> AlgorithmRun:
-    """Place a scenario's tasks in whole rounds until nothing is left to try."""
-    machines = machine_events(scenario) if cluster is None else cluster
-    return run_events(machines, task_events(scenario), solver, CoreConfiguration())
-
-
 def run_events(
     cluster: list[Event], events: list[Event], solver: Solver, configuration: CoreConfiguration
 ) -> AlgorithmRun:
     """Place the tasks of ``events`` on a cluster in whole rounds until nothing is left to try."""
+    (run,) = run_bursts(cluster, [events], solver, configuration)
+    return run
+
+
+def run_bursts(
+    cluster: list[Event], bursts: Iterable[list[Event]], solver: Solver, configuration: CoreConfiguration
+) -> Iterator[AlgorithmRun]:
+    """Place one burst after another on a cluster, each as ``run_events``; all by one scheduler.
+
+    The tasks of a burst have ended when the next one comes.
+    """
     scheduler = Scheduler(
         configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter
     )
     scheduler.apply(cluster)
     relax_garbage_collection()  # as the solver process does
     keep_freed_memory()
+    for events in bursts:
+        yield _placed(scheduler, events)
+        submitted = (event.uids for event in events if isinstance(event, TasksSubmitted))
+        scheduler.apply([TaskRemoved(uid) for uids in submitted for uid in uids])
+
+
+def _placed(scheduler: Scheduler, events: list[Event]) -> AlgorithmRun:
+    """Run rounds until nothing is left to try; every placement is carried out at once."""
     run = AlgorithmRun()
     begin = time.perf_counter()
     scheduler.apply(events)
     run.ingest_seconds = time.perf_counter() - begin
     while scheduler.next_round_in() == 0.0:
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), time.process_time()
         result = scheduler.run_round()
         run.seconds += time.perf_counter() - begin
+        run.processor_seconds += time.process_time() - used
         run.rounds.append(result.stats)
         run.placed += result.stats.placed
         run.pending = result.stats.pending

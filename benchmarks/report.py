@@ -165,16 +165,28 @@ def _memory(report: Report) -> str:
 def _throughput(report: Report) -> str:
     rows = []
     for result in report.get("results", ()):
-        algorithm, through = result["algorithm"], result.get("grpc")
-        rows.append(
-            [
-                result["label"],
-                _number(algorithm["tasks_per_second"]),
-                _number(through["tasks_per_second"]) if through else "-",
-                f"{algorithm['gap']:.3%}",
-            ]
-        )
-    return markdown_table(("scenario", "algorithm, tasks/s", "gRPC, tasks/s", "gap"), rows)
+        rows.append(_throughput_row(result["label"], result["algorithm"], result.get("grpc")))
+        if "warm" in result:
+            rows.append(_throughput_row("… later rounds", result["warm"], None))
+    headings = (
+        "scenario",
+        "algorithm, tasks/s",
+        "round / solver within",
+        "round / OR-Tools alone",
+        "gRPC, tasks/s",
+        "gap",
+    )
+    return markdown_table(headings, rows)
+
+
+def _throughput_row(label: str, algorithm: Report, through: Report | None) -> list[str]:
+    return [
+        label,
+        _number(algorithm["tasks_per_second"]),
+        *(_number(algorithm.get(name), 2) for name in ("ratio", "bare")),
+        _number(through["tasks_per_second"]) if through else "-",
+        f"{algorithm['gap']:.3%}",
+    ]
 
 
 def _number(value: float | None, digits: int = 0) -> str:

@@ -87,10 +87,21 @@ def task_events(scenario: Scenario) -> list[Event]:
             labels=(("class", str(number)),),
         )
         events.append(ClassDefined(number + 1, content))
+    return events + _submitted(scenario, rng, "task")
+
+
+def next_burst(scenario: Scenario, number: int) -> list[Event]:
+    """As many tasks again of the classes that ``task_events`` defines, drawn anew; ``number`` from 1 on."""
+    return _submitted(scenario, np.random.default_rng([scenario.seed + 1, number]), f"task-{number}")
+
+
+def _submitted(scenario: Scenario, rng: np.random.Generator, prefix: str) -> list[Event]:
+    """The waiting tasks, in batches of one class."""
+    events: list[Event] = []
     owner = rng.integers(0, scenario.classes, scenario.tasks)
     for number in range(scenario.classes):
         members = np.flatnonzero(owner == number).tolist()
         for begin in range(0, len(members), BATCH):
-            uids = tuple(f"task-{member}" for member in members[begin : begin + BATCH])
+            uids = tuple(f"{prefix}-{member}" for member in members[begin : begin + BATCH])
             events.append(TasksSubmitted(number + 1, uids))
     return events

@@ -10,36 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 
-def print_throughput(report: dict[str, Any], console: Console) -> None:
-    """One line per scenario: rates, time, certificate."""
-    table = Table(title="Placements per second (medians)")
-    for heading in (
-        "scenario",
-        "algorithm /s",
-        "seconds",
-        "solver s",
-        "gRPC /s",
-        "certified",
-        "gap",
-        "pending",
-    ):
-        table.add_column(heading, justify="left" if heading == "scenario" else "right")
-    for result in report["results"]:
-        algorithm, grpc = result["algorithm"], result.get("grpc")
-        table.add_row(
-            result["label"],
-            f"{algorithm['tasks_per_second']:,.0f}",
-            f"{algorithm['seconds']:.3f}",
-            f"{algorithm['stats']['solve_seconds']:.3f}",
-            f"{grpc['tasks_per_second']:,.0f}" if grpc else "-",
-            "yes" if algorithm["certified"] else "no",
-            f"{algorithm['gap']:.3%}",
-            str(algorithm["pending"]),
-        )
-    console.print(table)
-    _print_environment(report["environment"], console)
-
-
 def print_load(report: dict[str, Any], console: Console) -> None:
     """What the overlay adds to a round, and what a stream of reports costs."""
     overlay, stream = report["overlay"], report["stream"]
@@ -62,7 +32,7 @@ def print_load(report: dict[str, Any], console: Console) -> None:
         f"{stream['share_of_a_core']:.1%} of a core, {stream['bytes'] / 2**20:.1f} MiB per interval",
         highlight=False,
     )
-    _print_environment(report["environment"], console)
+    print_environment(report["environment"], console)
 
 
 def print_policies(report: dict[str, Any], console: Console) -> None:
@@ -96,7 +66,7 @@ def print_policies(report: dict[str, Any], console: Console) -> None:
                 f"{result['placed']:,}" + ("" if stats["certified"] else ", not certified"),
             )
         console.print(table)
-    _print_environment(report["environment"], console)
+    print_environment(report["environment"], console)
 
 
 def print_workloads(report: dict[str, Any], console: Console) -> None:
@@ -136,7 +106,7 @@ def print_workloads(report: dict[str, Any], console: Console) -> None:
     console.print(table)
     for line in _shares_of_bindings_only(report["results"]):
         console.print(line, highlight=False)
-    _print_environment(report["environment"], console)
+    print_environment(report["environment"], console)
 
 
 def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
@@ -223,7 +193,7 @@ def print_comparison(report: dict[str, Any], console: Console) -> None:
                 f"{quality['imbalance']:.2f}",
             )
         console.print(table)
-    _print_environment(report["environment"], console)
+    print_environment(report["environment"], console)
 
 
 def print_optimum(report: dict[str, Any], console: Console) -> None:
@@ -243,7 +213,7 @@ def print_optimum(report: dict[str, Any], console: Console) -> None:
     table.add_row("largest loss, tasks", f"{report['largestLoss']:,}")
     table.add_row("not proved in time", f"{report['unproved']:,}")
     console.print(table)
-    _print_environment(report["environment"], console)
+    print_environment(report["environment"], console)
 
 
 def print_growth(report: dict[str, Any], console: Console) -> None:
@@ -257,7 +227,7 @@ def print_growth(report: dict[str, Any], console: Console) -> None:
             f"{report['ratios'][name]:.2f}" if name in report["ratios"] else "",
         )
     console.print(table)
-    _print_environment(report["environment"], console)
+    print_environment(report["environment"], console)
 
 
 def print_memory(report: dict[str, Any], console: Console) -> None:
@@ -270,10 +240,11 @@ def print_memory(report: dict[str, Any], console: Console) -> None:
         change = report["drift"].get(name)
         table.add_row(name, f"{peak:,.0f}", "" if change is None else f"{change:+.1%}")
     console.print(table)
-    _print_environment(report["environment"], console)
+    print_environment(report["environment"], console)
 
 
-def _print_environment(machine: dict[str, Any], console: Console) -> None:
+def print_environment(machine: dict[str, Any], console: Console) -> None:
+    """Where it was measured, in a line."""
     console.print(
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "
         f"OR-Tools {machine['packages']['ortools']}"
