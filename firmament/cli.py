@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
+import errno
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -15,21 +16,24 @@ import firmament
 
 _COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "draw": "firmament.commands.draw",
-        "explain": "firmament.commands.explain",
-        "export-network": "firmament.commands.export_network",
-        "get": "firmament.commands.get",
-        "replay": "firmament.commands.replay",
-        "serve": "firmament.commands.serve",
-        "submit": "firmament.commands.submit",
+        "draw": "Draw the network of every base policy on a small example.",
+        "explain": "Say, for one task and every machine: feasible or why not, and the cost.",
+        "export-network": "Write the network of the last round as DIMACS text.",
+        "get": "List what a running solver knows: clusters, tasks, machines.",
+        "replay": "Run saved rounds again, and compare.",
+        "serve": "Run the solver.",
+        "submit": "Drive a running solver with simulated machines and tasks.",
     }
 )
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What writing to standard output fails with where the place behind it is full or broken."""
 
 
 class _LazyGroup(click.Group):
     """Finds a subcommand in the module of its name, in an attribute of the same name, a hyphen as an underscore.
 
-    Bad usage ends with one line on standard error and status 2, without click's repetition of the usage.
+    Bad usage ends with one line on standard error and status 2, without click's repetition of the usage; Ctrl-C with
+    status 130; standard output that cannot be written with one line and status 1.
     """
 
     def main(
@@ -51,25 +55,41 @@ class _LazyGroup(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(error.exit_code)
+        except click.UsageError as error:
+            path = error.ctx.command_path if error.ctx else "firmament"
+            click.echo(f"{path}: {' '.join(error.format_message().split())}", err=True)
+            sys.exit(error.exit_code)
         except click.ClickException as error:
-            click.echo(f"firmament: {' '.join(error.format_message().split())}", err=True)
+            error.show()
             sys.exit(error.exit_code)
         except click.Abort:
             click.echo("interrupted", err=True)
             sys.exit(130)
+        except OSError as error:
+            if error.errno not in _UNWRITABLE or error.filename is not None:
+                raise
+            click.echo(f"the output cannot be written: {error.strerror}", err=True)
+            sys.exit(1)
         sys.exit(status if isinstance(status, int) else 0)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return sorted(_COMMANDS)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(_COMMANDS[cmd_name])
-        return cast("click.Command", getattr(module, cmd_name.replace("-", "_")))
+        name = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"firmament.commands.{name}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands from the table above, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
-@click.group(cls=_LazyGroup)
+@click.group("firmament", cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(firmament.__version__, prog_name="firmament")
 def main() -> None:
     """Firmament: the solver of a flow-network batch scheduler."""

@@ -46,7 +46,7 @@ def asking(target: str, timeout: float) -> Iterator[SolverClient]:
     from firmament.server.address import AddressError, parse_address
 
     try:
-        parse_address(target, any_port=False)
+        parse_address("--target", target, any_port=False)
         with solver_client(target, timeout) as client:
             yield client
     except (QuestionError, AddressError) as error:

@@ -41,7 +41,13 @@ from firmament.server.artefact_folder import ROUNDS_KEPT, ArtefactFolderError
     metavar="N",
     help="How many saved rounds to keep.",
 )
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="info has a line per round.",
+)
 def serve(
     listen: str,
     config: Path | None,
@@ -75,8 +81,8 @@ def _run(
 
     (listen, metrics), (folder, rounds) = addresses, saving
     options = ServeOptions(
-        listen=parse_address(listen),
-        metrics=None if metrics is None else parse_address(metrics, any_port=False),
+        listen=parse_address("--listen", listen),
+        metrics=None if metrics is None else parse_address("--metrics", metrics, any_port=False),
         artefacts=None if folder is None else ArtefactOptions(folder, rounds),
     )
     set_up_logging(log_level)

@@ -121,7 +121,7 @@ def submit(
     from firmament.submit.workload import WorkloadOptions
 
     try:
-        parse_address(target, any_port=False)
+        parse_address("--target", target, any_port=False)
         count = _task_count(tasks, options["rate"], duration)
         workload = WorkloadOptions(tasks=count, **options)
         settings = SubmitOptions(

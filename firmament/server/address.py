@@ -23,14 +23,18 @@ class Address:
         return f"{host}:{self.port}"
 
 
-def parse_address(text: str, *, any_port: bool = True) -> Address:
-    """Return the address that ``text`` names; ``any_port`` allows port 0. Raises ``AddressError``."""
+def parse_address(option: str, text: str, *, any_port: bool = True) -> Address:
+    """Return the address that ``text``, the value of ``option``, names; ``any_port`` allows port 0.
+
+    Raises ``AddressError``, which names the option.
+    """
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not (port.isascii() and port.isdigit()) or (":" in host and not bracketed):
-        raise AddressError(f"{text!r} is not an address; write HOST:PORT")
+        raise AddressError(f"{option}: {text!r} is not an address; write HOST:PORT")
     if not (0 if any_port else 1) <= int(port) <= 65535:
-        raise AddressError(f"{text!r}: port {port} is out of range; use {0 if any_port else 1} to 65535")
+        least = 0 if any_port else 1
+        raise AddressError(f"{option}: {text!r}: port {port} is out of range; use {least} to 65535")
     return Address((host[1:-1] if bracketed else host) or "0.0.0.0", int(port))  # noqa: S104 - ":PORT" means that
 
 

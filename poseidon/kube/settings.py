@@ -89,6 +89,10 @@ def _load_configuration(source: str | None, context: str | None, where: str) -> 
             )
         else:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+    except (AttributeError, TypeError, KeyError, IndexError) as error:
+        raise SettingsError(
+            f"{where}: does not have the shape of a kubeconfig; compare it with what `kubectl config view` prints"
+        ) from error
     except Exception as error:
         # The package lets errors of its parsers through (YAML, base64, types); all mean the same here.
         raise SettingsError(f"{where}: {_one_line(error)}") from error

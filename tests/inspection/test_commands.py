@@ -178,4 +178,4 @@ async def test_nobody_answers():
         "127.0.0.1:1: no solver answers there; start one with `firmament serve`, or name another with --target\n"
     )
     done = await firmament("get", "tasks", "--target", "nowhere")
-    assert (done.exit_code, done.stderr) == (2, "'nowhere' is not an address; write HOST:PORT\n")
+    assert (done.exit_code, done.stderr) == (2, "--target: 'nowhere' is not an address; write HOST:PORT\n")

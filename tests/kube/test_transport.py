@@ -267,6 +267,9 @@ def test_kubeconfig_is_found_as_kubectl_does(tmp_path):
         ("", "empty"),
         ("a: [", "while parsing"),
         ("apiVersion: v1\nkind: Config\n", "current-context"),
+        ("hello", "does not have the shape of a kubeconfig"),
+        ("[]", "does not have the shape of a kubeconfig"),
+        ("{current-context: x, contexts: 5, clusters: [], users: []}", "does not have the shape"),
     ],
 )
 def test_a_bad_kubeconfig_is_one_clear_line(tmp_path, text, problem):

@@ -127,3 +127,34 @@ def test_the_console_script_runs_as_a_process(write):
     result = subprocess.run([str(script), *arguments], capture_output=True, text=True, timeout=60, check=True)
     assert '"shop/p"' in result.stdout
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("plan",), "poseidon plan: no manifests given"),
+        (("plan", "-f", "x", "-o", "xml"), "poseidon plan: Invalid value for '-o' / '--output': 'xml'"),
+        (("plan", "-f", "x", "--confg", "y"), "poseidon plan: No such option '--confg'. (Did you mean"),
+        (("explain", "-f", "x"), "poseidon explain: no pod given"),
+        (("plam",), "poseidon: No such command 'plam'."),
+    ],
+)
+def test_bad_usage_is_one_line(refused, arguments, told):
+    [line] = refused(*arguments)
+    assert line.startswith(told)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_output_that_cannot_be_written(write, output):
+    command = "from poseidon.cli import main; main()"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", command, "plan", "-f", write(node("n1")), "-o", output],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "the output cannot be written: No space left on device\n")

@@ -86,19 +86,19 @@ def test_idle_clusters_are_forgotten_longest_unused_first():
     ],
 )
 def test_addresses(text, address):
-    assert parse_address(text) == address
-    assert parse_address(str(address)) == address
+    assert parse_address("--listen", text) == address
+    assert parse_address("--listen", str(address)) == address
 
 
 @pytest.mark.parametrize("text", ["", "x", "x:", "x:-1", "x:1.5", "x:65536", "::1:80", "x:٣"])
 def test_what_is_no_address(text):
-    with pytest.raises(AddressError):
-        parse_address(text)
+    with pytest.raises(AddressError, match=r"^--listen: "):
+        parse_address("--listen", text)
 
 
 def test_port_zero_is_no_target():
     with pytest.raises(AddressError, match="use 1 to 65535"):
-        parse_address("x:0", any_port=False)
+        parse_address("--target", "x:0", any_port=False)
 
 
 def test_an_address_in_use():

@@ -199,18 +199,36 @@ def test_the_effective_configuration_is_printed(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["serve", "--nonsense"], ["nonsense"], ["submit"], ["serve", "--log-level", "x"]]
+    ("command", "arguments"),
+    [
+        ("serve", ["--nonsense"]),
+        ("nonsense", []),
+        ("submit", []),
+        ("serve", ["--log-level", "x"]),
+        ("get", ["tasks", "--timeout", "0"]),
+    ],
 )
-def test_bad_usage_is_one_line(arguments):
-    done = run(*arguments)
+def test_bad_usage_is_one_line(command, arguments):
+    done = run(command, *arguments)
     assert done.exit_code == 2
-    assert done.stderr.startswith("firmament: ")
+    assert done.stderr.startswith("firmament")
+    assert command in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--listen", "nonsense"), ("--metrics", "x:0"), ("--listen", "host:1:2")]
+)
+def test_a_bad_address_names_the_option(option, value):
+    done = run("serve", option, value)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"{option}: {value!r}")
     assert done.stderr.count("\n") == 1
 
 
 def test_version_and_help():
     assert run("--version").stdout.startswith("firmament, version ")
-    for arguments in (["--help"], ["serve", "--help"], ["submit", "--help"]):
+    for arguments in (["--help"], ["serve", "--help"], ["submit", "-h"]):
         done = run(*arguments)
         assert done.exit_code == 0
         assert "Usage: " in done.stdout
