@@ -144,7 +144,6 @@ class History:
 
     def round(self, meanwhile: int = 0) -> RoundResult:
         """One round; checks what it decided. ``meanwhile``: things that happen during the solve."""
-        rules_then, rack_then = dict(self.rules), dict(self.rack)
         opened = self.core.open_round()
         placement = opened.solve()
         for _ in range(meanwhile):
@@ -161,7 +160,7 @@ class History:
             elif before[delta.uid][0] != "ASSUMED":  # else it is to be bound again where it is
                 fresh.add(delta.uid)
         self.fresh = frozenset(fresh)
-        self.check(fresh, rules_then, rack_then, edited=bool(meanwhile))
+        self.check(fresh)
         if self.preempts:  # else gangs that were not whole in time have been given up
             self.check_victims(told, {each.uid: each.depends_on for each in result.deltas})
         return result
@@ -186,26 +185,18 @@ class History:
                 found[at] = found.get(at, 0) + 1
         return found
 
-    def check(
-        self,
-        fresh: set[str],
-        rules_then: Mapping[str, Mapping[str, Mapping[str, object]]],
-        rack_then: Mapping[str, str],
-        *,
-        edited: bool,
-    ) -> None:
-        """Groups that got places are whole, in the tree, and keep their rules; nothing is overfull."""
+    def check(self, fresh: set[str]) -> None:
+        """Groups that got places are whole, in the tree, and keep their rules as they are now; nothing is overfull."""
         states = self.states()
         for name in {self.job_of[uid] for uid in fresh} - {""}:
             counts = self.on_machines(name)
             assert sum(counts.values()) == self.size[name], f"{name} was decided partly: {counts}"
             for uid in fresh:
                 if self.job_of[uid] == name:
-                    assert states[uid][1] in rack_then, "outside of the tree"
-            if not edited:
-                there = {at: count for at, count in counts.items() if at in rack_then and at in self.room}
-                inside: dict[Path, int] = {(rack_then[at], at): count for at, count in there.items()}
-                assert broken(inside, LEVELS, rules_then[name]) == [], (inside, rules_then[name])
+                    assert states[uid][1] in self.rack, "outside of the tree"
+            there = {at: count for at, count in counts.items() if at in self.rack and at in self.room}
+            inside: dict[Path, int] = {(self.rack[at], at): count for at, count in there.items()}
+            assert broken(inside, LEVELS, self.rules[name]) == [], (inside, self.rules[name])
         for at in {states[uid][1] for uid in fresh}:
             here = [uid for uid, (_, where) in states.items() if where == at and uid not in self.leaving]
             assert len(here) <= self.room.get(at, 99), "overfull"

@@ -29,10 +29,14 @@ def test_rules_hold_and_nothing_is_left_behind(seed: int):
         assert history.left_behind() == []
 
 
+@pytest.mark.parametrize("options", [QUIET, EVICTING], ids=["quiet", "evicting"])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_group_is_placed_partly_whatever_happens_during_the_solve(seed: int):
-    history = History(1000 + seed, QUIET)
-    play(history, 10, meanwhile=(0, 1, 2))
+def test_groups_are_whole_and_keep_their_rules_whatever_happens_during_the_solve(
+    seed: int, options: RoundOptions
+):
+    history = History(9000 + seed, options, priorities=(0, 1, 2))
+    history.preempts = False  # who was told to go for a place may have been kept from going meanwhile
+    play(history, 10, meanwhile=(1, 2, 3))
 
 
 @pytest.mark.parametrize("seed", range(30))
