@@ -42,7 +42,9 @@ def first_worth(
     price = market.stairs.base + market.stairs.growth * load
     rough = balanced(market, price, load, market.stairs.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
-    near = market.at(np.flatnonzero(dearest > market.stairs.base - FIRST_REACH * market.stairs.step))
+    lacking = market.stairs.base - dearest
+    # Where many classes are alike each counts the load of all as its own, and their prices come out too low by as much.
+    near = market.at(np.flatnonzero(lacking < max(lacking.min(), 0) + FIRST_REACH * market.stairs.step))
     served = np.flatnonzero((near.cost < FORBIDDEN).any(axis=1))
     found = refined(Market(near.cost[served], near.tasks[served], near.stairs), rough[served], COARSE)
     rough[served] = found.worth

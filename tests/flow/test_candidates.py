@@ -85,3 +85,21 @@ def test_where_nothing_fits_nothing_is_wanted():
     assert np.isnan(rough).all()
     wanted, _ = wanted_machines(given, fits, stairs, shapes, rough)
     assert len(wanted) == 0
+
+
+@pytest.mark.parametrize("classes", [10, 40, 160])
+def test_classes_that_are_alike_find_their_machines(classes: int):
+    """On machines that are alike, too: what each class would pay is at first put far below what any of them costs."""
+    given = problem(
+        tasks=[2] * classes,
+        requests=[[1]] * classes,
+        free=[[20]] * 200,
+        cost=[[cls] * 200 for cls in range(classes)],
+        crowd=[20] * 200,
+    )
+    residual, fits, stairs, shapes, tasks = prepared(given)
+    assert np.isfinite(first_worth(given, fits, stairs, shapes, tasks)).all()
+    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions())
+    assert best is not None
+    assert best.certified
+    assert sum(best.assignments().count) == 2 * classes
