@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Float64, Int64
 from firmament.core.asking import holds, scatter, take_over
+from firmament.core.charge_lines import Lines
 from firmament.core.composition import LARGEST_COST, Judgement, native_figures
 from firmament.core.configuration import WeightedModel
 from firmament.core.kept_rows import Charges, Recall
@@ -94,8 +94,8 @@ def _units(given: _Figures, preferences: Sequence[Preferences | None]) -> Int32:
     """Units of all ``given`` figures: int32[S, width]. Each depends on its own figures and preferences alone."""
     rows = np.empty((len(given.constant), given.width), dtype=np.int32)
     varying = given.varying
-    if not any(preferences) and (grid := _Grid.of(varying, given.constant)):
-        grid.look_up(varying, given.constant, rows)
+    if not any(preferences) and (lines := Lines.of(varying, given.constant)):
+        lines.fill(varying, rows)
         return rows
     total, points = np.empty(given.width), np.empty(given.width)
     for row, preferred in enumerate(preferences):  # row by row, to stay in the processor's cache
@@ -111,51 +111,3 @@ def _units(given: _Figures, preferences: Sequence[Preferences | None]) -> Int32:
         np.rint(total, out=total)
         rows[row] = np.minimum(total, LARGEST_COST, out=total) if capped else total
     return rows
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """What few different figures of some models can come to together: worth a table.
-
-    ``low``: the lowest figure of each model; ``sizes``: how many there are from that to the highest.
-    """
-
-    low: Sequence[int]
-    sizes: Sequence[int]
-
-    @classmethod
-    def of(cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64) -> _Grid | None:
-        """None unless figures are short whole numbers, and tables are smaller than what is looked up in them."""
-        if not varying or any(raw.dtype != np.int16 or raw.size == 0 for _, raw in varying):
-            return None
-        low = [int(raw.min()) for _, raw in varying]
-        sizes = [int(raw.max()) - least + 1 for (_, raw), least in zip(varying, low, strict=True)]
-        if len(varying) > 1 and math.prod(sizes) * len(np.unique(constant)) > varying[0][1].size:
-            return None
-        return cls(low, sizes)
-
-    def look_up(
-        self, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64, rows: Int32
-    ) -> None:
-        """Write units to ``rows``. ``constant``: float64[S], those that other models add to each row."""
-        units = []
-        for (weighted, _), low, size in zip(varying, self.low, self.sizes, strict=True):
-            points = weighted.model.range.points(np.arange(low, low + size))
-            units.append(points * (weighted.weight * COST_UNITS_PER_POINT))
-        tables = {value: _sums(value, units) for value in np.unique(constant).tolist()}
-        for row, value in enumerate(constant.tolist()):
-            place = varying[0][1][row].astype(np.intp)
-            place -= self.low[0]
-            for (_, raw), low, size in zip(varying[1:], self.low[1:], self.sizes[1:], strict=True):
-                place *= size
-                place += raw[row]
-                place -= low
-            np.take(tables[value], place, out=rows[row], mode="clip")
-
-
-def _sums(constant: float, parts: Sequence[Float64]) -> Int32:
-    """Every sum of ``constant`` and one value of each part, as units, flat: the last part varies fastest."""
-    total = np.array(constant)
-    for part in parts:  # in the order in which single rows are added up: rounding is the same
-        total = np.add.outer(total, part)
-    return np.minimum(np.rint(total), LARGEST_COST).astype(np.int32).ravel()

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch, ShapeRow
+from firmament.core.charge_lines import Lines
 from firmament.core.charging import cost_rows
 from firmament.core.composition import Judgement
 from firmament.core.configuration import WeightedModel
@@ -70,6 +73,37 @@ def test_the_sum_over_models_of_short_whole_figures(values, bounded, constants):
     ]
     models = [WeightedModel(Ranged(worst, bounded=bounded), worst % 5) for worst in (7, 53, 64)]
     assert (cost_rows(judged(figures), models) == summed(models, figures)).all()
+
+
+@given(st.data())
+def test_short_whole_figures_cost_what_they_cost_as_fractions(data):
+    """Whether or not they come to straight lines, and however near to a half sums are."""
+    worst = st.sampled_from([1, 3, 16, 64, 100, 1250, 20_000])
+    figures, models = [], []
+    for _ in range(data.draw(st.integers(1, 3))):
+        low, span = data.draw(st.integers(-300, 300)), data.draw(st.integers(0, 200))
+        seed = data.draw(st.integers(0, 9))
+        drawn = np.random.default_rng(seed).integers(low, low + span + 1, size=(SHAPES, MACHINES))
+        figures.append(drawn.astype(np.int16))
+        model = Ranged(data.draw(worst), bounded=data.draw(st.booleans()))
+        models.append(WeightedModel(model, data.draw(st.integers(1, 1000))))
+    constants = st.lists(st.sampled_from([0.0, 0.005, 0.25, 0.375, 7.0]), min_size=SHAPES, max_size=SHAPES)
+    constant = np.array(data.draw(constants)).reshape(-1, 1)
+    models.append(WeightedModel(Ranged(100.0), 1))
+    exact = cost_rows(judged([*(each.astype(np.float64) for each in figures), constant]), models)
+    assert (cost_rows(judged([*figures, constant]), models) == exact).all()
+
+
+@pytest.mark.parametrize("constants", [[0.0, 0.0, 0.0], [0.25, 3.0, 7.75]])
+def test_figures_of_the_default_models_come_to_lines(constants):
+    """The default policy's and scores: nothing is looked up or rounded for each pair."""
+    steps = np.arange(MACHINES, dtype=np.int16)[None, :].repeat(SHAPES, axis=0)
+    models = [WeightedModel(Ranged(1250), 1), WeightedModel(Ranged(100), 10)]
+    varying = list(zip(models, (210 * steps, 20 * steps), strict=True))
+    lines = Lines.of(varying, np.array(constants))
+    assert lines is not None
+    assert lines.slopes == [8, 1000]
+    assert lines.start.tolist() == np.rint(constants).tolist()
 
 
 def judged(figures) -> Judgement:
