@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -89,8 +90,7 @@ class Arguments:
         """Refuse arguments that were given but never read."""
         unknown = sorted(set(self._given) - set(self._known))
         if unknown:
-            known = f"known: {', '.join(self._known)}" if self._known else "the model takes none"
-            raise ModelArgumentError(f"{self._model}: unknown argument {unknown[0]!r}; {known}")
+            raise unknown_argument(self._model, unknown[0], self._known)
 
     def _value(self, name: str, default: Any) -> Any:
         self._known.append(name)
@@ -98,3 +98,13 @@ class Arguments:
 
     def _error(self, name: str, value: object, allowed: str) -> ModelArgumentError:
         return ModelArgumentError(f"{self._model}: {name} is {value!r}; it must be {allowed}")
+
+
+def unknown_argument(model: str, name: str, known: Sequence[str]) -> ModelArgumentError:
+    """The error about an argument that a model does not know; names the one that was probably meant."""
+    if not known:
+        return ModelArgumentError(f"{model}: unknown argument {name!r}; the model takes none")
+    by_letters = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_letters, n=1)
+    meant = f"; did you mean {by_letters[close[0]]!r}?" if close else ""
+    return ModelArgumentError(f"{model}: unknown argument {name!r}; known: {', '.join(known)}{meant}")

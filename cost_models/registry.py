@@ -7,10 +7,12 @@ takes the configuration's ``args`` as keyword arguments and raises ``ModelArgume
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeAlias, cast
 
+from cost_models.arguments import unknown_argument
 from cost_models.interface import CostModel, ModelArgumentError
 
 GROUP = "firmament.cost_models"
@@ -55,6 +57,10 @@ def load_model(name: str, args: Mapping[str, Any]) -> CostModel:
     an argument (unknown arguments included).
     """
     factory = model_class(name)
+    takes = inspect.signature(factory).parameters
+    unknown = sorted(set(args) - set(takes), key=str)
+    if unknown and not any(each.kind is each.VAR_KEYWORD for each in takes.values()):
+        raise unknown_argument(name, unknown[0], list(takes))
     try:
         return cast("CostModel", factory(**args))
     except TypeError as error:

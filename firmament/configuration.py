@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationErr
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import available, load_model
 from firmament.batch import FairShareSection, GangSection
+from firmament.faults import schema_fault
 from firmament.network import NetworkSection
 from firmament.sections import Duration, PositiveDuration, Section, parse_duration
 from firmament.sharing import AnnouncementSection, RecoverySection
@@ -149,7 +150,7 @@ def load(path: Path | None) -> SchedulerConfiguration:
     try:
         configuration = SchedulerConfiguration.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
-        faults += (_schema_fault(detail) for detail in error.errors())
+        faults += (schema_fault(detail, SchedulerConfiguration) for detail in error.errors())
     faults += (f"{key}: is missing; write {key}: {value}" for key, value in _header() if key not in document)
     faults += _model_faults(document)
     if faults or configuration is None:
@@ -233,21 +234,6 @@ def _header() -> tuple[tuple[str, str], ...]:
 # --- faults -------------------------------------------------------------------------------------------------
 
 
-def _schema_fault(detail: Mapping[str, Any]) -> str:
-    """Turn one of pydantic's errors into a line for people."""
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
-    given = detail.get("input")
-    if detail["type"] == "extra_forbidden":
-        return f"{path}: is not a known key; remove it or correct its spelling"
-    if detail["type"] == "missing":
-        return f"{path}: is missing; add it"
-    if detail["type"] == "literal_error":
-        return f"{path}: must be {detail['ctx']['expected']}, not {given!r}"
-    message = str(detail["msg"]).removeprefix("Value error, ").replace("Input should", "must")
-    shown = str(given) in message or isinstance(given, Mapping)
-    return f"{path}: {message}" if shown else f"{path}: {message}, not {given!r}"
-
-
 def _model_faults(document: Mapping[str, Any]) -> Iterator[str]:
     """Check names, roles, repetition and arguments of the models; nothing else of the document counts.
 
@@ -282,7 +268,7 @@ def _one_model_fault(field: str, section: Mapping[str, Any], *, base: bool) -> I
         yield f"{field}.name: {name} is not {role}; move it to {other}"
     elif name not in kinds:
         yield f"{field}.name: {name!r} is not a known model; {remedy}"
-    elif isinstance(args, Mapping):
+    elif isinstance(args, Mapping) and all(isinstance(key, str) for key in args):
         try:
             load_model(name, args)
         except ModelArgumentError as error:

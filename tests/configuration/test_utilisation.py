@@ -87,11 +87,11 @@ def test_what_is_effective_can_be_read_again(tmp_path):
         ),
         (
             {"metricsServer": {"intervall": 5}},
-            "utilisation.metricsServer.intervall: is not a known key; remove it or correct its spelling",
+            "utilisation.metricsServer.intervall: is not a known key; did you mean interval?",
         ),
         (
             {"metricsServer": {"interval": 0}},
-            "utilisation.metricsServer.interval: must be greater than 0",
+            "utilisation.metricsServer.interval: must be greater than 0, not 0",
         ),
         ({"prometheus": {"queries": [NODES]}}, "utilisation.prometheus.url: is missing; add it"),
         (

@@ -1,0 +1,81 @@
+"""Turns what pydantic finds wrong with a document into lines for people: where, what, and what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, get_args
+
+from firmament.sections import Section
+
+_WANTED = MappingProxyType(
+    {
+        "bool_parsing": "must be true or false",
+        "bool_type": "must be true or false",
+        "dict_type": "must be a map",
+        "float_parsing": "must be a number",
+        "float_type": "must be a number",
+        "int_from_float": "must be a whole number",
+        "int_type": "must be a whole number",
+        "invalid_key": "keys must be texts",
+        "model_type": "must be a map",
+        "string_too_short": "must not be empty",
+        "string_type": "must be a text",
+        "too_short": "must not be empty",
+        "tuple_type": "must be a list",
+    }
+)
+"""Where pydantic would speak of Python's types."""
+_EMPTY = frozenset({"string_too_short", "too_short"})
+
+
+def schema_fault(detail: Mapping[str, Any], document: type[Section]) -> str:
+    """One of pydantic's errors about a document of that kind, as a line ``field: what is wrong; what to do``."""
+    path, kind, given = detail["loc"], str(detail["type"]), detail.get("input")
+    if path and path[-1] == "[key]":  # of a map whose keys are free
+        path, kind = path[:-2], "invalid_key"
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    if kind == "extra_forbidden":
+        return f"{field}: is not a known key; {_remedy(str(path[-1]), _known_keys(document, path[:-1]))}"
+    if kind == "missing":
+        return f"{field}: is missing; add it"
+    if kind == "literal_error":
+        return f"{field}: must be {detail['ctx']['expected']}, not {_shown(given)}"
+    if kind == "value_error":
+        return f"{field}: {str(detail['msg']).removeprefix('Value error, ')}"  # our own, complete
+    wanted = _WANTED.get(kind) or str(detail["msg"]).replace("Input should", "must")
+    return f"{field}: {wanted}" if kind in _EMPTY else f"{field}: {wanted}, not {_shown(given)}"
+
+
+def _shown(given: object) -> str:
+    """A value as YAML has it; of maps and lists only that."""
+    if given is None or isinstance(given, bool):
+        return {None: "null", True: "true", False: "false"}[given]
+    if isinstance(given, Mapping):
+        return "a map"
+    return "a list" if isinstance(given, (list, tuple)) else repr(given)
+
+
+def _remedy(key: str, known: Sequence[str]) -> str:
+    by_letters = {each.replace("_", "").lower(): each for each in known}
+    close = difflib.get_close_matches(key.replace("_", "").lower(), by_letters, n=1)
+    return f"did you mean {by_letters[close[0]]}?" if close else "remove it or correct its spelling"
+
+
+def _known_keys(document: type[Section], path: Sequence[str | int]) -> list[str]:
+    """Keys of the section at a path of the document."""
+    section: type[Section] | None = document
+    for part in path:
+        if isinstance(part, str) and section is not None:
+            annotations = [field.annotation for field in section.model_fields.values() if field.alias == part]
+            section = next((each for found in annotations for each in _sections(found)), None)
+    return [] if section is None else [str(field.alias) for field in section.model_fields.values()]
+
+
+def _sections(annotation: object) -> Iterator[type[Section]]:
+    """Sections that a type mentions: itself, or inside lists and alternatives."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _sections(inner)
