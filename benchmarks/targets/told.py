@@ -1,0 +1,52 @@
+"""What the core is told of a workload, kept: so that one burst can be measured many times on a cluster built once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.declarative.templates import Manifest
+from benchmarks.targets.base import Figures, TargetError
+from benchmarks.targets.books import Books
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.events import Event
+from firmament.wire import events_from_proto
+from poseidon.demo.tracker import PodName
+
+
+class ToldEvents:
+    """Manifests through the bridge's translation and the protocol's messages; nothing is scheduled.
+
+    ``cluster``: the events before the first ``measure`` op; ``burst``: those within it.
+    """
+
+    stage = "told"
+
+    def __init__(self, configuration: CoreConfiguration) -> None:
+        overlays = [overlay.model.name for overlay in configuration.overlays]
+        self._books = Books(configuration.policy.model.name, overlays)
+        self.cluster: list[Event] = []
+        self.burst: list[Event] = []
+        self._taken = self.cluster
+
+    async def create(self, objects: Sequence[Manifest]) -> None:
+        """Translate."""
+        self._books.create(objects)
+        self._taken += events_from_proto(self._books.take_events())
+
+    async def delete(self, pods: Iterable[PodName]) -> None:  # noqa: ARG002 - interface
+        """Refuse to: what is deleted depends on what was scheduled before."""
+        raise TargetError("pods are deleted; only workloads that create everything can be told in advance")
+
+    async def advance(self, seconds: float) -> None:
+        """Nothing happens meanwhile."""
+
+    async def settle(self) -> None:
+        """Nothing is scheduled."""
+
+    def begin(self) -> None:
+        """From now on events belong to the burst."""
+        self._taken = self.burst
+
+    def end(self) -> Figures:
+        """Nothing was measured."""
+        return Figures()

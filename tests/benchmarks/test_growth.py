@@ -1,0 +1,51 @@
+"""What growth measures is the burst of the basic workload, on a cluster that was built once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from benchmarks.algorithm import run_events
+from benchmarks.declarative.loading import load_workload
+from benchmarks.declarative.runner import Runner
+from benchmarks.growth import measure_growth
+from benchmarks.targets.algorithm import AlgorithmTarget
+from benchmarks.targets.base import TargetError
+from benchmarks.targets.told import ToldEvents
+from firmament.configuration import build_core, load
+from firmament.solvers.ortools_solver import OrToolsSolver
+
+
+def test_told_in_advance_a_burst_is_the_same_round():
+    workload = load_workload("basic", params={"nodes": 60, "pods": 500, "classes": 12}, seed=3)
+    configuration = build_core(load(None))
+    told = ToldEvents(configuration)
+    asyncio.run(Runner(workload, told).run())
+    (measured,) = asyncio.run(Runner(workload, AlgorithmTarget(configuration)).run())
+    (expected,) = measured.figures.rounds
+    for _ in range(2):
+        run = run_events(told.cluster, told.burst, OrToolsSolver(), configuration)
+        (stats,) = run.rounds
+        assert (run.placed, run.pending) == (500, 0)
+        for name in ("machines", "tasks", "classes", "arcs", "solves", "cost", "gap", "certified"):
+            assert getattr(stats, name) == getattr(expected, name), name
+
+
+def test_a_workload_that_deletes_cannot_be_told_in_advance():
+    workload = load_workload("churn", size="small", seed=1)
+    with pytest.raises(TargetError, match="pods are deleted"):
+        asyncio.run(Runner(workload, ToldEvents(build_core(load(None)))).run())
+
+
+def test_ratios_are_those_of_the_medians():
+    said: list[str] = []
+    params = {"nodes": 20, "pods": 20, "classes": 2}
+    report = asyncio.run(measure_growth(params, runs=3, seed=1, progress=said.append))
+    assert report["sizes"]["pods"] == {"nodes": 20, "pods": 200, "classes": 2}
+    for name in params:
+        assert len(report["allSeconds"][name]) == 3
+        assert report["ratios"][name] == pytest.approx(
+            sorted(report["allSeconds"][name])[1] / sorted(report["allSeconds"]["base"])[1]
+        )
+    assert len(said) == 4 + 4
