@@ -31,8 +31,8 @@ from firmament.core.validation import validate
 
 def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
     """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
-    validate(events, cluster.classes)
-    intake = TaskIntake(cluster, now)
+    distinct = validate(events, cluster.classes)
+    intake = TaskIntake(cluster, now, distinct=distinct)
     for event in events:
         if isinstance(event, (TasksSubmitted, TasksBound)):
             if not intake.take(event):

@@ -21,19 +21,20 @@ class TaskIntake:
     """Gathers events about tasks that are not known yet, and adds these to the cluster when told to.
 
     The cluster is afterwards as if each event had been applied by itself, in order; whoever applies another event, or
-    asks for a task that may be among them, calls ``flush`` before. ``now`` is the cluster's clock.
+    asks for a task that may be among them, calls ``flush`` before. ``now`` is the cluster's clock; with ``distinct`` no
+    task may be in two of the events.
     """
 
-    def __init__(self, cluster: Cluster, now: float) -> None:
+    def __init__(self, cluster: Cluster, now: float, *, distinct: bool) -> None:
         self._cluster = cluster
         self._now = now
         self._submitted: list[TasksSubmitted] = []
         self._bound: list[TasksBound] = []
-        self._uids: set[str] = set()
+        self._uids: set[str] | None = None if distinct else set()
 
     def take(self, event: TasksSubmitted | TasksBound) -> bool:
         """Take an event in, if all its tasks are new; else say no, and leave the cluster up to date."""
-        if not self._uids.isdisjoint(event.uids):
+        if self._uids is not None and not self._uids.isdisjoint(event.uids):
             self.flush()
         if not self._cluster.tasks.row_of.keys().isdisjoint(event.uids):
             self.flush()
@@ -46,7 +47,8 @@ class TaskIntake:
             if self._bound:
                 self.flush()
             self._submitted.append(event)
-        self._uids.update(event.uids)
+        if self._uids is not None:
+            self._uids.update(event.uids)
         return True
 
     def flush(self) -> None:
@@ -57,7 +59,8 @@ class TaskIntake:
         elif self._bound:
             _bind(self._cluster, self._bound, self._now)
             self._bound.clear()
-        self._uids.clear()
+        if self._uids is not None:
+            self._uids.clear()
 
 
 def rouse(cluster: Cluster, job: str) -> None:

@@ -22,6 +22,13 @@ class State(IntEnum):
     BOUND = 3
 
 
+REWRITTEN_EACH = 8
+"""``row_of`` is written anew when the tasks removed since are a part of it, one in so many. A dict never uses the place
+of a removed key again: it grows until it has room for several times its keys. This way it keeps the size it needs."""
+LEAST_REMOVED = 1_000
+"""But not for fewer removed tasks than this."""
+
+
 class TaskTable:
     """Tasks in rows that keep their number while the task lives and are used again afterwards.
 
@@ -45,6 +52,7 @@ class TaskTable:
         self.message: list[str] = []
         self.orphan_of: list[str] = []
         self._free: list[int] = []
+        self._removed = 0
         self._next_sequence = 0
         size = 64
         self.cls: Int64 = np.zeros(size, dtype=np.int64)
@@ -119,14 +127,14 @@ class TaskTable:
         now: float,
     ) -> Int64:
         """Add pending tasks, given as columns of one length; returns their rows. The uids must be new and distinct."""
-        known = len(self.uid)
-        rows = self._take_rows(len(uids))
-        numbers = rows.tolist()
-        again = len(uids) - (len(self.uid) - known)  # so many of the rows, the first, have had a task before
+        numbers = self._take_rows(len(uids))
+        new = len(self.message) - len(self.uid)
+        again = len(numbers) - new  # so many of the rows, the first, have had a task before
         for column, values in ((self.uid, uids), (self.name, names), (self.job, jobs)):
             deque(map(column.__setitem__, numbers[:again], values), maxlen=0)  # the fastest loop there is
-            column[known:] = values[again:]
+            column.extend(values[again:])
         self.row_of.update(zip(uids, numbers, strict=True))
+        rows = np.array(numbers, dtype=np.int64)
         self.cls[rows] = cls
         self.priority[rows] = priority
         self.state[rows] = State.PENDING
@@ -138,19 +146,18 @@ class TaskTable:
         self._next_sequence += len(rows)
         return rows
 
-    def _take_rows(self, count: int) -> Int64:
-        """Rows without tasks: those that became free last, then new ones."""
+    def _take_rows(self, count: int) -> list[int]:
+        """Rows without tasks: those that became free last, then new ones; these lack uid, name and job yet."""
         free = self._free[: -count - 1 : -1]
         del self._free[len(self._free) - len(free) :]
-        again = np.array(free, dtype=np.int64)
         for column in self.COLUMNS if free else ():
-            getattr(self, column)[again] = _unused(column)
+            getattr(self, column)[free] = _unused(column)
         first, new = len(self.uid), count - len(free)
-        for texts in (self.uid, self.name, self.job, self.message, self.orphan_of):
+        for texts in (self.message, self.orphan_of):
             texts.extend(repeat("", new))
-        while len(self.uid) > len(self.state):
+        while first + new > len(self.state):
             self._grow()
-        return np.concatenate([again, np.arange(first, first + new)])
+        return [*free, *range(first, first + new)]
 
     def remove(self, row: int) -> None:
         """Forget the task in ``row``; what it used on a machine must have been given back."""
@@ -160,6 +167,9 @@ class TaskTable:
         self.parked[row] = False
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
         self._free.append(row)
+        self._removed += 1
+        if self._removed > max(LEAST_REMOVED, len(self.row_of) // REWRITTEN_EACH):
+            self.row_of, self._removed = dict(self.row_of), 0
 
     def in_state(self, state: State) -> Int64:
         """Rows of all tasks in ``state``, ascending."""

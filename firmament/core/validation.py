@@ -43,9 +43,13 @@ class KnownClasses(Protocol):
         ...
 
 
-def validate(events: Sequence[Event], known: KnownClasses) -> None:
-    """Raise ``InvalidEventError`` for the first event that could not be applied after those before it."""
+def validate(events: Sequence[Event], known: KnownClasses) -> bool:
+    """Raise ``InvalidEventError`` for the first event that could not be applied after those before it.
+
+    Returns whether all events that submit or bind tasks name different ones.
+    """
     changed: dict[int, TaskClass | None] = {}
+    named = _NamedTasks()
 
     def content_of(number: int) -> TaskClass | None:
         return changed[number] if number in changed else known.content(number)
@@ -79,6 +83,7 @@ def validate(events: Sequence[Event], known: KnownClasses) -> None:
                         f"tasks: task class {event.task_class} is not defined; define a class before its tasks"
                     )
                 _tasks(event)
+                named.add(event.uids)
             case MachineSampled():
                 _machine_sample(event)
             case TaskSampled(uid=owner, time=time, usage=usage):
@@ -89,6 +94,27 @@ def validate(events: Sequence[Event], known: KnownClasses) -> None:
                 )
             case _:
                 pass
+    return named.distinct
+
+
+class _NamedTasks:
+    """The tasks that events name: one set for all of them, as it is the dearest part of looking at an event."""
+
+    def __init__(self) -> None:
+        self._uids: set[str] = set()
+        self._count = 0
+
+    def add(self, uids: Sequence[str]) -> None:
+        """Take in the tasks of one event; raises ``InvalidEventError`` if it names one twice."""
+        self._uids.update(uids)
+        self._count += len(uids)
+        if not self.distinct:
+            _require(len(set(uids)) == len(uids), "tasks: a uid occurs twice in one batch")
+
+    @property
+    def distinct(self) -> bool:
+        """Whether all that were named are different ones."""
+        return len(self._uids) == self._count
 
 
 def _require(condition: bool, message: str) -> None:
@@ -213,8 +239,7 @@ def _requirement(owner: str, requirement: Requirement) -> None:
 
 def _tasks(event: TasksSubmitted | TasksBound) -> None:
     count = len(event.uids)
-    _require(all(event.uids), "tasks: a uid is empty")
-    _require(count == 1 or len(set(event.uids)) == count, "tasks: a uid occurs twice in one batch")
+    _require("" not in event.uids, "tasks: a uid is empty")
     _parallel("tasks: names", event.names, count)
     if isinstance(event, TasksSubmitted):
         _parallel("tasks: created", event.created, count)
