@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cost_models.interface import Bool, Int64
@@ -56,8 +58,9 @@ class ExchangeRoom:
             left.append(room)
         shapes = problem.shape[placed.cls]
         differ = [each for each, amount in enumerate(amounts) if (amount != amount[0]).any()]
-        self._amounts = [amounts[each] for each in differ]
-        self._left = [left[each].copy() for each in differ]
+        # One row per limit that sizes matter to: int64[K, S] and int64[K, M].
+        self._amounts = _stacked([amounts[each] for each in differ], len(problem.requests))
+        self._left = _stacked([left[each] for each in differ], problem.machines)
         for amount, room in zip(self._amounts, self._left, strict=True):
             np.subtract.at(room, placed.machine, amount[shapes] * placed.count)
 
@@ -67,10 +70,12 @@ class ExchangeRoom:
         """
         feasible = self._problem.feasible
         allowed: Bool = feasible[large, target] & feasible[small, source]
-        for amount, left in zip(self._amounts, self._left, strict=True):
-            moved = amount[large] - amount[small]
-            allowed &= (moved <= 0) | (left[target] >= moved)
-            allowed &= (moved >= 0) | (left[source] >= -moved)
+        moved = self._moved(large, small)
+        # Where there is too little already, less may still come for more.
+        left = np.maximum(self._left.take(target, axis=1), 0)
+        allowed &= (left >= moved).all(axis=0)
+        left = np.maximum(self._left.take(source, axis=1), 0)
+        allowed &= (left >= -moved).all(axis=0)
         for rows in self._shared:
             # How others use a row that machines share is not known here: what it holds must not change.
             allowed &= (rows.amount[large] == rows.amount[small]) | (
@@ -80,7 +85,16 @@ class ExchangeRoom:
 
     def exchange(self, large: Int64, small: Int64, source: Int64, target: Int64) -> None:
         """Book exchanges that were allowed."""
-        for amount, left in zip(self._amounts, self._left, strict=True):
-            moved = amount[large] - amount[small]
-            left[source] += moved
-            left[target] -= moved
+        moved = self._moved(large, small)
+        self._left[:, source] += moved
+        self._left[:, target] -= moved
+
+    def _moved(self, large: Int64, small: Int64) -> Int64:
+        """By how much more the large ones take: int64[K, P]."""
+        moved: Int64 = self._amounts.take(large, axis=1) - self._amounts.take(small, axis=1)
+        return moved
+
+
+def _stacked(rows: Sequence[Int64], width: int) -> Int64:
+    """Copies of ``rows``, each int64[width]: int64[len(rows), width]."""
+    return np.stack(rows) if rows else np.zeros((0, width), dtype=np.int64)

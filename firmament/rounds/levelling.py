@@ -23,14 +23,11 @@ from firmament.rounds.exchange_room import ExchangeRoom, movable
 TURNS = 12
 """Most turns; in each, every machine takes part in at most one exchange, with one of its tasks after the other."""
 
-COARSE = 5
-"""Turns after which every second one looks at the ends alone: the quarter of the pairs that is furthest apart."""
-
 GOLDEN = 0.6180339887498949
 """Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
 
-ENOUGH = 0.001
-"""No further turn is worth it once three in a row have each saved less than this part of what all have."""
+ENOUGH = 0.03
+"""No further turn is worth it once two in a row have saved less than this part of what all have."""
 
 WORTH = 1e-6
 """An exchange has to save this part of what a task of mean size adds: more than rounding does."""
@@ -105,13 +102,11 @@ class _Exchange:
 
     def run(self) -> bool:
         """Exchange until a turn saves little; returns whether anything was exchanged."""
-        saved = 0.0
-        weak = 0
+        saved = last = 0.0
         for turn in range(TURNS):
-            more = self._turn(*self._pairs(turn))
-            saved += more
-            weak = weak + 1 if more <= ENOUGH * saved else 0
-            if weak == 3:
+            before, last = last, self._turn(*self._pairs(turn))
+            saved += last
+            if turn and before + last <= ENOUGH * saved:
                 break
         return saved > 0
 
@@ -127,8 +122,6 @@ class _Exchange:
         length = min(len(high), len(low))
         # Places in the two orders: heights fall in one and rise in the other.
         length = int(np.count_nonzero(height[high[:length]] > height[low[:length]]))
-        if turn >= COARSE and turn % 2:
-            length = -(-length // 4)
         high, low = high[:length], low[:length]
         if turn % 3:
             low = np.roll(low, int(length * (turn * GOLDEN % 1.0)))
@@ -150,7 +143,8 @@ class _Exchange:
         large, small, gain = large[first], small[first], gain[first]
         other_there, other_here = self._other_cost(large, target), self._other_cost(small, source)
         gain += self._other[give] + self._other[take] - other_there - other_here
-        good = (gain > WORTH * heights.growth[source]) & self._room.allows(large, small, source, target)
+        good = np.flatnonzero(gain > WORTH * heights.growth[source])
+        good = good[self._room.allows(large[good], small[good], source[good], target[good])]
         give, take, source, target = give[good], take[good], source[good], target[good]
         large, small, first = large[good], small[good], first[good]
         self._room.exchange(large, small, source, target)
