@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, get_args
 
-from firmament.sections import Section
+from pydantic import BaseModel
 
 _WANTED = MappingProxyType(
     {
@@ -30,12 +30,13 @@ _WANTED = MappingProxyType(
 _EMPTY = frozenset({"string_too_short", "too_short"})
 
 
-def schema_fault(detail: Mapping[str, Any], document: type[Section]) -> str:
+def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
     """One of pydantic's errors about a document of that kind, as a line ``field: what is wrong; what to do``."""
     path, kind, given = detail["loc"], str(detail["type"]), detail.get("input")
     if path and path[-1] == "[key]":  # of a map whose keys are free
         path, kind = path[:-2], "invalid_key"
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    field = field or "the document"
     if kind == "extra_forbidden":
         return f"{field}: is not a known key; {_remedy(str(path[-1]), _known_keys(document, path[:-1]))}"
     if kind == "missing":
@@ -63,19 +64,24 @@ def _remedy(key: str, known: Sequence[str]) -> str:
     return f"did you mean {by_letters[close[0]]}?" if close else "remove it or correct its spelling"
 
 
-def _known_keys(document: type[Section], path: Sequence[str | int]) -> list[str]:
+def _known_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str]:
     """Keys of the section at a path of the document."""
-    section: type[Section] | None = document
+    section: type[BaseModel] | None = document
     for part in path:
         if isinstance(part, str) and section is not None:
-            annotations = [field.annotation for field in section.model_fields.values() if field.alias == part]
-            section = next((each for found in annotations for each in _sections(found)), None)
-    return [] if section is None else [str(field.alias) for field in section.model_fields.values()]
+            annotation = _keys(section).get(part)
+            section = next(_sections(annotation), None)
+    return [] if section is None else list(_keys(section))
 
 
-def _sections(annotation: object) -> Iterator[type[Section]]:
+def _keys(section: type[BaseModel]) -> dict[str, object]:
+    """Types by key, as documents spell them."""
+    return {field.alias or name: field.annotation for name, field in section.model_fields.items()}
+
+
+def _sections(annotation: object) -> Iterator[type[BaseModel]]:
     """Sections that a type mentions: itself, or inside lists and alternatives."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):
         yield from _sections(inner)

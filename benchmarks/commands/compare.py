@@ -57,7 +57,7 @@ def compare(
     unknown = sorted(set(names) - set(known))
     if unknown:
         raise click.BadParameter(
-            f"{unknown[0]!r} is no comparator; use one of: {', '.join(known)}", param_hint="--with"
+            f"{unknown[0]!r} is no comparator; use one of: {'; '.join(known)}", param_hint="--with"
         )
     chosen = {name: found for name, found in comparing.comparators().items() if not names or name in names}
     if firmament_binary is not None:

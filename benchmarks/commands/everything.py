@@ -16,8 +16,24 @@ from benchmarks.commands.options import WIDTH, progress
 if TYPE_CHECKING:
     from benchmarks.everything import Plan
 
+
+def _made(_context: click.Context, _option: click.Parameter, folder: Path | None) -> Path | None:
+    """Refuse a folder that cannot be made before anything is measured for it."""
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise click.BadParameter(
+                f"{folder} cannot be made: {error.strerror}; name another folder"
+            ) from None
+    return folder
+
+
 SAVE_FOLDER = click.option(
-    "--save", type=click.Path(file_okay=False, path_type=Path), help="Also write the JSON into this folder."
+    "--save",
+    type=click.Path(file_okay=False, path_type=Path),
+    callback=_made,
+    help="Also write the JSON into this folder.",
 )
 SEED = click.option("--seed", default=1, show_default=True)
 
@@ -71,5 +87,4 @@ async def _show_all(plan: Plan, name: str, save: Path | None, seed: int) -> None
 
 
 def _write(folder: Path, name: str, report: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -14,12 +14,30 @@ from rich.console import Console
 WIDTH = 150
 """Columns of a table that goes into a file."""
 
+
+def _writable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written before anything is measured for it."""
+    if path is not None:
+        existed = path.exists()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.open("a").close()
+            if not existed:
+                path.unlink()
+        except OSError as error:
+            raise click.BadParameter(
+                f"{path} cannot be written: {error.strerror}; name another file"
+            ) from None
+    return path
+
+
 OUTPUT = click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 SAVE = click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=_writable,
     help="Also write the JSON to this file, for `report`.",
 )
 PARAM = click.option(
@@ -40,11 +58,14 @@ def parsed_params(params: Iterable[str]) -> dict[str, int]:
     for text in params:
         name, _, value = text.partition("=")
         try:
-            parsed[name.strip()] = int(value.replace("_", ""))
+            number = int(value.replace("_", ""))
         except ValueError:
+            number = -1
+        if number < 0:
             raise click.BadParameter(
-                f"{text!r} is not NAME=NUMBER, with a whole number", param_hint="--param"
-            ) from None
+                f"{text!r} is not NAME=NUMBER, with a whole number of 0 or more", param_hint="--param"
+            )
+        parsed[name.strip()] = number
     return parsed
 
 
@@ -53,7 +74,6 @@ def emit(
 ) -> None:
     """Print a report as a table or as JSON, and save it if asked to."""
     if save is not None:
-        save.parent.mkdir(parents=True, exist_ok=True)
         save.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     if output == "json":
         json.dump(report, sys.stdout, indent=2)

@@ -94,6 +94,12 @@ def run(
     server = ServerLimits(server_binding_rate, server_latency, server_max_writes)
     if options["kubeconfig"] is not None and server.arguments():
         raise click.UsageError("--server-…: only the simulated server can be limited; leave out --kubeconfig")
+    if "end-to-end" not in stages and (
+        options["kubeconfig"] or options["kube_scheduler"] or options["bindings_only"] or server.arguments()
+    ):
+        raise click.UsageError(
+            "--kubeconfig, --kube-scheduler, --bindings-only and --server-… are for --stage end-to-end; add that"
+        )
     chosen = MeasureOptions(progress=progress(), server=server, **options)
 
     async def measure_all() -> list[dict[str, Any]]:

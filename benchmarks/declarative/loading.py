@@ -18,6 +18,7 @@ from benchmarks.declarative.expressions import (
 )
 from benchmarks.declarative.schema import Amount, Measure, Op, WorkloadFile
 from benchmarks.declarative.templates import BUILT_IN, Template, TemplateError, compile_template
+from firmament.faults import schema_fault
 
 FOLDER = Path(__file__).resolve().parents[1] / "workloads"
 
@@ -95,11 +96,9 @@ def _parse(path: Path) -> WorkloadFile:
     try:
         return WorkloadFile.model_validate(content)
     except ValidationError as error:
-        lines = []
-        for fault in error.errors():
-            field = ".".join(str(part) for part in fault["loc"])
-            lines.append(f"{path.name}: {field or 'the file'}: {fault['msg']}")
-        raise WorkloadError(lines) from None
+        raise WorkloadError(
+            [f"{path.name}: {schema_fault(fault, WorkloadFile)}" for fault in error.errors()]
+        ) from None
 
 
 def _templates(path: Path, file: WorkloadFile) -> tuple[dict[str, Template], list[str]]:

@@ -174,7 +174,7 @@ def test_the_command_shows_every_comparator(tmp_path):
     assert names == ["this scheduler", *comparators()]
     unknown = CliRunner().invoke(main, ["compare", "--with", "magic"])
     assert unknown.exit_code == 2
-    assert "'magic' is no comparator; use one of: pod by pod," in unknown.output
+    assert "'magic' is no comparator; use one of: pod by pod;" in unknown.output
 
 
 def test_the_core_beats_pod_by_pod_and_whole_networks_by_far():

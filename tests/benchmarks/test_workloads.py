@@ -25,7 +25,7 @@ def test_parameters_come_from_the_file_then_the_size_then_the_command_line(tmp_p
     path = write(
         tmp_path, content(nodes(), pods("pods * 2"), sizes={"big": {"nodes": 30, "pods": 60}}, seeds=None)
     )
-    with pytest.raises(WorkloadError, match=r"test.yaml: seeds: Extra inputs"):
+    with pytest.raises(WorkloadError, match=r"test.yaml: seeds: is not a known key; did you mean sizes\?"):
         load_workload(path)
     path = write(tmp_path, content(nodes(), pods("pods * 2"), sizes={"big": {"nodes": 30, "pods": 60}}))
     assert load_workload(path).params == {"nodes": 3, "pods": 6}
@@ -38,12 +38,18 @@ def test_parameters_come_from_the_file_then_the_size_then_the_command_line(tmp_p
     ("document", "line"),
     [
         ("a: [", "test.yaml: not YAML"),
-        ([1], "test.yaml: the file: "),
-        (content(), "test.yaml: ops: List should have at least 1 item"),
-        (content({"createNodes": {"count": 1}}), "test.yaml: ops.0.createNodes.template: Field required"),
+        ([1], "test.yaml: the document: must be a map, not a list"),
+        (content(), "test.yaml: ops: must not be empty"),
+        (
+            content({"createNodes": {"count": 1}}),
+            "test.yaml: ops[0].createNodes.template: is missing; add it",
+        ),
         (content({}), "an op has exactly one of the keys createNodes, createObjects, createPods"),
-        (content(nodes(), nodes() | pods()), "test.yaml: ops.1: Value error, an op has exactly one of"),
-        (content({"createPod": {}}), "test.yaml: ops.0.createPod: Extra inputs are not permitted"),
+        (content(nodes(), nodes() | pods()), "test.yaml: ops[1]: an op has exactly one of"),
+        (
+            content({"createPod": {}}),
+            "test.yaml: ops[0].createPod: is not a known key; did you mean createPods?",
+        ),
         (content(nodes("$node")), "test.yaml: ops[0].count: unknown name 'node'"),
         (
             content({"measure": {"ops": [{"createPods": {"count": 1, "template": "po"}}]}}),
@@ -124,3 +130,27 @@ def test_the_documented_example_runs(tmp_path):
     assert done.exit_code == 0, done.output
     (part,) = json.loads(done.stdout)["results"][0]["measured"]
     assert (part["bound"], part["brokenRules"]) == (80, {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--param", "nodes=-3"], "'nodes=-3' is not NAME=NUMBER, with a whole number of 0 or more"),
+        (["--param", "nodes"], "'nodes' is not NAME=NUMBER"),
+        (["--bindings-only"], "are for --stage end-to-end; add that"),
+        (["--server-latency", "1"], "are for --stage end-to-end; add that"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(arguments, told):
+    done = CliRunner().invoke(main, ["run", "basic", *arguments])
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").touch()
+    for command in (["run", "basic"], ["full"]):
+        done = CliRunner().invoke(main, [*command, "--save", str(tmp_path / "file" / "below")])
+        assert done.exit_code == 2
+        assert "below cannot be" in done.stderr
+        assert done.stdout == ""
