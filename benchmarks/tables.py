@@ -136,6 +136,11 @@ def _shares_of_bindings_only(results: list[dict[str, Any]]) -> Iterator[str]:
             )
             rounds = f"; {part['verified']['rounds']} rounds" if part["verified"]["rounds"] else ""
             yield f"  processor seconds: {_processor_seconds(part)}{rounds}"
+            if events := part["verified"]["events"]:
+                yield (
+                    f"  Scheduled events within {events['withinSeconds']:.0f} s: {events['share'] or 0:.2%}, the last "
+                    f"after {events['worstSeconds'] or 0:.0f} s"
+                )
             yield f"  of the other's run: {_processor_seconds(most)}"
 
 

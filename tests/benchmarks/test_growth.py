@@ -49,3 +49,11 @@ def test_ratios_are_those_of_the_medians():
             sorted(report["allSeconds"][name])[1] / sorted(report["allSeconds"]["base"])[1]
         )
     assert len(said) == 4 + 4
+
+
+def test_ten_times_the_work_takes_less_than_fifteen_times_the_seconds():
+    """Ratios within one run, with wide margins: seen are about 2 and 4 on a quiet machine."""
+    params = {"nodes": 500, "pods": 500, "classes": 10}
+    ratios = asyncio.run(measure_growth(params, runs=2, seed=1, progress=lambda _: None))["ratios"]
+    assert ratios["nodes"] < 15.0
+    assert ratios["pods"] < 15.0
