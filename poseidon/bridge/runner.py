@@ -137,16 +137,18 @@ class Bridge:
     def _note_round(self, result: pb.RoundResult) -> None:
         stats = result.stats
         self._metrics.rounds.inc()
-        for kind, count in Counter(delta.kind for delta in result.deltas).items():
+        kinds = Counter(delta.kind for delta in result.deltas)
+        for kind, count in kinds.items():
             self._metrics.deltas.labels(pb.Delta.Kind.Name(kind)).inc(count)
         _log.info(
-            "round round=%d placed=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
+            "round round=%d placed=%d evicted=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
             result.round,
-            len(result.deltas),
+            kinds[pb.Delta.PLACE],
+            kinds[pb.Delta.PREEMPT],
             stats.pending,
             stats.machines,
             stats.classes,
-            stats.certified,
+            str(stats.certified).lower(),
             stats.gap,
             stats.snapshot_seconds + stats.network_seconds + stats.solve_seconds + stats.admit_seconds,
         )

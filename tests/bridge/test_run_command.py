@@ -78,7 +78,7 @@ async def test_it_binds_and_ends_cleanly_on_a_signal(tmp_path, number):
             assert solver.hellos[0].fencing > 1_600_000_000_000
         log = err.decode()
         assert process.returncode == 0, log
-        assert 'msg="round" round=1 placed=1' in log
+        assert 'msg="round" round=1 placed=1 evicted=0' in log
         assert 'msg="stopped"' in log
         assert (await api.pods())["a"]["spec"]["nodeName"] == "n1"
         assert len(await api.items("/api/v1/events")) == 1
