@@ -61,21 +61,34 @@ def wanted_machines(
     Also what the most interested shape would pay there: float32[C]. Shapes without a price (NaN) like all that
     they fit.
     """
-    offer = np.zeros(problem.machines, dtype=np.int32)
+    unseen = np.isnan(worth)
+    paid = best_offers(problem, fits, shapes[~unseen], worth[~unseen])
     liked = np.zeros(problem.machines, dtype=np.bool_)
+    for shape in shapes[unseen].tolist():
+        liked |= fits[shape]
+    liked[machines_near(stairs, paid, REACH)] = True
+    machines = np.flatnonzero(liked & (stairs.room > 0))
+    return machines, paid[machines]
+
+
+def best_offers(problem: PlacementProblem, fits: dict[int, Bool], shapes: Int64, worth: Float32) -> Float32:
+    """What the most interested of ``shapes`` would pay for a place at their prices ``worth`` (float32[S]): float32[M].
+
+    Far below every price where none of them fits.
+    """
+    offer = np.zeros(problem.machines, dtype=np.int32)
     net = np.empty_like(offer)
     for shape, price in zip(shapes.tolist(), worth.tolist(), strict=True):
-        if np.isnan(price):
-            liked |= fits[shape]
-            continue
         # Counted from far below zero, so that 0 is no offer at all.
         np.subtract(np.int32(HIGHEST + min(round(price), HIGHEST)), problem.cost[shape], out=net)
         net *= fits[shape]
         np.maximum(offer, net, out=offer)
-    paid = offer.astype(np.float32) - np.float32(HIGHEST)
-    liked |= paid > stairs.base - REACH * stairs.step
-    machines = np.flatnonzero(liked & (stairs.room > 0))
-    return machines, paid[machines]
+    return offer.astype(np.float32) - np.float32(HIGHEST)
+
+
+def machines_near(stairs: Stairs, paid: Float32, reach: float) -> Int64:
+    """Machines with room that are wanted at ``paid`` (float32[M]), or miss it by at most ``reach`` typical steps."""
+    return np.flatnonzero((paid > stairs.base - reach * stairs.step) & (stairs.room > 0))
 
 
 def _some(machines: int) -> Int64:

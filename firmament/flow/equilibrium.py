@@ -19,10 +19,12 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.candidates import first_worth, wanted_machines
+from firmament.flow.continuation import continued_prices
 from firmament.flow.market import Float32, Market, Stairs
 from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.refinement import SHARP, SHARPEST, balanced, refined
+from firmament.flow.refinement import SHARP, SHARPEST, Cleared, balanced, refined
 from firmament.flow.water import water_level_load
+from firmament.flow.worths import Worths
 from firmament.solvers.base import Int32
 
 SAMPLED_SHAPES = 160
@@ -35,8 +37,11 @@ ENOUGH = 0.98
 LARGE = 20_000
 """Tasks from which on prices are sharpened further: their network has many arcs, and every further solve is dear."""
 
+MANY = 32
+"""Shapes from which on they are as well, if all take part: then errors of prices, not of their range, matter most."""
+
 LEAST_DOUBT = 0.02
-"""Prices are taken to be no more exact than this part of a typical step: the optimum fixes them only up to a range."""
+"""Prices found with some of the shapes are taken to be no more exact than this part of a typical step."""
 
 UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
@@ -51,13 +56,18 @@ LEAST_LOAD = np.float32(0.05)
 """Tasks that every machine is expected to take at least when prices are balanced for the first time."""
 
 
+Found = tuple[Int64, Market, Int64, Cleared | None]
+"""Machines that take part, ascending; their market; the shapes that it has (places among those looked at); prices."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Expected end of a round: ``price``, ``load``: int64[M], units and tasks per machine.
 
     ``candidates``: machines that are likely to be used, ascending; ``temperature``: the last one, in units;
     ``appeal``: float32[C], tasks for which each candidate should have columns; ``sharp``: prices are at about the
-    middle of what the machine's last task and its next one would cost, and as exact as the temperature.
+    middle of what the machine's last task and its next one would cost, and as exact as the temperature; ``worths``:
+    what goes with them for the shapes (as ledgers know them), None if prices are not sharp.
     """
 
     price: Int64
@@ -66,6 +76,7 @@ class Spread:
     temperature: float
     appeal: Float32
     sharp: bool = False
+    worths: Worths | None = None
 
 
 def machine_units(residual: Residual, classes: Int64) -> Int64:
@@ -96,7 +107,8 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
-    return _settled(problem, shapes, weight, fits, room, base)
+    whole = len(shapes) == np.count_nonzero(per_shape)
+    return _settled(problem, shapes, weight, fits, room, base, whole=whole)
 
 
 def _settled(
@@ -106,27 +118,48 @@ def _settled(
     fits: dict[int, Bool],
     room: Int64,
     base: Int64,
+    *,
+    whole: bool,
 ) -> Spread:
     """Prices and loads at which ``weight[i]`` tasks of ``shapes[i]`` and the machines suit each other."""
     stairs = Stairs.of(problem, base, room)
-    rough = first_worth(problem, fits, stairs, shapes, weight)
-    candidates, paid = wanted_machines(problem, fits, stairs, shapes, rough)
+    continuing = continued_prices(problem, fits, stairs, shapes, weight) if whole else None
+    found: Found = continuing or _afresh(problem, fits, stairs, shapes, weight, whole=whole)
+    machines, market, present, cleared = found
     price, load = base.copy(), np.zeros_like(room)
-    market, present = Market.of(problem, fits, stairs.at(candidates), candidates, shapes, weight)
-    if len(present) == 0:
-        return Spread(price, load, candidates, 1.0, np.ones(len(candidates), dtype=np.float32))
-    expected = np.maximum(market.stairs.evenly(paid), LEAST_LOAD)
-    smoothings = SHARPEST if float(market.tasks.sum()) >= LARGE else SHARP
-    found = refined(market, balanced(market, paid, expected, SHARP[0].temperature * stairs.step), smoothings)
-    charged = np.maximum(found.price, market.stairs.base)
-    price[candidates] = np.rint(charged).astype(np.int64)
-    load[candidates] = np.minimum(np.ceil(found.load).astype(np.int64), room[candidates])
-    cleared = float(found.load.sum()) >= ENOUGH * float(market.tasks.sum())
-    doubt = max(found.temperature, LEAST_DOUBT * stairs.step)
+    if cleared is None:
+        return Spread(price, load, machines, 1.0, np.ones(len(machines), dtype=np.float32))
+    charged = np.maximum(cleared.price, market.stairs.base)
+    price[machines] = np.rint(charged).astype(np.int64)
+    load[machines] = np.minimum(np.ceil(cleared.load).astype(np.int64), room[machines])
+    doubt = cleared.temperature if whole else max(cleared.temperature, LEAST_DOUBT * stairs.step)
     # Shares of the classes sum to 1 at the price found, also where it is below what the machine charges.
-    short = np.minimum((charged - found.price) / np.float32(doubt), SHORTEST)
-    appeal = np.maximum(found.load, LEAST_APPEAL) * np.exp(short)
-    return Spread(price, load, candidates, doubt, appeal, sharp=cleared)
+    short = np.minimum((charged - cleared.price) / np.float32(doubt), SHORTEST)
+    appeal = np.maximum(cleared.load, LEAST_APPEAL) * np.exp(short)
+    sharp = float(cleared.load.sum()) >= ENOUGH * float(market.tasks.sum())
+    worths = Worths.of(problem.known_as(shapes[present]), cleared.worth) if sharp else None
+    return Spread(price, load, machines, doubt, appeal, sharp, worths)
+
+
+def _afresh(
+    problem: PlacementProblem,
+    fits: dict[int, Bool],
+    stairs: Stairs,
+    shapes: Int64,
+    weight: Float64,
+    *,
+    whole: bool,
+) -> Found:
+    """Prices found without knowing any; None instead of them if no shape fits any machine that takes part."""
+    rough = first_worth(problem, fits, stairs, shapes, weight)
+    machines, paid = wanted_machines(problem, fits, stairs, shapes, rough)
+    market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, weight)
+    if len(present) == 0:
+        return machines, market, present, None
+    expected = np.maximum(market.stairs.evenly(paid), LEAST_LOAD)
+    many = float(market.tasks.sum()) >= LARGE or (whole and len(shapes) >= MANY)
+    begun = balanced(market, paid, expected, SHARP[0].temperature * stairs.step)
+    return machines, market, present, refined(market, begun, SHARPEST if many else SHARP)
 
 
 def _sample(weight: Float64, most: int) -> tuple[Int64, Float64]:

@@ -10,6 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.flow.group_terms import GroupTerms
 from firmament.flow.heights import Heights
+from firmament.flow.worths import Worths
 from firmament.rules.pairs import PairRules
 from firmament.rules.ruleset import RuleSet
 from firmament.solvers.base import Int32
@@ -50,6 +51,8 @@ class PlacementProblem:
     * ``pairs``: costs and limits of pairs of tasks, None if there are none;
     * ``heights``: what models say of the sizes of tasks, which the network takes for equal; None: nothing;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
+    * ``worths``: what shapes (as ledgers know them) were worth in an earlier round, None: nothing is known of it. It
+      steers the choice of columns, and what is found by it; no cost;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
 
@@ -76,6 +79,7 @@ class PlacementProblem:
     topology: GroupTerms | None = None
     multiplicity: Int64 | None = None
     heights: Heights | None = None
+    worths: Worths | None = None
 
     @property
     def classes(self) -> int:

@@ -47,6 +47,9 @@ SHARPEST = (*SHARP, Smoothing(0.01, 0.1, 6, 0.001))
 LOST = 0.1
 """Share of the tasks without a machine at which less smoothing has done more harm than good."""
 
+UNSETTLED = 0.01
+"""Share of the tasks without a machine from which on prices have not settled."""
+
 TOO_FAR = 0.3
 """A step is shortened if the slope at its end is below minus this part of the slope at its beginning."""
 
@@ -99,12 +102,27 @@ def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = 
         smoothed = _Smoothed(market, smoothing.temperature * market.stairs.step, smoothing.width)
         if found is not None:
             worth = balanced(market, found.price, found.load, float(smoothed.temperature))
-        point = _settled(smoothed, worth, smoothing.steps, smoothing.settled * tasks)
+        point = _settled(smoothed, smoothed.at(worth), smoothing.steps, smoothing.settled * tasks)
         if found is not None and point.lacking > max(found.lacking, LOST * tasks):
             break
         found = point
     assert found is not None  # there is at least one smoothing
-    return Cleared(found.worth, found.price, found.load, found.temperature, found.lacking)
+    return found.cleared()
+
+
+def continued(market: Market, worth: Float32, smoothing: Smoothing, *, most_lacking: float) -> Cleared | None:
+    """The same from prices that are nearly right, at once with little smoothing.
+
+    None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
+    prices do not settle from there.
+    """
+    tasks = float(market.tasks.sum())
+    smoothed = _Smoothed(market, smoothing.temperature * market.stairs.step, smoothing.width)
+    point = smoothed.at(worth)
+    if point.lacking > most_lacking * tasks:
+        return None
+    point = _settled(smoothed, point, smoothing.steps, smoothing.settled * tasks)
+    return None if point.lacking > UNSETTLED * tasks else point.cleared()
 
 
 def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
@@ -146,6 +164,10 @@ class _Point:
     def lacking(self) -> float:
         """Tasks by which classes have too few or too many places, all together."""
         return float(np.abs(self.missing).sum())
+
+    def cleared(self) -> Cleared:
+        """What is of use to others."""
+        return Cleared(self.worth, self.price, self.load, self.temperature, self.lacking)
 
 
 class _Smoothed:
@@ -207,9 +229,8 @@ def _loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, 
     return np.clip(taken, 0, stairs.room), slope
 
 
-def _settled(smoothed: _Smoothed, worth: Float32, steps: int, enough: float) -> _Point:
-    """Up to ``steps`` Newton steps from ``worth``, until no more than ``enough`` tasks lack a machine."""
-    point = smoothed.at(worth)
+def _settled(smoothed: _Smoothed, point: _Point, steps: int, enough: float) -> _Point:
+    """Up to ``steps`` Newton steps from ``point``, until no more than ``enough`` tasks lack a machine."""
     for _ in range(steps):
         if point.lacking <= enough:
             break
