@@ -27,7 +27,10 @@ GOLDEN = 0.6180339887498949
 """Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
 
 ENOUGH = 0.03
-"""No further turn is worth it once two in a row have saved less than this part of what all have."""
+"""No further turn is worth it once two in a row have saved less than this part of what all have ..."""
+
+REST = 0.1
+"""... and less than this part of what perfectly level heights would save beyond."""
 
 WORTH = 1e-6
 """An exchange has to save this part of what a task of mean size adds: more than rounding does."""
@@ -106,9 +109,16 @@ class _Exchange:
         for turn in range(TURNS):
             before, last = last, self._turn(*self._pairs(turn))
             saved += last
-            if turn and before + last <= ENOUGH * saved:
+            both = before + last
+            if turn and both <= ENOUGH * saved and both <= REST * self._uneven():
                 break
         return saved > 0
+
+    def _uneven(self) -> float:
+        """What would be saved if the machines with places were all as high as they are on average: a bound."""
+        used = self._slots.used
+        height = self._height[used]
+        return float((np.square(height - height.mean()) / (2 * self._heights.growth[used])).sum())
 
     def _pairs(self, turn: int) -> tuple[Int64, Int64]:
         """Places of the fullest machines and of the emptiest, whose tasks are to change places: int64[P] each."""
