@@ -6,8 +6,8 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
   ``pins_machine[pins_first[i]:pins_first[i + 1]]``;
 * ``joint_reason``, and per block of joint rows ``joint_N_row_of``, ``joint_N_amount``, ``joint_N_limit``;
 * ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
-* ``ledger_...``, ``heights_...``, ``rules_...``, ``pairs_...`` and ``groups_...``: see ``ledger_arrays``,
-  ``height_arrays``, ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
+* ``ledger_...``, ``heights_...``, ``worths_...``, ``rules_...``, ``pairs_...`` and ``groups_...``: see
+  ``ledger_arrays``, ``height_arrays``, ``worth_arrays``, ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
 
 Evictions are not decided again, so what they alone look at (``openings``, ``held``) is left out. ``most`` and
 ``model_shape`` are missing: only problems that are derived within a round have them.
@@ -33,6 +33,7 @@ from firmament.artefacts.height_arrays import decode_heights, encode_heights
 from firmament.artefacts.ledger_arrays import decode_ledgers, encode_ledgers
 from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
+from firmament.artefacts.worth_arrays import decode_worths, encode_worths
 from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 
 FILE = "problem.npz"
@@ -61,6 +62,7 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         "placed_count": placed.count,
         **encode_ledgers(problem.ledgers),
         **encode_heights(problem.heights),
+        **encode_worths(problem.worths),
     }
     if problem.multiplicity is not None:
         arrays["multiplicity"] = problem.multiplicity
@@ -131,6 +133,7 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         topology=decode_groups(arrays, plain["gang"], *plain["free"].shape),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
         heights=decode_heights(arrays, len(plain["requests"]), len(plain["free"])),
+        worths=decode_worths(arrays, len(plain["requests"])),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,7 @@ from firmament.core.topology_compiler import Called, Trees, compile_groups, in_n
 from firmament.core.victims import preemption_problem
 from firmament.flow.group_terms import GroupTerms
 from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
+from firmament.flow.worths import Worths
 from firmament.preemption.problem import PreemptionProblem
 from firmament.rules.pairs import PairRules
 
@@ -78,8 +79,12 @@ def take_picture(
     trees: Trees,
     muster: Muster,
     now: float,
+    recall_worths: Callable[[Sequence[int]], Worths | None],
 ) -> Picture:
-    """Build the placement problem of the tasks that ``muster`` calls."""
+    """Build the placement problem of the tasks that ``muster`` calls.
+
+    ``recall_worths`` says what shapes (rows) were worth in earlier rounds.
+    """
     groups, gangs, levels, members = _grouped(cluster, muster, _levels(cluster, configuration, muster))
     cls = np.array([group[0] for group in groups], dtype=np.int64)
     priorities = np.array([group[1] for group in groups], dtype=np.int64)
@@ -116,6 +121,7 @@ def take_picture(
         gang=gangs if len(muster.need) else _NO_GANGS,
         gang_need=muster.need,
         topology=topology,
+        worths=recall_worths(shapes),
     )
     return Picture(
         problem=problem,

@@ -13,6 +13,7 @@ from firmament.core.results import RoundStats
 from firmament.flow.alike import AlikeMachines
 from firmament.flow.generation import FlowOutcome
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.flow.worths import Worths
 from firmament.preemption.preempting import preempt
 from firmament.preemption.problem import Eviction, PreemptionProblem
 from firmament.rounds.cost import network_cost, pair_figures, placed_cost
@@ -30,6 +31,7 @@ class Placement:
     ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
     network stand for, None if for themselves; ``first_classes``: the same of its classes. ``evictions``: places for
     tasks that found none, for which others go. ``shortages``: by gang, why a group with rules found no place.
+    ``worths``: what shapes were found to be worth, see ``FlowOutcome``.
     """
 
     assignments: Assignments
@@ -40,6 +42,7 @@ class Placement:
     first_classes: Sequence[Sequence[int]] | None = None
     evictions: tuple[Eviction, ...] = ()
     shortages: Mapping[int, str] = field(default_factory=dict)
+    worths: Worths | None = None
 
 
 def decide(
@@ -99,6 +102,7 @@ def decide(
         _first_classes(log),
         evictions,
         log.shortages,
+        None if log.first is None else log.first.worths,
     )
 
 

@@ -28,6 +28,7 @@ from firmament.core.feasibility import StaticRows
 from firmament.core.gang_rebinding import Rebinding
 from firmament.core.gangs import Gangs
 from firmament.core.kept_rows import KeptRows
+from firmament.core.known_worths import KnownWorths
 from firmament.core.limits_now import limits_now
 from firmament.core.listing import machine_states, task_states
 from firmament.core.moving import Moves
@@ -90,6 +91,7 @@ class Scheduler:
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows
+        self._worths = KnownWorths()
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
         self._moves = Moves(self._evictions)
@@ -166,6 +168,7 @@ class Scheduler:
                 self._trees,
                 muster,
                 now,
+                self._worths.recall,
             )
         self._rounds += 1
         return OpenRound(
@@ -191,6 +194,7 @@ class Scheduler:
         notes: tuple[str, ...] = ()
         placed, evicting = Placements((), ()), list[Delta]()
         if opened.picture is not None:
+            self._worths.learn(self._cluster, opened.picture, placement.worths)
             placed, evicting, refused = self._put_into_effect(opened.picture, placement)
             unscheduled += refused
             notes = self._notes.new(opened.picture.judgement.notes())
@@ -276,6 +280,7 @@ class Scheduler:
             moved = self._cluster.forget_classes(self._evictions.classes())
             self._static_rows.renumber(moved.shapes)
             self._kept_rows.renumber(moved.shapes)
+            self._worths.renumber(moved.shapes)
             self._reservations.renumber(moved.classes)
             self._evictions.renumber(moved.classes)
 

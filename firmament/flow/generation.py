@@ -28,6 +28,7 @@ from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import Offers, Violations, full_machine_prices, price_out
 from firmament.flow.problem import Assignments, Residual
 from firmament.flow.repair import carried_over, repair
+from firmament.flow.worths import Worths
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
 SLACK_STEPS = 0.1
@@ -74,7 +75,8 @@ class FlowOutcome:
     ``solved``, ``carried``: that network and the flow on its arcs, where the first steps of a machine may be one arc;
     ``network``, ``flows`` have every step on its own, so that the arcs' costs are what the placement costs. ``arcs``:
     how many those are. ``bound``: cost of the flow in units; if ``certified``, no placement of the residual costs less.
-    ``seconds`` is the time in the solver alone. ``time_limited``: a later solve was cut off.
+    ``seconds`` is the time in the solver alone. ``time_limited``: a later solve was cut off. ``worths``: what shapes
+    were expected to be worth, None if that was not found out, none at all if it misled the choice of columns.
     """
 
     solved: Network
@@ -85,6 +87,7 @@ class FlowOutcome:
     solves: int
     seconds: float
     time_limited: bool = False
+    worths: Worths | None = None
 
     @property
     def network(self) -> Network:
@@ -159,6 +162,7 @@ class _Search:
         self._solves = 0
         self._seconds = 0.0
         self._time_limited = False
+        self._worths = self._spread.worths
 
     def run(self) -> FlowOutcome:
         """Solve, price and widen until nothing violates, or solves or time run out."""
@@ -239,6 +243,7 @@ class _Search:
         machines = self._residual.problem.machines
         self.columns = self.columns.merged(violations.columns, machines)
         if self._solves == 1 and violations.total > len(self.columns) * MISJUDGED:
+            self._worths = Worths.none()
             better = replace(self._spread, price=machine_price // 2)
             self.columns = self.columns.merged(self._selection(better), machines)
         self._steps[violations.machines] *= 2
@@ -254,4 +259,5 @@ class _Search:
             solves=self._solves,
             seconds=self._seconds,
             time_limited=self._time_limited,
+            worths=self._worths,
         )
