@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from poseidon.embedding import Configuration
     from poseidon.manifests.loader import Manifests
-    from poseidon.plan import Plan
+    from poseidon.plan import Binding, Plan
 
 
 class UnknownPodError(LookupError):
@@ -69,7 +70,9 @@ def explain_pod(manifests: Manifests, configuration: Configuration, now: float, 
     """
     found = next((each for each in manifests.pods if each.metadata.uid == pod), None)
     if found is None:
-        raise UnknownPodError(f"pod {pod} is not in the input; name one as NAMESPACE/NAME")
+        close = difflib.get_close_matches(pod, [each.metadata.uid for each in manifests.pods], n=1)
+        remedy = f"did you mean {close[0]}?" if close else "name one as NAMESPACE/NAME"
+        raise UnknownPodError(f"pod {pod} is not in the input; {remedy}")
     if disposition(found) is Disposition.FINISHED:
         raise UnknownPodError(f"pod {pod} has ended ({found.status.phase}), so no node is sought for it")
     cluster = build(manifests, configuration, now, forced=pod)
@@ -101,8 +104,7 @@ def _outlook(plan: Plan, pod: str) -> Iterator[str]:
     """Say why a pod goes on waiting, or what has to happen first, and how far its group is."""
     for binding in plan.bindings:
         if binding.pod == pod and binding.after:
-            after = ", ".join(binding.after)
-            yield f"A round now gives it node {binding.node}, once {after} left or got a node."
+            yield f"A round now gives it node {binding.node}, once {_conditions(plan, binding)}."
     for pending in plan.pending:
         if pending.pod == pod:
             yield f"A round now leaves it waiting: {pending.reason}"
@@ -112,6 +114,16 @@ def _outlook(plan: Plan, pod: str) -> Iterator[str]:
             message = f": {group.message}" if group.message else ""
             state = f"{group.status}, {placed} of {len(group.members)} pods have a node"
             yield f"Its group {group.group} is {state}{message}"
+
+
+def _conditions(plan: Plan, binding: Binding) -> str:
+    """What has to happen before a pod is bound: victims make way, those that it depends on are bound."""
+    victims = {each.pod for each in plan.preemptions}
+    going = [each for each in binding.after if each in victims]
+    leading = [each for each in binding.after if each not in victims]
+    return " and ".join(
+        f"{', '.join(pods)} {what}" for pods, what in ((going, "made way"), (leading, "got a node")) if pods
+    )
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

@@ -214,7 +214,7 @@ class _Outcome:
     def __init__(self) -> None:
         self.rounds = 0
         self.figures = Round()
-        self.bindings: list[Binding] = []
+        self._placed: dict[str, Binding] = {}
         self.migrations: list[Migration] = []
         self.reasons: dict[str, str] = {}
         self.gangs: dict[str, pb.GangState] = {}
@@ -229,13 +229,19 @@ class _Outcome:
         self.gangs.update((gang.job, gang) for gang in result.gangs)
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
-                self.bindings.append(Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on))))
+                # One that still waits for victims may be given another node by a later round.
+                self._placed[delta.task] = Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on)))
             elif delta.kind == pb.Delta.MIGRATE:
                 self.migrations.append(Migration(delta.task, delta.from_machine, delta.machine))
             elif delta.withdrawn:
                 self.victims.pop(delta.task, None)
             else:
                 self.victims[delta.task] = delta.machine
+
+    @property
+    def bindings(self) -> Iterable[Binding]:
+        """Pods that get a node, in the order of the decisions."""
+        return self._placed.values()
 
     @property
     def preemptors(self) -> frozenset[str]:

@@ -15,9 +15,11 @@ from firmament.core.model import Taint
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.kube.metrics import KubeMetrics
+from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
 from poseidon.plan import NO_NODES
 from poseidon.sources.metrics import SourceMetrics
 from poseidon.translate.pod import GATED_REASON
+from tests.deploy.manifests import of_kind
 from tests.documentation.markdown import blocks, codes, rows, section, text
 
 OPERATIONS = text("docs/operations.md")
@@ -92,3 +94,23 @@ def test_documented_policies_exist():
     kinds = available()
     assert {"cpu_mem", "trivial"} <= named
     assert {kinds.get(name) for name in named} == {"policy"}
+
+
+def test_every_kind_of_manifest_that_is_read_is_named():
+    named = section(CONFIGURATION, "`poseidon plan` and `poseidon explain`").split()
+    words = {word.strip(",.;()") for word in named}
+    assert {kind for _, kind in (*_KINDS, *_MODEL_KINDS)} - {"ConfigMap"} <= words
+    assert "ConfigMaps" in words
+
+
+def test_every_right_is_listed():
+    """What the bridge's roles grant, by resource, stands in the table with at least those verbs."""
+    listed: dict[str, str] = {}
+    for row in rows(section(OPERATIONS, "Rights")):
+        for resource in re.split(r", ", row[0].replace("`", "")):
+            name = resource.partition(".")[0].partition(" of ")[0]
+            listed[name] = f"{listed.get(name, '')} {row[1]}"
+    for role in of_kind("ClusterRole").values():
+        for rule in role["rules"]:
+            for resource in rule["resources"]:
+                assert set(rule["verbs"]) <= set(re.findall(r"\w+", listed.get(resource, ""))), resource

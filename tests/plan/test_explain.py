@@ -92,6 +92,8 @@ def test_an_unknown_pod_is_one_line_and_status_2(run, write):
     outcome = run("explain", "-f", write(node("n1")), "--pod", "shop/p")
     assert outcome.status == 2
     assert outcome.stderr == "--pod: pod shop/p is not in the input; name one as NAMESPACE/NAME\n"
+    outcome = run("explain", "-f", write(node("n1"), pod("web-0")), "--pod", "shop/web")
+    assert outcome.stderr == "--pod: pod shop/web is not in the input; did you mean shop/web-0?\n"
 
 
 def test_a_pod_that_has_ended_is_not_explained(run, write):

@@ -115,7 +115,7 @@ def test_explain_says_what_a_pod_and_its_group_wait_for():
     said = run(
         "explain", "09-preemption", "cluster", "running", "urgent", "budget", output="table", pod="alert"
     )
-    assert said.splitlines()[-1] == "A round now gives it node n1, once default/report left or got a node."
+    assert said.splitlines()[-1] == "A round now gives it node n1, once default/report made way."
     said = run("explain", "08-gangs", "nodes", "pod-group", "too-large", output="table", pod="simulate-0")
     assert said.splitlines()[-1].startswith(
         "Its group default/simulate is Waiting, 0 of 6 pods have a node: "
