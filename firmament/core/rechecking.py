@@ -75,6 +75,8 @@ class Recheck:
         them, and find tree, rules and the tasks that they have there as they were.
         """
         cluster = self._cluster
+        if not self._allowed.any():
+            return self._allowed
         gang, need, exact, given_up = self._gangs()
         while True:
             kept = self._assume_possible(~np.append(given_up, False)[gang])
