@@ -13,6 +13,7 @@ from firmament.core.classes import ClassTable, Renumbered
 from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
+from firmament.core.marks import Marks
 from firmament.core.model import NAMESPACE_RECORD, Machine
 from firmament.core.reported_use import ReportsOfUse
 from firmament.core.resources import ResourceIndex
@@ -26,14 +27,11 @@ class Cluster:
 
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known. A
     task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
-    ``dirty`` holds the names of machines on which something may fit that did not before; ``everything_dirty`` says so
-    of all of them, which is what a record of one of ``record_kinds``, the kinds that some model reads, may bring about;
-    one of ``machine_kinds`` is about the machine of its name alone.
+    A record of one of ``record_kinds``, the kinds that some model reads, may open machines everywhere; one of
+    ``machine_kinds`` is about the machine of its name alone.
     Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
     ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts;
     ``record_changes``: by kind, how often records came and went; ``record_losses``: how often they went.
-    ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;
-    ``domains_changed``: machines, or namespaces, may have come to count otherwise for rules between tasks.
     ``uses_load``: some model looks at the use of tasks, and at use over periods; ``uses_task_use``: at the first only;
     else those figures are not kept.
     """
@@ -64,10 +62,7 @@ class Cluster:
         self.record_came: dict[str, dict[str, int]] = {}
         self.record_changes: Counter[str] = Counter()
         self.record_losses: Counter[str] = Counter()
-        self.dirty: set[str] = set()
-        self.everything_dirty = False
-        self.domains_changed = False
-        self.touched: set[int] = set()
+        self.marks = Marks()
         self.version = 0
         self.pair_labels = pair_labels
         self._record_kinds = record_kinds
@@ -102,19 +97,19 @@ class Cluster:
     def _record_changed(self, kind: str, name: str) -> None:
         self.record_changes[kind] += 1
         if kind == NAMESPACE_RECORD:
-            self._namespaces_changed = self.domains_changed = True
+            self._namespaces_changed = self.marks.domains_changed = True
         if kind in self._machine_kinds:
             self.mark(name)
         else:
-            self.everything_dirty |= kind in self._record_kinds
+            self.marks.everywhere |= kind in self._record_kinds
 
     def mark_sampled(self, now: float) -> float | None:
         """Mark the machines that were reported about, if it is time.
 
         Returns the seconds until it will be, None if no machine waits to be marked.
         """
-        wait, names = self._use.due(now)
-        self.dirty.update(name for name in names if name in self.machines.row_of)
+        wait, rows = self._use.due(now, self.machines)
+        self.marks.machines(rows)
         return wait
 
     def selector(self) -> ClassSelector:
@@ -136,18 +131,15 @@ class Cluster:
             return frozenset()
         return self.jobs.gangs & self.records.get(GROUP_RECORD, {}).keys()
 
-    # --- marks ---------------------------------------------------------------------------------------------------
-
     def mark(self, machine: str) -> None:
         """Note that something may fit on a machine, if it is known, that did not before."""
-        if machine in self.machines.row_of:
-            self.dirty.add(machine)
+        row = self.machines.row_of.get(machine)
+        if row is not None:
+            self.marks.machine(row)
 
     def clear_marks(self) -> None:
-        """Forget which machines may take more than before: all waiting tasks have been held against them."""
-        self.dirty.clear()
-        self.touched.clear()
-        self.everything_dirty = self.domains_changed = False
+        """Forget all marks: waiting tasks have been held against them."""
+        self.marks.clear()
 
     # --- classes -------------------------------------------------------------------------------------------------
 
@@ -159,9 +151,9 @@ class Cluster:
         tasks = self.tasks
         known = tasks.state[: len(tasks.uid)] != State.UNUSED
         of_tasks = np.unique(tasks.cls[: len(known)][known]).tolist()
-        moved = self.classes.forget({*used, *self.touched, *of_tasks})
+        moved = self.classes.forget({*used, *self.marks.touched, *of_tasks})
         tasks.cls[: len(known)] = np.where(known, moved.classes[tasks.cls[: len(known)]], 0)
-        self.touched = {int(moved.classes[row]) for row in self.touched}
+        self.marks.touched = {int(moved.classes[row]) for row in self.marks.touched}
         self._shape_request.clear()
         self._selector.reset()
         return moved
@@ -238,8 +230,8 @@ class Cluster:
         self.jobs.touch(tasks.job[task])
         if machine >= 0:
             self.machines.book(machine, self.request_of(int(tasks.cls[task])), -1)
-            self.touched.add(int(tasks.cls[task]))
-            self.dirty.add(self.machines.specs[machine].name)
+            self.marks.touched.add(int(tasks.cls[task]))
+            self.marks.machine(machine)
             tasks.machine[task] = -1
         elif tasks.orphan_of[task]:
             self._orphans.get(tasks.orphan_of[task], set()).discard(task)
@@ -266,7 +258,7 @@ class Cluster:
         there = tasks[known]
         self.tasks.machine[there] = rows[known]
         self._book_all(there, rows[known])
-        self.touched.update(np.unique(self.tasks.cls[there]).tolist())
+        self.marks.touched.update(np.unique(self.tasks.cls[there]).tolist())
         if not known.all():
             owner = np.repeat(np.arange(len(machines)), sizes)
             for place in np.flatnonzero(~known).tolist():
@@ -279,7 +271,7 @@ class Cluster:
         self.machines.book_all(machines, self.request_rows(shapes)[of_class])
 
     def _occupy(self, task: int, machine: int) -> None:
-        self.touched.add(int(self.tasks.cls[task]))
+        self.marks.touched.add(int(self.tasks.cls[task]))
         self.machines.book(machine, self.request_of(int(self.tasks.cls[task])), 1)
         self.tasks.machine[task] = machine
         self.tasks.orphan_of[task] = ""
@@ -296,8 +288,8 @@ class Cluster:
         before = self.machines.static_version
         row = self.machines.upsert(machine)
         if known and self.machines.static_version != before:
-            self.domains_changed = True
-        self.dirty.add(machine.name)
+            self.marks.domains_changed = True
+        self.marks.machine(row)
         for orphan in sorted(self._orphans.pop(machine.name, ())):
             self._occupy(orphan, row)
 
@@ -310,8 +302,8 @@ class Cluster:
         for task in np.flatnonzero(tasks.machine == row).tolist():
             tasks.machine[task] = -1
             self._keep_aside(task, name)
-        self.domains_changed = True  # an empty one may be gone
+        self.marks.domains_changed = True  # an empty one may be gone
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row
-        self.dirty.discard(name)
+        self.marks.machine_removed(row, moved)

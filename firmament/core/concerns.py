@@ -18,7 +18,7 @@ class Concerns:
     """
 
     def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:
-        """``touched``: rows of the classes of which tasks came or left; ``domains_changed``: as in `Cluster`."""
+        """``touched``: rows of the classes of which tasks came or left; ``domains_changed``: as in `Marks`."""
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
         self._touched = frozenset(touched) if cluster.classes.ruled else frozenset()

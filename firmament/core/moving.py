@@ -52,15 +52,13 @@ class Moves:
 
     def look(self, cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> None:
         """Rouse the tasks that a marked machine could take now, or that need wait no longer where they are."""
-        if not (cluster.dirty or cluster.everything_dirty):
+        if not cluster.marks.any_machine:
             return
         waiting = self._evictions.waiting(cluster)
         waiting = waiting[cluster.tasks.machine[waiting] >= 0]
         if not len(waiting):
             return
-        known = cluster.machines.row_of
-        marked = range(len(known)) if cluster.everything_dirty else (known[name] for name in cluster.dirty)
-        rows = np.array(sorted(marked), dtype=np.int64)
+        rows = np.arange(len(cluster.machines)) if cluster.marks.everywhere else cluster.marks.rows()
         roused = self._could_move(cluster, static_rows, reservations, waiting, rows)
         roused |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
@@ -152,7 +150,7 @@ class Moves:
                 stayed.append(task)
             else:
                 cluster.machines.book(held.machine, cluster.request_of(int(tasks.cls[task])), -1)
-                cluster.touched.add(int(tasks.cls[task]))
+                cluster.marks.touched.add(int(tasks.cls[task]))
                 cluster.mark(cluster.machines.specs[held.machine].name)
         self._held.clear()
         self._called.clear()

@@ -31,19 +31,20 @@ def wake(
 
     ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good sleep on.
     """
-    touched = cluster.touched | placed
-    if not (cluster.dirty or cluster.everything_dirty or cluster.domains_changed or touched):
+    marks = cluster.marks
+    touched = marks.touched | placed
+    if not (marks.any_machine or marks.domains_changed or touched):
         return False
     tasks = cluster.tasks
     size = len(tasks.uid)
     parked = np.flatnonzero(tasks.parked[:size] & ~tasks.refused[:size])
     if len(parked) == 0:
         return False
-    if cluster.everything_dirty:
+    if marks.everywhere:
         tasks.parked[parked] = False
         return True
-    concerns = Concerns(cluster, touched, domains_changed=cluster.domains_changed)
-    rows = np.array(sorted(cluster.machines.row_of[name] for name in cluster.dirty), dtype=np.int64)
+    concerns = Concerns(cluster, touched, domains_changed=marks.domains_changed)
+    rows = marks.rows()
     free = (cluster.machines.capacity - cluster.machines.used)[rows]
     woken: list[int] = []
     takers: dict[int, Int64] = {}
@@ -59,7 +60,7 @@ def wake(
             woken.append(cls)
     woken += _allowed(cluster, takers)
     roused = parked[np.isin(tasks.cls[parked], woken)]
-    if cluster.domains_changed:
+    if marks.domains_changed:
         roused = np.append(roused, _of_ruled_gangs(cluster, parked))
     tasks.parked[roused] = False
     return bool(len(roused))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cost_models.interface import Int64
 from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.machines import MachineTable
 from firmament.core.samples import TaskSamples
@@ -13,6 +14,8 @@ from firmament.core.tasks import TaskTable
 
 MARK_EVERY = 1.0
 """Seconds between looks at whether reports of use opened machines to parked tasks."""
+
+_NONE = np.empty(0, dtype=np.int64)
 
 
 class ReportsOfUse:
@@ -24,7 +27,7 @@ class ReportsOfUse:
         self._task_samples = task_samples
         self._of_tasks = of_tasks
         self._history = history
-        self._reported: set[str] = set()
+        self._looked = 0
         self._marked = -math.inf
 
     def take(
@@ -40,22 +43,24 @@ class ReportsOfUse:
             case MachineSampleRemoved(name):
                 at = machines.row_of.get(name)
                 if at is not None:
-                    machines.samples.reset(at)
+                    machines.samples.withdraw(at)
                     machines.changes.touch(at)
-                    self._reported.add(name)
             case TaskSampled():
                 self._task(event, machines, tasks)
 
-    def due(self, now: float) -> tuple[float | None, frozenset[str]]:
-        """Machines to be looked at again now, each once; if it is too early, the seconds until there will be some."""
-        if not self._reported:
-            return None, frozenset()
+    def due(self, now: float, machines: MachineTable) -> tuple[float | None, Int64]:
+        """Rows of the machines to be looked at again now, each once; if it is too early, the seconds until there will
+        be some.
+        """
+        last = machines.samples.last_change
+        if last == self._looked:
+            return None, _NONE
         wait = self._marked + MARK_EVERY - now
         if 0 < wait <= MARK_EVERY:  # a clock that was set back delays nothing
-            return wait, frozenset()
-        names, self._reported = frozenset(self._reported), set()
-        self._marked = now
-        return None, names
+            return wait, _NONE
+        rows = np.flatnonzero(machines.samples.changed_since(self._looked, len(machines)))
+        self._looked, self._marked = last, now
+        return None, rows
 
     def _machine(self, event: MachineSampled, machines: MachineTable, tasks: TaskTable) -> None:
         at = machines.row_of.get(event.machine)
@@ -65,7 +70,6 @@ class ReportsOfUse:
         if not stamp:
             return
         machines.changes.touch(at)
-        self._reported.add(event.machine)
         uses = event.tasks
         if uses is None or not self._of_tasks:
             return

@@ -82,6 +82,7 @@ class MachineSamples:
         self._interval: Float64 = np.zeros((_ROWS, 1))
         self._stamp: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
         self._aggregates: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
+        self._changed: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
         self._last_stamp = 0
 
     # --- views of the first ``rows`` rows ---------------------------------------------------------------------------
@@ -109,6 +110,15 @@ class MachineSamples:
     def stamp(self, rows: int) -> Int64:
         """int64[rows]: number of the last report, 0 for none."""
         return self._stamp[:rows, 0]
+
+    @property
+    def last_change(self) -> int:
+        """Number of the last report, or withdrawal of reports, about any machine; 0 for none."""
+        return self._last_stamp
+
+    def changed_since(self, change: int, rows: int) -> Bool:
+        """bool[rows]: about which there was a report, or withdrawal, after the ``change`` of that number."""
+        return self._changed[:rows, 0] > change
 
     def window(self, kind: str, seconds: float, rows: int) -> Float64:
         """float64[rows, K]: use of type ``kind`` over ``seconds``, NaN rows where there is none.
@@ -141,7 +151,7 @@ class MachineSamples:
         self._last_stamp += 1
         self._time[row] = sample.time
         self._interval[row] = sample.interval
-        self._stamp[row] = self._last_stamp
+        self._stamp[row] = self._changed[row] = self._last_stamp
         self._aggregates[row] = sample.own_windows
         if sample.no_usage:
             self._usage.clear(row)
@@ -156,11 +166,17 @@ class MachineSamples:
             self._history.add(row, sample.time, self._usage.values(row + 1)[row])
         return self._last_stamp
 
+    def withdraw(self, row: int) -> None:
+        """Forget what was reported about a machine that stays."""
+        self.reset(row)
+        self._last_stamp += 1
+        self._changed[row] = self._last_stamp
+
     def reset(self, row: int) -> None:
         """Forget what was reported about a row."""
         self._grow(row + 1)
         self._time[row] = np.nan
-        self._stamp[row] = 0
+        self._stamp[row] = self._changed[row] = 0
         self._aggregates[row] = 0
         for table in (self._usage, self._system, *self._windows.values()):
             table.clear(row)
@@ -169,7 +185,7 @@ class MachineSamples:
     def move(self, source: int, target: int) -> None:
         """Let a row take the place of another; the source is reset."""
         self._grow(max(source, target) + 1)
-        for array in (self._time, self._interval, self._stamp, self._aggregates):
+        for array in (self._time, self._interval, self._stamp, self._aggregates, self._changed):
             array[target] = array[source]
         for table in (self._usage, self._system, *self._windows.values()):
             table.copy_row(source, target)
@@ -189,7 +205,7 @@ class MachineSamples:
 
     def _grow(self, rows: int) -> None:
         before = len(self._time)
-        for name in ("_time", "_interval", "_stamp", "_aggregates"):
+        for name in ("_time", "_interval", "_stamp", "_aggregates", "_changed"):
             setattr(self, name, widened(getattr(self, name), rows, 1))
         self._time[before:] = np.nan
 

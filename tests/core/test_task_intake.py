@@ -110,7 +110,7 @@ def picture(cluster: Cluster) -> dict[str, object]:
         "jobs": {job: cluster.jobs.members(job) for job in ("j", "gang")},
         "changed": cluster.jobs.changed,
         "came": cluster.last_came,
-        "touched": cluster.touched,
+        "touched": cluster.marks.touched,
     }
 
 
