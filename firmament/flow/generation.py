@@ -1,6 +1,7 @@
 """Column generation: solve a small network, price what was left out, add what violates, until none does.
 
-Only the first network is solved whole; after that the flow is repaired (see ``repair``), which is several times faster.
+Only the first network is solved whole. After that the flow is mended in place if little is wrong with it (see
+``mending``), else repaired by a smaller solve (see ``repair``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cost_models.interface import Bool, Int64
 from firmament.flow.columns import Columns, starting_columns
 from firmament.flow.equilibrium import Spread, expected_spread
 from firmament.flow.foresight import solve_near, surely_used, unfilled_machines
-from firmament.flow.market import typical_step
+from firmament.flow.mending import mended
 from firmament.flow.network import (
     Network,
     Penalties,
@@ -25,14 +26,11 @@ from firmament.flow.network import (
     unscheduled_penalties,
 )
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
-from firmament.flow.pricing import Offers, Violations, full_machine_prices, price_out
+from firmament.flow.pricing import FullPrices, Offers, Violations, price_out
 from firmament.flow.problem import Assignments, Residual
 from firmament.flow.repair import carried_over, repair
 from firmament.flow.worths import Worths
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
-
-SLACK_STEPS = 0.1
-"""With violators, arcs join that miss being one by less than this part of a typical crowding step."""
 
 MISJUDGED = 1.0
 """Violators per column in the first network from which on a second selection of columns is made."""
@@ -46,7 +44,8 @@ class GenerationOptions:
     ``base_least`` .. ``base_most``; and about twice ``samples`` x n sampled ones, more (up to ``samples_most`` for
     ``samples``) if all together are fewer than ``sampled``; or all pairs of classes and likely machines if those are
     at most ``every_pair``: then the first solve is nearly always the last. At most ``added`` columns join per
-    iteration; at most ``iterations`` solves are made.
+    iteration, of which there are at most ``iterations``. Where at most ``mended`` arcs and
+    machines join, the flow is mended without a solve.
     """
 
     base_total: int = 4_000
@@ -58,6 +57,7 @@ class GenerationOptions:
     every_pair: int = 40_000
     added: int = 50_000
     iterations: int = 16
+    mended: int = 400
 
     def base(self, classes: int) -> int:
         """Columns that a class gets beside those for its tasks."""
@@ -75,8 +75,9 @@ class FlowOutcome:
     ``solved``, ``carried``: that network and the flow on its arcs, where the first steps of a machine may be one arc;
     ``network``, ``flows`` have every step on its own, so that the arcs' costs are what the placement costs. ``arcs``:
     how many those are. ``bound``: cost of the flow in units; if ``certified``, no placement of the residual costs less.
-    ``seconds`` is the time in the solver alone. ``time_limited``: a later solve was cut off. ``worths``: what shapes
-    were expected to be worth, None if that was not found out, none at all if it misled the choice of columns.
+    ``solves``: how often the solver found a flow, in ``seconds``; ``mends``: how often it was mended without.
+    ``time_limited``: a later solve was cut off. ``worths``: what shapes were expected to be worth, None if that was
+    not found out, none at all if it misled the choice of columns.
     """
 
     solved: Network
@@ -88,6 +89,7 @@ class FlowOutcome:
     seconds: float
     time_limited: bool = False
     worths: Worths | None = None
+    mends: int = 0
 
     @property
     def network(self) -> Network:
@@ -158,47 +160,49 @@ class _Search:
         self._spread = expected_spread(residual, fits)
         self.columns = self._selection(self._spread)
         self._steps, self._merged = surely_used(residual, self._spread)
-        self._slack = int(SLACK_STEPS * typical_step(residual.problem))
         self._solves = 0
+        self._mends = 0
         self._seconds = 0.0
         self._time_limited = False
         self._worths = self._spread.worths
 
     def run(self) -> FlowOutcome:
-        """Solve, price and widen until nothing violates, or solves or time run out."""
+        """Solve, price and widen until nothing violates, or iterations or time run out."""
         network = self._network()
         flows = self._counted(solve_near(network, self._spread, self._solver, self._time_limit))
-        while True:
-            prices, flows = self._priced(network, flows)
+        prices, flows = self._priced(network, flows)
+        settled = None
+        for left in reversed(range(self._options.iterations)):
             if prices is None:
-                return self._outcome(network, flows, certified=False)
+                break
+            full = FullPrices.of(self._residual, network, prices)
             violations = price_out(
-                self._residual,
-                network,
-                flows,
-                prices,
-                self._offers,
-                limit=self._options.added,
-                slack=self._slack,
+                self._residual, network, flows, full, self._offers, limit=self._options.added, settled=settled
             )
             unfilled = unfilled_machines(network, flows, self._merged)
-            certified = violations.total + len(unfilled) == 0
-            if certified or self._solves >= self._options.iterations:
-                return self._outcome(network, flows, certified=certified)
-            machine_price = full_machine_prices(self._residual, network, prices)
-            self._merged[unfilled] = 0
-            if len(unfilled) and self._solves > 1:
-                self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
-            self._widen(violations, machine_price)
+            if violations.total + len(unfilled) == 0:
+                return self._outcome(network, flows, certified=True)
+            if left == 0:
+                break
+            added = len(violations.columns) + len(violations.machines) + len(unfilled)
+            self._unfold(unfilled)
+            self._widen(violations, full)
             wider = self._network()
             carried = carried_over(network, flows, wider, self._residual.problem.machines)
+            patched = mended(wider, carried, full) if added <= self._options.mended else None
+            if patched is not None:
+                network, flows, prices = wider, patched.flows, patched.prices
+                self._mends += 1
+                settled = full if violations.complete else None
+                continue
             try:
-                repaired = repair(
-                    wider, carried, prices.cls, machine_price[wider.machines], self._solver, self._time_limit
-                )
+                repaired = repair(wider, carried, full, self._solver, self._time_limit)
             except SolverTimeoutError:
-                return replace(self._outcome(network, flows, certified=False), time_limited=True)
-            network, flows = wider, self._counted(repaired)
+                self._time_limited = True
+                break
+            network, settled = wider, None
+            prices, flows = self._priced(network, self._counted(repaired))
+        return self._outcome(network, flows, certified=False)
 
     def _selection(self, spread: Spread) -> Columns:
         classes = len(self._residual.active())
@@ -238,13 +242,19 @@ class _Search:
             pass
         return None, flows
 
-    def _widen(self, violations: Violations, machine_price: Int64) -> None:
+    def _unfold(self, unfilled: Int64) -> None:
+        """Give machines whose first steps are not all filled an arc for each of them."""
+        self._merged[unfilled] = 0
+        if len(unfilled) and self._solves > 1:
+            self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
+
+    def _widen(self, violations: Violations, prices: FullPrices) -> None:
         """Add what violates; after a poor first estimate also a new selection, by the much better prices found."""
         machines = self._residual.problem.machines
         self.columns = self.columns.merged(violations.columns, machines)
         if self._solves == 1 and violations.total > len(self.columns) * MISJUDGED:
             self._worths = Worths.none()
-            better = replace(self._spread, price=machine_price // 2)
+            better = replace(self._spread, price=prices.machine // 2)
             self.columns = self.columns.merged(self._selection(better), machines)
         self._steps[violations.machines] *= 2
 
@@ -260,4 +270,5 @@ class _Search:
             seconds=self._seconds,
             time_limited=self._time_limited,
             worths=self._worths,
+            mends=self._mends,
         )

@@ -25,9 +25,6 @@ from firmament.solvers.base import Int32
 FORBIDDEN = np.int64(2**61)
 """Reduced cost of an arc that is not for sale."""
 
-NEAR_MISSES = 4_000
-"""Arcs that all classes together may add beyond twice their violators."""
-
 PAIRS_AT_ONCE = 200_000
 """Pairs of classes and machines that are priced together; they fit the processor's cache."""
 
@@ -46,6 +43,11 @@ class Violations:
     machines: Int64
     total: int
 
+    @property
+    def complete(self) -> bool:
+        """Whether all that were found are here."""
+        return len(self.columns) + len(self.machines) == self.total
+
 
 def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
     """Price of every machine in half units, int64[M]: the network's where it is part of it, else its next step's."""
@@ -53,6 +55,25 @@ def full_machine_prices(residual: Residual, network: Network, prices: Prices) ->
     price = 2 * crowding_cost(residual, everyone, np.zeros_like(everyone))
     price[network.machines] = prices.machine
     return price
+
+
+@dataclass(frozen=True, slots=True)
+class FullPrices:
+    """Prices in half units beyond a network: ``cls``: int64[C'] over its classes, ``machine``: int64[M] of all."""
+
+    cls: Int64
+    machine: Int64
+
+    @classmethod
+    def of(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:
+        """The prices of a network, and of the machines outside it."""
+        return cls(prices.cls, full_machine_prices(residual, network, prices))
+
+    def nodes(self, network: Network) -> Int64:
+        """int64[N]: prices of all nodes of ``network``, which has the same classes; an aggregator's is its class's."""
+        return np.concatenate(
+            [self.cls, self.cls, self.machine[network.machines], np.zeros(1, dtype=np.int64)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +109,26 @@ def price_out(
     residual: Residual,
     network: Network,
     flows: Int64,
-    prices: Prices,
+    prices: FullPrices,
     offers: Offers,
     *,
     limit: int,
-    slack: int = 0,
+    settled: FullPrices | None = None,
 ) -> Violations:
     """Price all left-out arcs; return at most about ``limit`` of the worst violators, shared out over the classes.
 
-    If there are any, arcs that miss being one by less than ``slack`` (half units) are returned with them: they are
-    the likely violators of the next time. They do not count in ``total``.
+    ``settled``: prices at which none of them violates. Then only those are looked at whose machine has become cheaper
+    since in comparison with their class.
     """
     share = max(1, limit // max(1, len(network.classes)))
-    near_misses = NEAR_MISSES // max(1, len(network.classes))
     waiting = residual.remaining.sum(axis=1)
     parts_cls, parts_machine, total = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
-    for sale in _sales(residual, network, prices, offers, slack):
-        row, place = sale.below(0)
+    for sale in _sales(residual, network, prices, offers, settled):
+        row, place = sale.violating()
         if len(row) == 0:
             continue
-        violating = np.bincount(row, minlength=len(sale.classes))
         total += len(row)
-        # Near misses are for the last few violators; while there are many, these alone are enough to choose from.
-        if len(row) <= near_misses * len(sale.classes):
-            row, place = sale.below(slack)
-        want = np.minimum(np.minimum(share, waiting[sale.classes] + 64), 2 * violating + near_misses)
-        kept = _worst(row, sale.reduced(row, place), want)
+        kept = _worst(row, sale.reduced(row, place), np.minimum(share, waiting[sale.classes] + 64))
         parts_cls.append(sale.classes[row[kept]])
         parts_machine.append(sale.near[place[kept]])
     saturated = _saturated_machines(residual, network, flows, prices)
@@ -136,9 +151,9 @@ class _Sale:
     price: Int64
     fits: dict[int, Bool]
 
-    def below(self, bound: int) -> tuple[Int64, Int64]:
-        """Pairs that the rules allow with a reduced cost below ``bound``: rows, and indices into ``near``."""
-        ceiling = (self.price + bound)[:, None]
+    def violating(self) -> tuple[Int64, Int64]:
+        """Pairs that the rules allow with a reduced cost below 0: rows, and indices into ``near``."""
+        ceiling = self.price[:, None]
         if self.priced.dtype == np.int32:
             ceiling = ceiling.astype(np.int32)  # comparing two types would convert all pairs
         hit = np.flatnonzero((self.priced < ceiling).ravel())
@@ -159,36 +174,49 @@ class _Sale:
 
 
 def _sales(
-    residual: Residual, network: Network, prices: Prices, offers: Offers, slack: int
+    residual: Residual, network: Network, prices: FullPrices, offers: Offers, settled: FullPrices | None
 ) -> Iterator[_Sale]:
     """All left-out arcs to machines that could violate, class by class, as many at once as suit the cache."""
     problem = residual.problem
-    machine_price = full_machine_prices(residual, network, prices)
-    dearest = int(prices.cls.max(initial=0)) + slack
-    near = offers.within_reach(machine_price, dearest)
-    level = machine_price[near]
+    at = np.searchsorted(network.classes, offers.classes)
+    price = prices.cls[at]
+    dearest = int(price.max(initial=0))
+    near = offers.within_reach(prices.machine, dearest)
+    rows = np.arange(len(at))
+    if settled is not None:
+        rows, near = _closer(price - settled.cls[at], prices.machine - settled.machine, near)
+    level = prices.machine[near]
     narrow = dearest < NARROW and int(level.min(initial=0)) >= 0
     dtype = np.int32 if narrow else np.int64
     level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
     position = np.full(problem.machines, -1, dtype=np.int64)
     position[near] = np.arange(len(near))
     place = position[network.columns.machine]
-    at = np.searchsorted(network.classes, offers.classes)
-    first = np.searchsorted(network.columns.cls, offers.classes).tolist()
-    last = np.searchsorted(network.columns.cls, offers.classes, side="right").tolist()
+    classes, shapes = offers.classes[rows], offers.shapes[rows]
+    first = np.searchsorted(network.columns.cls, classes).tolist()
+    last = np.searchsorted(network.columns.cls, classes, side="right").tolist()
     size = max(1, PAIRS_AT_ONCE // max(1, len(near)))
-    for begin in range(0, len(offers.classes), size):
+    for begin in range(0, len(rows), size):
         chunk = slice(begin, begin + size)
-        shapes = offers.shapes[chunk]
-        priced = np.empty((len(shapes), len(near)), dtype=dtype)
-        for row, shape in enumerate(shapes.tolist()):
+        priced = np.empty((len(shapes[chunk]), len(near)), dtype=dtype)
+        for row, shape in enumerate(shapes[chunk].tolist()):
             priced[row] = problem.cost[shape].take(near)
         priced += priced
         priced += level
-        for row in range(len(shapes)):
+        for row in range(len(priced)):
             inside = place[first[begin + row] : last[begin + row]]
             priced[row, inside[inside >= 0]] = np.iinfo(dtype).max
-        yield _Sale(offers.classes[chunk], shapes, near, priced, prices.cls[at[chunk]], offers.fits)
+        yield _Sale(classes[chunk], shapes[chunk], near, priced, price[rows[chunk]], offers.fits)
+
+
+def _closer(risen: Int64, changed: Int64, near: Int64) -> tuple[Int64, Int64]:
+    """Rows and machines among ``near`` of pairs that may have come closer.
+
+    A pair's reduced cost falls by what its class's price has ``risen`` (int64[U]) beyond its machine's (``changed``:
+    int64[M]).
+    """
+    near = near[changed[near] < risen.max(initial=-FORBIDDEN)]
+    return np.flatnonzero(risen > changed[near].min(initial=FORBIDDEN)), near
 
 
 def _worst(row: Int64, reduced: Int64, want: Int64) -> Int64:
@@ -202,7 +230,7 @@ def _worst(row: Int64, reduced: Int64, want: Int64) -> Int64:
     return np.sort(order[nth < want[row[order]]])
 
 
-def _saturated_machines(residual: Residual, network: Network, flows: Int64, prices: Prices) -> Int64:
+def _saturated_machines(residual: Residual, network: Network, flows: Int64, prices: FullPrices) -> Int64:
     """Machines whose next crowding step, left out of the network, would be cheaper than their price."""
     _, _, _, steps = network.blocks
     arcs = network.problem
@@ -212,5 +240,5 @@ def _saturated_machines(residual: Residual, network: Network, flows: Int64, pric
     used = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
     room = machine_units(residual, network.classes)[network.machines]
     next_cost = crowding_cost(residual, network.machines, used.astype(np.int64))
-    more = (used >= offered) & (offered < room) & (2 * next_cost < prices.machine)
+    more = (used >= offered) & (offered < room) & (2 * next_cost < prices.machine[network.machines])
     return network.machines[more]

@@ -13,6 +13,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.flow.network import Network
+from firmament.flow.pricing import FullPrices
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 
 MARGIN = 1
@@ -45,17 +46,13 @@ def carried_over(old: Network, flows: Int64, new: Network, machines: int) -> Int
 def repair(
     network: Network,
     flows: Int64,
-    class_price: Int64,
-    machine_price: Int64,
+    prices: FullPrices,
     solver: Solver,
     time_limit: float | None,
 ) -> FlowSolution:
-    """Improve a feasible flow of ``network`` that was optimal before some arcs were added.
-
-    ``class_price``: int64[C'], ``machine_price``: int64[M'], the prices before, in half units. Returns the new flow.
-    """
+    """Improve a feasible flow of ``network`` that was optimal before some arcs were added, at ``prices``."""
     arcs = network.problem
-    price = np.concatenate([class_price, class_price, machine_price, np.zeros(1, dtype=np.int64)])
+    price = prices.nodes(network)
     reduced = 2 * arcs.costs + price[arcs.heads] - price[arcs.tails]
     open_forward = flows < arcs.capacities
     saving = int(-(reduced[open_forward].min(initial=0)))

@@ -44,6 +44,7 @@ def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementPro
 
 
 FEW = GenerationOptions(base_total=0, base_least=1, base_most=1, samples=0.1, sampled=0, every_pair=0)
+REPAIRING = replace(FEW, mended=0)
 
 
 # --- the optimum -----------------------------------------------------------------------------------------------------
@@ -80,7 +81,33 @@ def test_a_few_columns_lead_to_the_same_certified_optimum_as_all(seed: int):
     assert everything.certified
     assert few.certified
     assert few.bound == everything.bound == oracle.bound
-    assert few.solves > 1
+    assert few.solves + few.mends > 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mending_and_repairing_end_at_the_same_cost(seed: int):
+    given = varied(seed=seed)
+    mending, repairing = solve(given, FEW), solve(given, replace(FEW, mended=0))
+    assert mending is not None
+    assert repairing is not None
+    assert mending.mends > 0
+    assert mending.solves < repairing.solves
+    assert repairing.mends == 0
+    assert mending.bound == repairing.bound
+    assert mending.certified
+    assert repairing.certified
+
+
+def test_costs_too_large_to_mend_are_repaired():
+    given = varied()
+    dear = replace(given, cost=given.cost * np.int32(200_000))
+    outcome, best = solve(dear, FEW), solve(dear, GenerationOptions(base_least=given.machines))
+    assert outcome is not None
+    assert best is not None
+    assert outcome.mends == 0
+    assert outcome.solves > 1
+    assert outcome.certified
+    assert outcome.bound == best.bound
 
 
 def test_the_bound_is_the_cost_of_the_flow():
@@ -153,7 +180,7 @@ def test_a_time_out_of_the_first_solve_is_passed_on():
 
 def test_after_a_first_solve_the_last_flow_stands_uncertified():
     given = varied()
-    outcome = solve(given, FEW, Limited(1))
+    outcome = solve(given, REPAIRING, Limited(1))
     assert outcome is not None
     assert not outcome.certified
     assert placement_cost(given, outcome.assignments()) == outcome.bound
@@ -176,7 +203,7 @@ class Idle(OrToolsSolver):
 
 def test_a_flow_that_was_not_repaired_is_found_out_and_solved_afresh():
     given = varied(classes=40, machines=300)
-    outcome, best = solve(given, FEW, Idle(networks=100)), solve(given)
+    outcome, best = solve(given, REPAIRING, Idle(networks=100)), solve(given)
     assert outcome is not None
     assert best is not None
     assert outcome.certified
@@ -185,7 +212,7 @@ def test_a_flow_that_was_not_repaired_is_found_out_and_solved_afresh():
 
 def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
     given = varied(classes=40, machines=300)
-    outcome = solve(given, FEW, Idle(networks=1))
+    outcome = solve(given, REPAIRING, Idle(networks=1))
     assert outcome is not None
     assert not outcome.certified
     assert placement_cost(given, outcome.assignments()) == outcome.bound

@@ -12,7 +12,7 @@ from firmament.flow.columns import Columns
 from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import node_prices
-from firmament.flow.pricing import Offers, price_out
+from firmament.flow.pricing import FullPrices, Offers, price_out
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.rounds.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -43,14 +43,18 @@ def full_optimum(residual: Residual, *, by_networkx: bool = False) -> int:
 
 
 def check_certified(residual: Residual, options: GenerationOptions, *, by_networkx: bool = False) -> None:
-    """The flow found is certified and optimal; None stands for leaving everything pending."""
-    outcome = optimal_flow(residual, fits_of(residual), SOLVER, options)
+    """The flow found is certified and optimal, mended or repaired; None stands for leaving everything pending."""
     optimum = full_optimum(residual, by_networkx=by_networkx)
+    for way in (options, replace(options, mended=0)):
+        check_outcome(residual, optimal_flow(residual, fits_of(residual), SOLVER, way), optimum)
+
+
+def check_outcome(residual: Residual, outcome: FlowOutcome | None, optimum: int) -> None:
     if outcome is None:
         everything = np.array(penalties_of(residual)) * residual.remaining
         assert optimum == int(everything.sum())
         return
-    event(f"solves: {min(outcome.solves, 3)}")
+    event(f"solves: {min(outcome.solves, 3)}, mended: {outcome.mends > 0}")
     arcs, supply = arcs_of(outcome.network.problem)
     flows = outcome.flows.tolist()
     assert unbalanced(arcs, supply, flows) == []
@@ -132,7 +136,7 @@ def withheld(
         residual,
         fewer,
         flows,
-        node_prices(fewer, flows),
+        FullPrices.of(residual, fewer, node_prices(fewer, flows)),
         Offers.of(residual, fits_of(residual)),
         limit=1_000_000,
     )
@@ -192,7 +196,7 @@ def test_withheld_crowding_step_is_missed():
         residual,
         network,
         flows,
-        node_prices(network, flows),
+        FullPrices.of(residual, network, node_prices(network, flows)),
         Offers.of(residual, fits_of(residual)),
         limit=100,
     )

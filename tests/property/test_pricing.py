@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from firmament.flow.columns import Columns
 from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
 from firmament.flow.prices import Prices, node_prices
-from firmament.flow.pricing import Offers, full_machine_prices, price_out
+from firmament.flow.pricing import FullPrices, Offers, full_machine_prices, price_out
 from firmament.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, placement_problem
@@ -65,8 +65,10 @@ def test_all_violators_are_found_and_nothing_else(
     flows = OrToolsSolver().solve(network.problem).flows
     prices = node_prices(network, flows)
     fits = {shape: residual.fits(shape) for shape in range(len(problem.requests))}
-    found = price_out(residual, network, flows, prices, Offers.of(residual, fits), limit=1_000_000)
+    full = FullPrices.of(residual, network, prices)
+    found = price_out(residual, network, flows, full, Offers.of(residual, fits), limit=1_000_000)
     expected = violating(residual, network, prices)
     got = set(zip(found.columns.cls.tolist(), found.columns.machine.tolist(), strict=True))
     assert got == expected
     assert found.total == len(expected) + len(found.machines)
+    assert found.complete
