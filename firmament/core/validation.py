@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -109,7 +110,8 @@ class _NamedTasks:
         self._uids.update(uids)
         self._count += len(uids)
         if not self.distinct:
-            _require(len(set(uids)) == len(uids), "tasks: a uid occurs twice in one batch")
+            for uid, times in Counter(uids).items():
+                _require(times == 1, f"tasks: {uid!r} is given twice in one event; send each task once")
 
     @property
     def distinct(self) -> bool:

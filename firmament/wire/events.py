@@ -28,7 +28,7 @@ from firmament.core.events import (
     WindowUse,
 )
 from firmament.core.model import MAX_QUANTITY, Image, Job, Machine, Taint
-from firmament.wire.checks import moment, parallel, quantities, refuse, required, unique_uids, usage
+from firmament.wire.checks import moment, parallel, quantities, refuse, required, task_uids, usage
 from firmament.wire.classes import check_effect, class_from_proto
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _moments(subject: str, field: str, values: Iterable[float], count: int) -> t
 
 def _members(kind: str, message: pb.TaskBatch | pb.BoundTasks) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return checked uids and names, and check that a class is named."""
-    uids, names = unique_uids(kind, message.uids), tuple(message.names)
+    uids, names = task_uids(kind, message.uids), tuple(message.names)
     subject = f"{kind} of {uids[0]}"
     parallel(subject, "names", names, len(uids))
     if not message.task_class:

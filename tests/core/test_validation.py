@@ -112,7 +112,7 @@ BAD: list[tuple[Event, str]] = [
     ),
     (TasksBound("m", 7, ("t",)), "tasks: task class 7 is not defined; define a class before its tasks"),
     (TasksSubmitted(1, ("t", "")), "tasks: a uid is empty"),
-    (TasksSubmitted(1, ("t", "t")), "tasks: a uid occurs twice in one batch"),
+    (TasksSubmitted(1, ("t", "t")), "tasks: 't' is given twice in one event; send each task once"),
     (TasksSubmitted(1, ("t", "u"), names=("t",)), "tasks: names must be as many as uids, or none"),
     (TasksSubmitted(1, ("t",), created=(1.0, 2.0)), "tasks: created must be as many as uids, or none"),
     (TasksSubmitted(1, ("t",), created=(math.nan,)), "tasks: a creation time is not a finite number"),

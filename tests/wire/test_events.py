@@ -329,7 +329,6 @@ def report(**fields) -> pb.Event:
         ),
         (tasks(), "TaskBatch: uids: is empty"),
         (tasks(uids=["a", ""]), "TaskBatch: uids[1]: is empty"),
-        (tasks(uids=["a", "b", "a"]), "TaskBatch: uids: 'a' is given twice"),
         (tasks(uids=["a"], task_class=0), "TaskBatch of a: task_class: is 0"),
         (tasks(uids=["a", "b"], names=["n"]), "TaskBatch of a: names: has 1 entries for 2 uids"),
         (tasks(uids=["a"], created=[1, 2]), "TaskBatch of a: created: has 2 entries for 1 uids"),
