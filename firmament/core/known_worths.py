@@ -51,7 +51,7 @@ class KnownWorths:
             return
         shapes = np.empty(len(picture.problem.requests), dtype=np.int64)
         shapes[picture.problem.shape] = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
-        self._take_over(Worths.of(shapes[found.shape], found.worth))
+        self.take_over(Worths.of(shapes[found.shape], found.worth))
 
     def renumber(self, new_row: Int64) -> None:
         """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone; in the same order."""
@@ -59,7 +59,7 @@ class KnownWorths:
         self._known = Worths(rows[rows >= 0], self._known.worth[rows >= 0])
         self._found = self._found[rows >= 0]
 
-    def _take_over(self, new: Worths) -> None:
+    def take_over(self, new: Worths) -> None:
         """Add ``new`` prices; others move by as much as those that were known before have moved on average."""
         self._rounds += 1
         moved = new.worth - self._known.at(new.shape)

@@ -24,7 +24,7 @@ FIRST_REACH, REACH = 3.0, 1.5
 """Machines are kept that are so many typical steps from being wanted: at the water's level, at the first prices."""
 
 HIGHEST = 2**29
-"""Prices of classes are cut off here, so that none leaves 32 bits."""
+"""Prices of classes are cut off here, and at minus this, so that none leaves 32 bits."""
 
 
 def first_worth(
@@ -80,7 +80,9 @@ def best_offers(problem: PlacementProblem, fits: dict[int, Bool], shapes: Int64,
     net = np.empty_like(offer)
     for shape, price in zip(shapes.tolist(), worth.tolist(), strict=True):
         # Counted from far below zero, so that 0 is no offer at all.
-        np.subtract(np.int32(HIGHEST + min(round(price), HIGHEST)), problem.cost[shape], out=net)
+        np.subtract(
+            np.int32(HIGHEST + round(min(max(price, -HIGHEST), HIGHEST))), problem.cost[shape], out=net
+        )
         net *= fits[shape]
         np.maximum(offer, net, out=offer)
     return offer.astype(np.float32) - np.float32(HIGHEST)

@@ -1,0 +1,223 @@
+"""What is remembered of shapes' worths between rounds, for how long, and that it changes no cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from firmament.artefacts.replaying import replay
+from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
+from firmament.core.classes import LEAST_SURPLUS
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.events import (
+    BindingReport,
+    ClassDefined,
+    ClassRemoved,
+    Event,
+    TaskRemoved,
+    TasksSubmitted,
+)
+from firmament.core.known_worths import MOST_ROUNDS, KnownWorths
+from firmament.core.scheduler import Scheduler
+from firmament.flow.worths import Worths
+from firmament.rounds.stopwatch import no_timer
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.core import GIB, Clock, machine, task_class, uids
+
+CLASSES = 8
+PER_CLASS = 30
+
+
+def machines() -> list[Event]:
+    random = np.random.default_rng(4)
+    sizes = random.integers(4, 33, (300, 2)).tolist()
+    return [machine(f"m{i:03}", cpu=cpu * 1000, memory=memory * GIB) for i, (cpu, memory) in enumerate(sizes)]
+
+
+def classes(first: int = 1, count: int = CLASSES) -> list[Event]:
+    return [
+        ClassDefined(number, task_class(cpu=100 + 35 * number, memory=(1 + number * 5 % 7) * GIB // 2))
+        for number in range(first, first + count)
+    ]
+
+
+def wave(name: str, first: int = 1, count: int = CLASSES) -> list[Event]:
+    return [
+        TasksSubmitted(number, uids(f"{name}-{number}", PER_CLASS)) for number in range(first, first + count)
+    ]
+
+
+def gone(name: str, first: int = 1, count: int = CLASSES) -> list[Event]:
+    return [
+        TaskRemoved(uid)
+        for number in range(first, first + count)
+        for uid in uids(f"{name}-{number}", PER_CLASS)
+    ]
+
+
+def new_scheduler() -> Scheduler:
+    made = Scheduler(configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=Clock())
+    made.apply([*machines(), *classes()])
+    return made
+
+
+def run(scheduler: Scheduler) -> RoundRecord:
+    """Run a round, report all as bound, and return it."""
+    opened = scheduler.open_round()
+    placement = opened.solve()
+    assert opened.picture is not None
+    result = scheduler.close_round(opened, placement)
+    scheduler.report([BindingReport(delta.uid, delta.machine, bound=True) for delta in result.deltas])
+    return RoundRecord("c", opened.picture, placement, result)
+
+
+def test_the_next_round_knows_what_the_last_one_found():
+    scheduler = new_scheduler()
+    scheduler.apply(wave("a"))
+    first = run(scheduler)
+    assert first.picture.problem.worths is None
+    assert first.placement.worths is not None
+    scheduler.apply([*gone("a"), *wave("b")])
+    second = run(scheduler)
+    known = second.picture.problem.worths
+    assert known is not None
+    assert known.shape.tolist() == first.placement.worths.shape.tolist() == list(range(CLASSES))
+    assert known.worth.tolist() == first.placement.worths.worth.tolist()
+
+
+def test_rounds_cost_the_same_as_those_of_a_core_that_knows_nothing():
+    scheduler = new_scheduler()
+    for name, before in (("a", ""), ("b", "a"), ("c", "b")):
+        scheduler.apply([*(gone(before) if before else []), *wave(name)])
+        done = run(scheduler)
+        fresh = new_scheduler()
+        fresh.apply(wave(name))
+        stats, expected = done.result.stats, run(fresh).result.stats
+        assert stats.certified
+        assert expected.certified
+        assert done.placement.first is not None
+        assert (stats.cost, stats.placed, stats.gap) == (expected.cost, expected.placed, expected.gap)
+
+
+def test_a_saved_round_comes_out_the_same_with_what_was_known():
+    scheduler = new_scheduler()
+    scheduler.apply(wave("a"))
+    run(scheduler)
+    scheduler.apply([*gone("a")[: CLASSES * PER_CLASS // 2], *wave("b")])
+    saved = decode_round(encode_round(run(scheduler), CoreConfiguration(), {}))
+    assert saved.problem.worths is not None
+    again = replay(saved, OrToolsSolver(), no_timer)
+    assert (again.same, again.now.arcs, again.now.solves) == (True, saved.description.stats.arcs, 1)
+
+
+def test_equal_histories_give_equal_rounds():
+    def history() -> list[object]:
+        scheduler = new_scheduler()
+        seen: list[object] = []
+        for name, before in (("a", ""), ("b", "a"), ("c", "b")):
+            scheduler.apply([*(gone(before)[::2] if before else []), *wave(name)])
+            done = run(scheduler)
+            seen += [done.result.deltas, done.result.stats.arcs]
+        return seen
+
+    assert history() == history()
+
+
+def test_shapes_that_are_gone_are_forgotten_and_the_others_renumbered():
+    scheduler = new_scheduler()
+    scheduler.apply(wave("a"))
+    run(scheduler)
+    extra = range(1_000, 1_000 + LEAST_SURPLUS)
+    passing = [ClassDefined(number, task_class(cpu=number)) for number in extra]
+    scheduler.apply([*passing, *(ClassRemoved(number) for number in extra)])
+    scheduler.apply([*gone("a", 1, 2), ClassRemoved(1), ClassRemoved(2)])
+    scheduler.apply([*passing, *(ClassRemoved(number) for number in extra)])
+    scheduler.apply(wave("b", 3, CLASSES - 2))
+    known = run(scheduler).picture.problem.worths
+    assert known is not None
+    fresh = new_scheduler()
+    fresh.apply(wave("a"))
+    expected = run(fresh).placement.worths
+    assert expected is not None
+    assert known.worth.tolist() == expected.worth.tolist()[2:]
+
+
+class TestTable:
+    """The table by itself, fed with prices of rows."""
+
+    @staticmethod
+    def learn(known: KnownWorths, **prices: float) -> None:
+        rows = sorted((int(name[1:]), price) for name, price in prices.items())
+        known.take_over(
+            Worths(
+                np.array([row for row, _ in rows]), np.array([price for _, price in rows], dtype=np.float32)
+            )
+        )
+
+    @staticmethod
+    def told(known: KnownWorths, *rows: int) -> list[float | None]:
+        found = known.recall(rows)
+        if found is None:
+            return [None] * len(rows)
+        by_row = dict(zip(found.shape.tolist(), found.worth.tolist(), strict=True))
+        return [by_row.get(place) for place in range(len(rows))]
+
+    def test_prices_that_are_not_found_move_with_those_that_are(self):
+        known = KnownWorths()
+        self.learn(known, r3=100, r5=200, r9=300)
+        self.learn(known, r3=110, r5=230)
+        assert self.told(known, 9, 3, 5, 4) == [320, 110, 230, None]
+
+    def test_nothing_is_kept_whose_level_is_not_known(self):
+        known = KnownWorths()
+        self.learn(known, r3=100)
+        self.learn(known, r4=900)
+        assert self.told(known, 3, 4) == [None, 900]
+
+    def test_prices_not_found_for_long_are_forgotten(self):
+        known = KnownWorths(most_rounds=3)
+        self.learn(known, r1=10, r2=20)
+        for _ in range(3):
+            self.learn(known, r2=20)
+            assert self.told(known, 1) == [10]
+        self.learn(known, r2=20)
+        assert self.told(known, 1, 2) == [None, 20]
+        assert len(known) == 1
+
+    def test_memory_follows_the_shapes_of_the_last_rounds(self):
+        known = KnownWorths()
+        for number in range(10 * MOST_ROUNDS):
+            self.learn(known, r0=5, **{f"r{number + 1}": 7.0})
+        assert len(known) == MOST_ROUNDS + 2
+
+    def test_rows_are_renumbered(self):
+        known = KnownWorths()
+        self.learn(known, r1=10, r3=30, r4=40)
+        known.renumber(np.array([0, 1, -1, -1, 2]))
+        assert self.told(known, 0, 1, 2, 3, 4) == [None, 10, 40, None, None]
+
+
+def test_what_misled_is_forgotten():
+    scheduler = new_scheduler()
+    scheduler.apply(wave("a"))
+    opened = scheduler.open_round()
+    scheduler.close_round(opened, replace(opened.solve(), worths=Worths.none()))
+    scheduler.apply(wave("b"))
+    assert run(scheduler).picture.problem.worths is None
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_rounds_that_look_for_no_prices_change_nothing(count: int):
+    scheduler = new_scheduler()
+    scheduler.apply(wave("a"))
+    before = run(scheduler).placement.worths
+    assert before is not None
+    for number in range(count):
+        scheduler.apply([TasksSubmitted(2, (f"single-{number}",))])
+        assert run(scheduler).placement.worths is None
+    scheduler.apply(wave("b"))
+    known = run(scheduler).picture.problem.worths
+    assert known is not None
+    assert known.worth.tolist() == before.worth.tolist()

@@ -1,0 +1,138 @@
+"""Expected prices that begin where those of an earlier round ended, beside those that are found afresh."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from firmament.flow.continuation import MOST_MOVED, continued_prices
+from firmament.flow.equilibrium import expected_spread, machine_units
+from firmament.flow.generation import GenerationOptions, optimal_flow
+from firmament.flow.market import Stairs, typical_step
+from firmament.flow.problem import PlacementProblem, Residual
+from firmament.flow.worths import Worths
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.core import problem
+
+CLASSES = 40
+MACHINES = 1_500
+
+
+def cluster(seed: int = 2, *, tasks: int = 20, dearer: int = 0) -> PlacementProblem:
+    """Machines that suit classes differently; ``dearer``: what all of them charge more."""
+    random = np.random.default_rng(seed)
+    level = random.integers(0, 3_000, MACHINES) + dearer
+    return problem(
+        tasks=[tasks] * CLASSES,
+        requests=[[1]] * CLASSES,
+        free=random.integers(2, 8, (MACHINES, 1)).tolist(),
+        cost=(level + random.integers(0, 400, (CLASSES, MACHINES))).tolist(),
+        crowd=random.integers(100, 250, MACHINES).tolist(),
+    )
+
+
+def fits_of(given: PlacementProblem):
+    residual = Residual(given)
+    return residual, {shape: residual.fits(shape) for shape in range(CLASSES)}
+
+
+def learned(given: PlacementProblem) -> Worths:
+    found = expected_spread(*fits_of(given))
+    assert found.sharp
+    assert found.worths is not None
+    assert found.worths.shape.tolist() == list(range(CLASSES))
+    return found.worths
+
+
+def continued(given: PlacementProblem, worths: Worths | None):
+    given = replace(given, worths=worths)
+    residual, fits = fits_of(given)
+    stairs = Stairs.of(given, np.zeros(MACHINES, dtype=np.int64), machine_units(residual, residual.active()))
+    tasks = given.counts.sum(axis=1).astype(np.float64)
+    return continued_prices(given, fits, stairs, np.arange(CLASSES), tasks)
+
+
+@pytest.mark.parametrize(
+    ("now", "moved"),
+    [(cluster(), 0), (cluster(tasks=26), 0), (cluster(dearer=500), 500)],
+    ids=["the same", "more tasks", "dearer machines"],
+)
+def test_prices_are_those_that_are_found_afresh(now: PlacementProblem, moved: int):
+    before = learned(cluster())
+    found = continued(now, before)
+    assert found is not None
+    machines, market, present, prices = found
+    afresh = learned(now)
+    assert present.tolist() == list(range(CLASSES))
+    assert (np.diff(machines) > 0).all()
+    assert prices.worth == pytest.approx(afresh.worth, abs=0.05 * typical_step(now))
+    assert prices.load.sum() == pytest.approx(market.tasks.sum(), rel=0.01)
+    assert abs(float((prices.worth - before.worth).mean()) - moved) < 2.5 * typical_step(now)
+
+
+def test_a_new_shape_is_priced_by_what_machines_charge():
+    before = learned(cluster())
+    rest = np.delete(np.arange(CLASSES), 7)
+    found = continued(cluster(), Worths(rest, before.worth[rest]))
+    assert found is not None
+    assert found[3].worth == pytest.approx(before.worth, abs=0.05 * typical_step(cluster()))
+
+
+def astray() -> np.ndarray:
+    return np.random.default_rng(1).normal(0, 900, CLASSES).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda _: None,
+        lambda _: Worths.none(),
+        lambda before: Worths(before.shape[: CLASSES // 2], before.worth[: CLASSES // 2]),
+        lambda before: Worths(before.shape, before.worth + astray()),
+        lambda before: Worths(before.shape, before.worth + np.float32(2 * MOST_MOVED * 250)),
+        lambda before: Worths(before.shape, before.worth - np.float32(2 * MOST_MOVED * 250)),
+        lambda before: Worths(before.shape, before.worth * np.float32(-1e30)),
+        lambda before: Worths(before.shape, before.worth * np.float32(1e30)),
+    ],
+    ids=["none", "empty", "too few", "astray", "too high", "too low", "absurdly low", "absurdly high"],
+)
+def test_prices_that_mislead_are_not_used(spoilt):
+    now = cluster()
+    worths = spoilt(learned(now))
+    assert continued(now, worths) is None
+    spread, afresh = expected_spread(*fits_of(replace(now, worths=worths))), expected_spread(*fits_of(now))
+    assert np.array_equal(spread.price, afresh.price)
+    assert np.array_equal(spread.load, afresh.load)
+
+
+def test_a_shape_that_fits_nowhere_is_left_to_others():
+    now = cluster()
+    now.feasible[3] = False
+    worths = learned(cluster())
+    assert continued(now, worths) is None
+    assert continued(now, Worths(np.delete(worths.shape, 3), np.delete(worths.worth, 3))) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_flows_cost_the_same_however_prices_began(seed: int):
+    options = GenerationOptions(every_pair=0)
+    costs = []
+    for worths in (None, learned(cluster(seed, tasks=15)), learned(cluster(seed + 10))):
+        residual, fits = fits_of(replace(cluster(seed), worths=worths))
+        best = optimal_flow(residual, fits, OrToolsSolver(), options)
+        assert best is not None
+        assert best.certified
+        assert best.worths is not None
+        costs.append(best.bound)
+    assert costs[0] == costs[1] == costs[2]
+
+
+def test_equal_worths_of_one_shape_are_told_once():
+    worths = Worths.of(np.array([4, 2, 4]), np.array([1, 2, 3], dtype=np.float32))
+    assert worths.shape.tolist() == [2, 4]
+    assert worths.worth.tolist() == [2, 1]
+    found = worths.at(np.array([5, 4, 0, 2]))
+    assert np.isnan(found[[0, 2]]).all()
+    assert found[[1, 3]].tolist() == [1, 2]

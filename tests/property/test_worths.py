@@ -1,0 +1,64 @@
+"""Whatever is known of shapes' worths, right or wrong, a flow is certified and costs the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from firmament.flow.equilibrium import expected_spread
+from firmament.flow.generation import GenerationOptions, optimal_flow
+from firmament.flow.problem import PlacementProblem, Residual
+from firmament.flow.worths import Worths
+from firmament.rounds.passes import PassLog, PassOptions
+from firmament.rounds.placing import place
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.oracle.network import cost_by_ortools, full_network
+from tests.property.problems import FEW_COLUMNS, SEEDS, fits_of, penalties_of, placement_problem, plain
+
+PROPERTY = settings.get_profile("property")
+SOLVER = OrToolsSolver()
+SIZES = {"seed": SEEDS, "classes": st.integers(2, 6), "machines": st.integers(1, 9)}
+OFF = st.sampled_from([0.0, 0.1, 3.0, 1e4, 1e30])
+"""How far known worths are from the right ones, in units."""
+
+
+def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProblem:
+    """The problem with what it is about to find out, less some shapes, and ``off`` by about as much."""
+    random = np.random.default_rng(seed)
+    residual = Residual(given)
+    found = expected_spread(residual, fits_of(residual)).worths if residual.remaining.any() else None
+    if found is None:
+        shapes = np.arange(len(given.requests))
+        found = Worths(shapes, np.zeros(len(shapes), dtype=np.float32))
+    kept = random.random(len(found)) < random.choice([0.5, 1.0])
+    astray = found.worth + np.float32(off) * random.normal(size=len(found)).astype(np.float32)
+    return replace(given, worths=Worths(found.shape[kept], astray[kept]))
+
+
+@settings(PROPERTY, max_examples=120)
+@given(off=OFF, few=st.booleans(), **SIZES)
+def test_a_flow_is_certified_whatever_is_known(seed, classes, machines, off, few):
+    known = with_worths(placement_problem(seed, classes, machines, roomy=True), seed, off)
+    residual = Residual(known)
+    options = FEW_COLUMNS if few else GenerationOptions()
+    outcome = optimal_flow(residual, fits_of(residual), SOLVER, options)
+    if outcome is None:
+        return
+    event(f"known: {len(known.worths or ())}")
+    arcs, supply = full_network(plain(residual), penalties_of(residual))
+    assert outcome.certified
+    assert outcome.bound == cost_by_ortools(arcs, supply)
+
+
+@settings(PROPERTY, max_examples=60)
+@given(off=OFF, **SIZES)
+def test_a_round_places_as_many_whatever_is_known(seed, classes, machines, off):
+    problem = placement_problem(seed, classes, machines, roomy=True)
+    placed = [
+        int(place(each, SOLVER, PassOptions(), PassLog()).count.sum())
+        for each in (problem, with_worths(problem, seed, off))
+    ]
+    assert placed[0] == placed[1]
