@@ -9,17 +9,15 @@ from poseidon.bridge.actions import (
     Action,
     AnnouncePreempted,
     AnnounceScheduled,
-    Bind,
     WriteClaim,
 )
-from poseidon.bridge.dependencies import Dependencies
 from poseidon.bridge.evictions import Evictions
-from poseidon.bridge.settlement import Settlement
+from poseidon.bridge.pending_bindings import PendingBindings
 from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from poseidon.bridge.announcements import Announcements
     from poseidon.bridge.fitness import Fitness
@@ -32,16 +30,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_NAMED = 3
-"""How many of the pods that one waits for are named."""
-
 
 class Placements:
     """Decides what to post for a round, and what to report back.
 
-    A pod whose place others have to leave is bound once they are gone; its status names the node until then.
-    Claims of a pod are bound before it is, by ``volumes``; ``clock`` is monotonic. What is said of pods that
-    stay pending, and when, is for ``announcements`` to decide.
+    When a placed pod is bound is for `PendingBindings` to decide, with ``volumes`` and the monotonic ``clock``; what
+    is said of pods that stay pending, and when, for ``announcements``.
     """
 
     def __init__(
@@ -56,13 +50,11 @@ class Placements:
         self._tasks = tasks
         self._machines = machines
         self._fitness = fitness
-        self._volumes = volumes
         self._announcements = announcements
-        self._clock = clock
-        self._dependencies = Dependencies()
         self._evictions = Evictions(tasks)
         self._actions: list[Action] = []
-        self._settlement = Settlement(tasks, self._dependencies, self._act)
+        self._waiting = PendingBindings(tasks, self._evictions, volumes, announcements, self._act, clock)
+        self._settlement = self._waiting.settlement
 
     def take_reports(self) -> list[pb.BindingReport]:
         """Return the reports for the solver, once."""
@@ -126,8 +118,8 @@ class Placements:
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
         record = self._tasks.get(uid)
-        if record is not None and record.in_flight and not record.node and self._dependencies.holds(uid):
-            self._take_back(record)
+        if record is not None and record.in_flight and not record.node and self._waiting.holds(uid):
+            self._waiting.take_back(record)
         if record is None:
             self._settlement.report(uid, machine, "the pod is gone", retry=False)
         elif record.node:
@@ -142,61 +134,7 @@ class Placements:
             self._tasks.doubt(record)
         else:
             self._tasks.move(record, binding=machine)
-            if delta.depends_on:
-                self._bind_behind(record, delta.depends_on, staying)
-            else:
-                self._settlement.nominate(record, "")
-                self._bind(record)
-
-    def _bind_behind(self, record: PodRecord, leaders: Sequence[str], staying: set[str]) -> None:
-        """Bind a pod that leans on others, which must not be among those that stay where they are."""
-        stays = next((leader for leader in leaders if leader in staying), None)
-        if stays is not None:
-            self._settlement.fail(record, f"pod {stays} is not where it should make way", retry=True)
-            return
-        self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
-
-    def _take_back(self, record: PodRecord) -> None:
-        """A pod that waits for others gets another place, or need not wait for its own any more."""
-        self._dependencies.drop(record.task.uid)
-        self._settlement.nominate(record, "")
-        self._tasks.move(record, binding="")
-
-    def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
-        """Bind a pod once ``leaders`` are bound, or gone if they have to make way.
-
-        One of them whose binding has failed already will not be bound.
-        """
-        known = [each for uid in leaders if (each := self._tasks.get(uid)) is not None]
-        going = [each for each in known if self._evictions.is_going(each)]
-        lost = [each for each in known if not each.in_flight and not self._evictions.is_going(each)]
-        self._settlement.nominate(record, record.binding if going and not lost else "")
-        if lost:
-            self._settlement.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
-        elif leaders:
-            self._dependencies.hold(record.task.uid, leaders)
-            if going:
-                self._tell_patience(record, going)
-        else:
-            self._bind(record)
-
-    def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
-        """Say what a pod that has its node waits for."""
-        names = sorted(each.task.name for each in going)
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        message = f"waits on node {record.binding} until {', '.join(names[:_NAMED])}{more} left it"
-        said = self._announcements.waiting_for(record, message)
-        if said is not None:
-            self._actions.append(said)
-
-    def _bind(self, record: PodRecord) -> None:
-        """Bind a pod, once its claims are bound. What else its binding waits for is settled."""
-        uid = record.task.uid
-        problem = self._volumes.begin(uid, record.binding, self._clock())
-        if problem:
-            self._settlement.fail(record, problem, retry=True)
-        elif not self._volumes.is_under_way(uid):
-            self._actions.append(Bind(record.ref, record.binding))
+            self._waiting.begin(record, delta.depends_on, staying)
 
     def write_claim(self, write: ClaimWrite) -> None:
         """Have something written that begins the binding of a claim."""
@@ -207,7 +145,7 @@ class Placements:
         if not record.in_flight:
             return
         if not reason:
-            self._actions.append(Bind(record.ref, record.binding))
+            self._waiting.claims_bound(record)
             return
         _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
         self._settlement.fail(record, reason, retry=True)
@@ -226,12 +164,6 @@ class Placements:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
         if machine != record.binding or record.confirmed:
             self._tasks.doubt(record)
-
-    def _is_unsettled(self, uid: str) -> bool:
-        record = self._tasks.get(uid)
-        if record is None:
-            return False
-        return self._evictions.is_going(record) or (not record.node and not record.confirmed)
 
     def refusal(self, uid: str, node: str) -> str:
         """Return why a binding that is under way must not be posted now, or "".
@@ -259,7 +191,7 @@ class Placements:
             record.confirmed = True
             self._settlement.confirm(record)
             self._actions.append(AnnounceScheduled(record.ref, record.binding))
-            self._release(uid)
+            self._waiting.settled(uid)
         else:
             _log.debug(
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
@@ -288,7 +220,7 @@ class Placements:
     def ended(self, uid: str) -> None:
         """A pod is gone: it holds back nobody."""
         self._evictions.end(uid)
-        self._release(uid)
+        self._waiting.settled(uid)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
         """The solver has given up the places of these pods: do not bind those that are not bound yet.
@@ -302,12 +234,4 @@ class Placements:
 
     def node_gone(self, node: str) -> None:
         """A node is gone: nothing is to be waited for on it."""
-        for record in self._tasks.on_node(node):
-            if record.in_flight and self._dependencies.holds(record.task.uid):
-                self._settlement.fail(record, f"node {node} is gone", retry=True)
-
-    def _release(self, uid: str) -> None:
-        for follower in self._dependencies.met(uid):
-            record = self._tasks.get(follower)
-            if record is not None and record.in_flight:
-                self._bind(record)
+        self._waiting.node_gone(node)

@@ -49,8 +49,8 @@ class Hasty(Cluster):
 
     def make_state(self):
         state = BridgeState(["poseidon"])
-        placements = state._placements
-        placements._dependencies = placements._settlement._dependencies = Impatient()
+        waiting = state._placements._waiting
+        waiting._dependencies = waiting.settlement._dependencies = Impatient()
         return state
 
 
@@ -60,7 +60,7 @@ class Unmindful(Cluster):
     def make_state(self):
         state = BridgeState(["poseidon"])
         placements = state._placements
-        placements._evictions = Forgetful(placements._tasks)
+        placements._evictions = placements._waiting._evictions = Forgetful(placements._tasks)
         return state
 
 
