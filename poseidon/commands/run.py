@@ -19,6 +19,7 @@ import click
 
 if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
+    from poseidon.embedding import Configuration
     from poseidon.kube.settings import ConnectionSettings
 
 _log = logging.getLogger("poseidon.run")
@@ -84,20 +85,7 @@ def run(
 ) -> None:
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.bridge.logs import configure
-    from poseidon.bridge.options import BridgeOptions
-    from poseidon.embedding import (
-        base_policy,
-        counts_seconds,
-        gang_seconds,
-        load_configuration,
-        network_options,
-        overlays,
-        recovery_options,
-        shares_fairly,
-        topology_options,
-        utilisation_options,
-        volume_seconds,
-    )
+    from poseidon.embedding import load_configuration, utilisation_options
     from poseidon.kube.errors import SettingsError
     from poseidon.kube.settings import load_settings
     from poseidon.sources.prometheus import connection
@@ -106,33 +94,41 @@ def run(
     try:
         configuration = load_configuration(config)
         settings = load_settings(kubeconfig, context)
-        utilisation = utilisation_options(configuration)
-        if utilisation.prometheus is not None:
-            connection(utilisation.prometheus)  # files that cannot be used are told before anything runs
+        prometheus = utilisation_options(configuration).prometheus
+        if prometheus is not None:
+            connection(prometheus)  # files that cannot be used are told before anything runs
     except (ValueError, SettingsError) as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
-    options = BridgeOptions(
-        firmament=_join(firmament),
+    options = _options(configuration, solver=_join(firmament), cluster=cluster_name, dry_run=dry_run)
+    _start(_Arguments(settings, options, metrics))
+
+
+def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run: bool) -> BridgeOptions:
+    """What the bridge takes from the configuration and the command line."""
+    from poseidon import embedding
+    from poseidon.bridge.options import BridgeOptions
+
+    return BridgeOptions(
+        firmament=solver,
         scheduler_names=configuration.scheduler_names,
-        policy=base_policy(configuration),
-        overlays=overlays(configuration),
-        cluster=cluster_name,
+        policy=embedding.base_policy(configuration),
+        overlays=embedding.overlays(configuration),
+        cluster=cluster,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
         fencing=int(time.time() * 1000),
         client=f"poseidon {_version()}",
         instance=socket.gethostname(),
         dry_run=dry_run,
-        utilisation=utilisation,
-        counts_seconds=counts_seconds(configuration),
-        recovery=recovery_options(configuration),
-        volume_seconds=volume_seconds(configuration),
-        network=network_options(configuration),
-        fair_share=shares_fairly(configuration),
-        gang_seconds=gang_seconds(configuration),
-        topology=topology_options(configuration),
+        utilisation=embedding.utilisation_options(configuration),
+        counts_seconds=embedding.counts_seconds(configuration),
+        recovery=embedding.recovery_options(configuration),
+        volume_seconds=embedding.volume_seconds(configuration),
+        network=embedding.network_options(configuration),
+        fair_share=embedding.shares_fairly(configuration),
+        gang_seconds=embedding.gang_seconds(configuration),
+        topology=embedding.topology_options(configuration),
     )
-    _start(_Arguments(settings, options, metrics))
 
 
 def _start(arguments: _Arguments) -> None:
