@@ -10,9 +10,9 @@ from cost_models.interface import Bool, Int64
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.gang_members import lacking
+from firmament.core.limits_now import by_machine
 from firmament.core.opening import Picture
 from firmament.core.pair_closing import pairs_now
-from firmament.core.returning import apart
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
 from firmament.core.topology_closing import overtaken_groups
@@ -173,7 +173,7 @@ class EvictionCheck:
         problem, machine = self._picture.problem, decided.machine
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.amount[shape] > 0]
-        if not all(map(apart, limited)):
+        if not all(map(by_machine, limited)):
             return False  # too much may have changed elsewhere
         others = any(
             each.feasible is not None or each.ledger is not None

@@ -16,7 +16,6 @@ from firmament.core.cluster import Cluster
 from firmament.core.composition import judge
 from firmament.core.feasibility import StaticRows
 from firmament.core.opening import Picture, model_columns
-from firmament.core.returning import apart
 from firmament.flow.problem import Assignments
 
 
@@ -110,7 +109,7 @@ def limits_now(
     if not asked or not len(placed.cls) or cluster.version == picture.version:
         return None
     joint = picture.problem.joint
-    if all(map(apart, joint)) and not picture.seen.disturbed(cluster)[placed.machine].any():
+    if all(map(by_machine, joint)) and not picture.seen.disturbed(cluster)[placed.machine].any():
         return None
     shape_of = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
     shape = np.array(shape_of, dtype=np.int64)[placed.cls]
@@ -119,6 +118,14 @@ def limits_now(
     columns = model_columns(cluster, picture.configuration, picture.judgement.machines.now)
     judgement = judge(cluster, static_rows, columns, shapes.tolist(), counts.tolist(), asked)
     return LimitsNow(shapes.tolist(), judgement.assessments)
+
+
+def by_machine(rows: JointRows) -> bool:
+    """Whether each machine plainly has a row of its own, numbered like itself; what happens elsewhere changes none."""
+    machines = len(rows.row_of)
+    return len(rows.limit) == machines and bool(
+        ((rows.row_of < 0) | (rows.row_of == np.arange(machines))).all()
+    )
 
 
 def states_limits(answer: Assessment) -> bool:
