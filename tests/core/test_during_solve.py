@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
-from firmament.core.events import MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
-from tests.support.core import machine, placed, scheduler, task_class, tasks
+from cost_models.registry import load_model
+from firmament.core.configuration import WeightedModel
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    JobDefined,
+    MachineRemoved,
+    MachineSampled,
+    MachineUpserted,
+    RecordRemoved,
+    TaskRemoved,
+    TasksBound,
+    TasksSubmitted,
+)
+from firmament.core.model import Job, Machine
+from firmament.core.scheduler import Scheduler
+from tests.numa.builders import asks, machine_events, payload, zone
+from tests.numa.builders import task_class as aligned
+from tests.support.core import START, machine, placed, scheduler, task_class, tasks
+
+
+def placed_after(core: Scheduler, *events: Event) -> dict[str, str]:
+    """What a round still places after ``events`` while it is solved."""
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply(events)
+    return placed(core.close_round(opened, placement))
 
 
 def test_events_during_a_solve_are_respected():
@@ -75,3 +100,63 @@ def test_rows_that_moved_during_a_solve_do_not_mislead_it():
     placement = opened.solve()
     core.apply([MachineRemoved("m0")])
     assert placed(core.close_round(opened, placement)) == {"t-m1": "m1", "t-m2": "m2", "t-m3": "m3"}
+
+
+def with_bandwidth(amount: int) -> MachineUpserted:
+    machine = Machine(
+        "m",
+        {"cpu": 8_000, "memory": 2**34, "pods": 10},
+        annotations={"firmament.io/network-bandwidth": str(amount)},
+    )
+    return MachineUpserted(machine)
+
+
+def test_bandwidth_that_others_took_during_a_solve_is_not_given_away():
+    wants = task_class(labels=(("networkRequirement", "400"),))
+    core = scheduler(with_bandwidth(1_000), tasks(1, "a", "b", content=wants), policy="net")
+    assert placed_after(core, TasksBound("m", 1, ("foreign",))) == {"a": "m"}
+
+
+def test_bandwidth_that_a_machine_lost_during_a_solve_is_not_given_away():
+    wants = task_class(labels=(("networkRequirement", "400"),))
+    core = scheduler(with_bandwidth(1_000), tasks(1, "a", "b", content=wants), policy="net")
+    assert placed_after(core, with_bandwidth(500)) == {"a": "m"}
+    assert placed(core.run_round()) == {}
+
+
+def test_a_gang_that_no_longer_has_bandwidth_for_all_is_not_placed_at_all():
+    wants = task_class(labels=(("networkRequirement", "400"),))
+    core = scheduler(
+        with_bandwidth(1_000),
+        ClassDefined(1, wants),
+        JobDefined(Job("g", min_members=2)),
+        TasksSubmitted(1, ("a", "b"), job="g"),
+        policy="net",
+    )
+    assert placed_after(core, TasksBound("m", 1, ("foreign",))) == {}
+
+
+def under_half() -> list[WeightedModel]:
+    return [WeightedModel(load_model("load_threshold", {"usageThresholds": {"cpu": 50}}))]
+
+
+def test_a_threshold_holds_for_what_others_brought_during_a_solve():
+    core = scheduler(machine("m"), tasks(1, "a", content=task_class(cpu=1_000)), overlays=under_half())
+    core.apply([MachineSampled("m", START, {"cpu": 0.0}), ClassDefined(2, task_class(cpu=2_000))])
+    assert placed_after(core, TasksBound("m", 2, ("foreign",), assigned=(START,))) == {}
+
+
+def test_a_report_of_use_alone_overturns_no_decision():
+    core = scheduler(machine("m"), tasks(1, "a", content=task_class(cpu=1_000)), overlays=under_half())
+    core.apply([MachineSampled("m", START, {"cpu": 0.0})])
+    assert placed_after(core, MachineSampled("m", START, {"cpu": 4_000.0})) == {"a": "m"}
+
+
+def test_a_machine_whose_zones_are_no_longer_known_is_left_alone():
+    record = payload(zone(0, {"cpu": 8_000, "memory": 2**34}))
+    core = scheduler(
+        machine_events("m", record, cpu=8_000, memory=2**34),
+        tasks(1, "a", content=aligned(asks("c", cpu=1_000, memory=2**30))),
+        overlays=[WeightedModel(load_model("numa_fit", {"missingTopology": "refuse"}))],
+    )
+    assert placed_after(core, RecordRemoved("NodeResourceTopology", "m")) == {}

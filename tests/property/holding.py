@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,8 +63,8 @@ class Holding:
     name = "holding"
     kind = "overlay"
     range = Range(best=0, worst=100)
-    record_kinds = ()
-    label_keys = (WEIGHT, SEATED)
+    record_kinds: Sequence[str] = ()
+    label_keys: Sequence[str] = (WEIGHT, SEATED)
     uses_residents = True
 
     def __init__(self, per_rack: Mapping[str, int]) -> None:
