@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STAGES = ("snapshot", "network", "solve", "admit")
-FORMATS = ("svg", "png")
 
 
 class PlottingUnavailableError(Exception):

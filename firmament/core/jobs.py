@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from firmament.core.model import Job
 
@@ -79,7 +79,3 @@ class JobTable:
         """Note that something has happened to a task of the job."""
         if job_id in self._gangs:
             self.changed.add(job_id)
-
-    def as_mapping(self) -> Mapping[str, Job]:
-        """All defined jobs by id."""
-        return self._jobs

@@ -30,11 +30,6 @@ class SampleBook:
         """How many nodes have a sample. May be called from another thread."""
         return len(set().union(*(list(samples) for samples in self._by_source.values())))
 
-    @property
-    def has_changes(self) -> bool:
-        """Whether there may be something to tell."""
-        return bool(self._changed)
-
     def put(self, source: str, sample: pb.MachineSample) -> None:
         """Take the latest sample that a source has of a node."""
         self._by_source[source][sample.machine] = sample

@@ -40,10 +40,6 @@ class Told:
             return None
         return MapWrite(described.uid, metadata.namespace or "default", metadata.name, data, annotations)
 
-    def of_pod(self, member: Member) -> Mapping[str, str]:
-        """Return the labels of a pod."""
-        return self._known(member.ref.uid, member.labels)
-
     def news_of_pod(self, member: Member, wanted: Values) -> LabelWrite | None:
         """Return the labels that are left to be written, None if there are none; they count as told."""
         labels = _take(self._known(member.ref.uid, member.labels), wanted)
