@@ -22,6 +22,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.rounds.board import Board
+from firmament.rounds.placement_bound import cannot_be_bettered
 from firmament.rounds.replaying import in_valid_order
 
 MOVES = 8_000
@@ -50,7 +51,7 @@ def improved(problem: PlacementProblem, placed: Assignments, seed: int) -> Assig
     Deterministic for equal arguments.
     """
     tasks = int(problem.counts.sum())
-    if problem.ledgers or tasks > MOST_TASKS:
+    if problem.ledgers or tasks > MOST_TASKS or cannot_be_bettered(problem, placed):
         return placed
     search = _Search(problem, placed, seed)
     budget = min(MOVES, MOVES_PER_TASK * tasks) * SMALL // (SMALL + problem.machines)
