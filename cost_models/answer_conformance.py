@@ -131,8 +131,7 @@ def check_joint(model: CostModel, cases: Sequence[Case]) -> None:
 
 def _check_returned(model: CostModel, case: Case, rows: JointRows, returned: Returned) -> None:
     """What rows get back is a figure per kind or per task, of at least 0, and no two machines share such a row."""
-    own = rows.row_of[rows.row_of >= 0]
-    require(len(np.unique(own)) == len(own), model, "joint.returned needs a row per machine", case.name)
+    require(not rows.shared, model, "joint.returned needs a row per machine", case.name)
     require_array(model, case, "joint.returned.owed", returned.owed, np.int64, rows.limit.shape)
     machines = case.machines
     kinds = 0 if machines.residents is None else len(machines.residents.kinds)

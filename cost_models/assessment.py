@@ -61,6 +61,11 @@ class JointRows:
     reason: str
     returned: Returned | None = None
 
+    @property
+    def shared(self) -> bool:
+        """Whether two machines share a row."""
+        return bool(np.bincount(self.row_of[self.row_of >= 0]).max(initial=0) > 1)
+
 
 class Ledger(Protocol):
     """Room that tasks share in a way that no joint row can say, such as a kubelet's alignment of what they ask for.

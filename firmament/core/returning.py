@@ -19,17 +19,11 @@ def returned(cluster: Cluster, joint: Sequence[JointRows], rows: Int64) -> tuple
     found = [
         (number, _amounts(cluster, block.returned, rows))
         for number, block in enumerate(joint)
-        if block.returned is not None and _apart(block)
+        if block.returned is not None and not block.shared
     ]
     if not found:
         return (), np.zeros((len(rows), 0), dtype=np.int64)
     return tuple(number for number, _ in found), np.stack([amounts for _, amounts in found], axis=1)
-
-
-def _apart(block: JointRows) -> bool:
-    """Whether no two machines share a row."""
-    own = block.row_of[block.row_of >= 0]
-    return len(np.unique(own)) == len(own)
 
 
 def _amounts(cluster: Cluster, given: Returned, rows: Int64) -> Int64:

@@ -7,9 +7,11 @@ machine's resource vector and the joint rows. What is refused goes into the next
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Float64, Int64, JointRows
 from firmament.flow.problem import Assignments, Residual
 
 
@@ -21,13 +23,18 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     ordered, standing = _in_order(residual, proposed)
     admitted: list[Assignments] = []
     rank = _rank_on_machine(ordered.machine)
+    shared = [
+        (rows, left)
+        for rows, left in zip(residual.problem.joint, residual.joint_left, strict=True)
+        if rows.shared
+    ]
     for turn in range(int(rank.max(initial=-1)) + 1):
         # One proposal per machine and turn: within a turn nobody competes for a machine.
         this_turn = rank == turn
         turn_entries = ordered.taken(this_turn)
         shapes = residual.problem.shape[turn_entries.cls]
         count = np.minimum(turn_entries.count, residual.units(shapes, turn_entries.machine))
-        count = _within_shared_rows(residual, shapes, turn_entries.machine, count, standing[this_turn])
+        count = _within_shared_rows(shared, shapes, turn_entries.machine, count, standing[this_turn])
         fitting = Assignments(turn_entries.cls, turn_entries.machine, count).taken(count > 0)
         residual.take(fitting)
         admitted.append(fitting)
@@ -75,14 +82,14 @@ def _rank_on_machine(machine: Int64) -> Int64:
 
 
 def _within_shared_rows(
-    residual: Residual, shapes: Int64, machine: Int64, count: Int64, standing: Int64
+    shared: Sequence[tuple[JointRows, Int64]], shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
-    """Cut ``count`` down so that joint rows spanning several machines are not overrun within one turn.
+    """Cut ``count`` down so that ``shared`` rows (with what is left of them) are not overrun within one turn.
 
     Entries count in order of ``standing``: cumulative sums per row, the one that crosses the limit is admitted in
     part.
     """
-    for rows, left in zip(residual.problem.joint, residual.joint_left, strict=True):
+    for rows, left in shared:
         amount = rows.amount[shapes]
         row = rows.row_of[machine]
         touched = np.flatnonzero((amount > 0) & (row >= 0) & (count > 0))

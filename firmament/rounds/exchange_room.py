@@ -48,10 +48,10 @@ class ExchangeRoom:
         amounts, left = list(problem.requests.T), list(problem.free.T)
         self._shared = []
         for rows in problem.joint:
-            on_row = rows.row_of >= 0
-            if np.bincount(rows.row_of[on_row]).max(initial=0) > 1:
+            if rows.shared:
                 self._shared.append(rows)
                 continue
+            on_row = rows.row_of >= 0
             room = np.full(problem.machines, ANY)
             room[on_row] = rows.limit[rows.row_of[on_row]]
             amounts.append(rows.amount)
