@@ -30,7 +30,6 @@ _CHANNEL_OPTIONS = (
 _END: Final[Any] = grpc.aio.EOF  # type: ignore[attr-defined] # missing in grpc-stubs
 _TICK = 0.05
 _SAMPLE_SECONDS = 10.0
-_SETTLED_SECONDS = 1.0
 
 
 class TargetError(Exception):
@@ -49,8 +48,21 @@ class SubmitOptions:
     seed: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """How far a run has come: the last batch about tasks that the solver was told, and how many it has placed."""
+
+    told: int
+    placed: int
+
+
 class SubmitClient:
-    """One run of one workload. ``ledger`` holds the books, also while it runs."""
+    """One run of one workload. ``ledger`` holds the books, also while it runs.
+
+    ``_telling``: batches about tasks that are being sent; ``_told``, ``_acknowledged``: numbers of the last such batch
+    and of the last one that the solver has applied; ``_round``: the last round whose result has arrived; ``_asked``:
+    where things stood when the solver was asked for a round, and its number.
+    """
 
     def __init__(self, workload: Workload, options: SubmitOptions) -> None:
         self.ledger = Ledger(workload)
@@ -58,23 +70,29 @@ class SubmitClient:
         self._options = options
         self._rng = np.random.default_rng(options.seed)
         self._stream: Any = None
+        self._stub: Any = None
         self._send_lock = asyncio.Lock()
         self._sequence = 0
         self._ends: list[tuple[float, int]] = []
         self._placed = asyncio.Event()
-        self._last_progress = time.perf_counter()
+        self._telling = 0
+        self._told = self._acknowledged = self._round = 0
+        self._asked: tuple[_Standing, int] | None = None
 
     async def run(self) -> bool:
         """Run to the end; False if the time-out came first. Raises ``TargetError``."""
         async with grpc.aio.insecure_channel(self._options.target, options=_CHANNEL_OPTIONS) as channel:
             await self._connect(channel)
-            self._stream = _open_session(channel)
+            self._stream, self._stub = _open_session(channel), scheduler_pb2_grpc.SchedulerStub(channel)
             try:
                 await self._greet()
                 return await self._work()
             except grpc.aio.AioRpcError as error:
                 details = " ".join((error.details() or "").split())
                 raise TargetError(f"{self._options.target}: {error.code().name}: {details}") from error
+            except asyncio.InvalidStateError:  # written to a stream that has ended, before its reader said so
+                await self._raise_end()
+                raise
             finally:
                 self._stream.cancel()
 
@@ -114,7 +132,7 @@ class SubmitClient:
         try:
             async with asyncio.timeout(self._options.timeout):
                 waiting = set(parts)
-                while not self._settled():
+                while not await self._settled():
                     done, waiting = await asyncio.wait(
                         waiting, timeout=_TICK, return_when=asyncio.FIRST_COMPLETED
                     )
@@ -137,13 +155,18 @@ class SubmitClient:
             message = await self._stream.read()
             if message is _END:
                 await self._raise_end()
-            if message.WhichOneof("body") == "round":
-                await self._book(message.round)
+            match message.WhichOneof("body"):
+                case "ack":
+                    self._acknowledged = message.ack.sequence
+                case "round":
+                    await self._book(message.round)
 
     async def _book(self, result: pb.RoundResult) -> None:
         now = time.perf_counter()
-        self._last_progress = now
-        self.ledger.rounds += 1
+        self._round = result.round
+        self.ledger.rounds += (
+            result.stats.tasks > 0
+        )  # not those that were asked for, and had nothing to decide about
         placed = [delta for delta in result.deltas if delta.kind == pb.Delta.PLACE]
         tasks = np.array([messages.index_of(delta.task) for delta in placed], dtype=np.int64)
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
@@ -173,7 +196,7 @@ class SubmitClient:
             events = messages.job_events(self._workload, first, last)
             events += messages.task_events(self._workload, first, last, time.time())
             self.ledger.submitted(first, last, time.perf_counter())
-            await self._send_events(events)
+            await self._tell(events)
             first = last
 
     async def _end_tasks(self) -> None:
@@ -190,11 +213,7 @@ class SubmitClient:
             if over:
                 # Booked first: the solver may fill the room again before this coroutine runs on.
                 self.ledger.finished(np.array(over, dtype=np.int64))
-                self._last_progress = time.perf_counter()
-                for batch in messages.batched(
-                    pb.Event(task_removed=messages.task_uid(task)) for task in over
-                ):
-                    await self._send_events(batch)
+                await self._tell(pb.Event(task_removed=messages.task_uid(task)) for task in over)
 
     async def _sample(self) -> None:
         """Send samples, spread evenly so that every machine is sampled once in ten seconds."""
@@ -209,23 +228,42 @@ class SubmitClient:
             first = (first + share) % count
             await asyncio.sleep(pause)
 
-    def _settled(self) -> bool:
-        """Say whether every task was placed or found to fit nowhere, and those with a life have ended."""
+    async def _settled(self) -> bool:
+        """Say whether every task was placed or found to fit nowhere, and those with a life have ended.
+
+        That a task fits nowhere is an answer to what the solver knew. Once it knows everything it is asked for a round:
+        if that changes nothing, nothing is left to come.
+        """
         ledger, total = self.ledger, self._workload.tasks
-        if ledger.submitted_count < total or self._ends:
+        if ledger.submitted_count < total or self._ends or self._telling:
             return False
-        if ledger.placed_count == total:
+        standing = _Standing(self._told, ledger.placed_count)
+        if standing.placed == total:
             return True
-        answered = ledger.placed_count + ledger.unscheduled_count == total
-        return answered and time.perf_counter() - self._last_progress > _SETTLED_SECONDS
+        if standing.placed + ledger.unscheduled_count < total or self._acknowledged < standing.told:
+            return False
+        if self._asked is None or self._asked[0] != standing:
+            answer = await self._stub.Schedule(pb.ScheduleRequest(cluster=self._options.cluster))
+            self._asked = standing, answer.round
+            return False
+        return self._round >= self._asked[1]
 
     # --- sending ------------------------------------------------------------------------------------------
 
-    async def _send_events(self, events: Iterable[pb.Event]) -> None:
+    async def _tell(self, events: Iterable[pb.Event]) -> None:
+        """Send events about tasks; the solver has something to answer as long as it has not applied them."""
+        self._telling += 1
+        for batch in messages.batched(events):
+            self._told = await self._send_events(batch)
+        self._telling -= 1
+
+    async def _send_events(self, events: Iterable[pb.Event]) -> int:
+        """Send events as one batch; returns its number."""
         async with self._send_lock:
             self._sequence += 1
             batch = pb.EventBatch(sequence=self._sequence, events=events)
             await self._stream.write(pb.ClientMessage(events=batch))
+            return self._sequence
 
     async def _send(self, message: pb.ClientMessage) -> None:
         async with self._send_lock:

@@ -271,6 +271,18 @@ def test_tasks_that_end_make_room(server: Serving):
     assert int(str(report["rounds"])) > 1
 
 
+def test_a_slow_solver_is_waited_for(tmp_path: Path):
+    """That a task fits nowhere may be about to change: rounds come long after others have ended and made room."""
+    config = tmp_path / "slow.yaml"
+    config.write_text(
+        "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\nround: {batchingWindow: 1200ms}\n"
+    )
+    options = ("--nodes", "1", "--tasks", "60", "--cpu", "1000m", "--task-seconds", "0.01")
+    with serving("--config", str(config)) as slow:
+        report = submit(slow.address, *options)
+    assert (report["placed"], report["finished"], report["complete"]) == (60, 60, True)
+
+
 def test_what_does_not_fit_is_said(server: Serving):
     options = ("--nodes", "2", "--tasks", "40", "--cpu", "4000m", "--cluster", "full")
     report = submit(server.address, *options)
