@@ -11,11 +11,11 @@ from tests.cost_models.queueing import Arrival, response_times
 
 
 def overload(seed: int) -> list[Arrival]:
-    """Twice as much work as four machines can do, for ten minutes: two short tasks to a long one."""
+    """Twice as much work as four machines can do, for five minutes: two short tasks to a long one."""
     random = Random(seed)
     lengths = {"long": 60.0, "short": 6.0}
     arrivals, time = [], 0.0
-    while time < 600.0:
+    while time < 300.0:
         program = random.choice(["long", "short", "short"])
         arrivals.append(Arrival(time, program, lengths[program] * random.uniform(0.8, 1.2)))
         time += random.expovariate(1.0 / 3.0)

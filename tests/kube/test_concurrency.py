@@ -46,11 +46,11 @@ def test_it_stays_where_more_brings_nothing():
     assert sum(limit == OPTIONS.initial for limit in server.seen) > 0.8 * len(server.seen)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(capacity=st.integers(OPTIONS.least, 2 * OPTIONS.most))
 def test_whatever_the_server_can_do_is_used(capacity):
     server = Server(saturated_at(capacity))
-    server.work(60)
+    server.work(30)
     assert max(server.seen) <= OPTIONS.most
     best = min(capacity, OPTIONS.most)
     # Each step has to bring 5 %, so the last one may be missing.

@@ -113,7 +113,7 @@ def arguments(draw: st.DrawFn) -> Args:
     return args
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(nodes(), pods("waiting", placed=False), arguments())
 def test_verdicts_and_scores_are_those_of_the_reference(scene: list[Node], waiting: Pod, args: Args) -> None:
     core = cluster(scene, [waiting], of_args(args))
