@@ -85,7 +85,8 @@ def best_offers(problem: PlacementProblem, fits: dict[int, Bool], shapes: Int64,
         )
         net *= fits[shape]
         np.maximum(offer, net, out=offer)
-    return offer.astype(np.float32) - np.float32(HIGHEST)
+    offer -= np.int32(HIGHEST)  # before it becomes a float, which so far from zero would be off by dozens
+    return offer.astype(np.float32)
 
 
 def machines_near(stairs: Stairs, paid: Float32, reach: float) -> Int64:

@@ -15,7 +15,7 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.candidates import best_offers, machines_near
 from firmament.flow.market import Float32, Market, Stairs
 from firmament.flow.problem import PlacementProblem
-from firmament.flow.refinement import SHARPEST, Cleared, continued
+from firmament.flow.refinement import SHARPEST, Cleared, continued, smoothed_loads
 
 ENOUGH_KNOWN = 0.9
 """Earlier prices are used if they are known for the shapes of this share of the tasks."""
@@ -28,6 +28,15 @@ MOST_MOVED = 8.0
 
 BISECTIONS = 11
 """Halvings of twice that range: the level is then exact to a hundredth of a step."""
+
+NEW_RANGE = 2.0
+"""Typical steps around what the cheapest machine would charge it within which a new shape's price is looked for."""
+
+NEW_BISECTIONS = 10
+"""Halvings of twice that range: the price is then exact to less than the smoothing."""
+
+FARTHEST = np.float32(50.0)
+"""Temperatures beyond which the better of two offers gets everything."""
 
 MISLEADING = 0.8
 """Share of the tasks by which classes have too few or too many places at the earlier prices, beyond which it is quicker
@@ -54,11 +63,12 @@ def continued_prices(
     paid += level
     new = np.flatnonzero(~known)
     if len(new):
-        charged = np.maximum(paid, stairs.base)
         for place in new.tolist():
-            worth[place] = _worth_at(problem, fits, charged, int(shapes[place]), float(tasks[place]))
-        if np.isnan(worth).any():
-            return None
+            usable = np.flatnonzero(fits[int(shapes[place])])
+            if len(usable) == 0:
+                return None
+            cost = problem.cost[shapes[place], usable].astype(np.float32)
+            worth[place] = _worth_beside(stairs.at(usable), paid[usable], cost, float(tasks[place]))
         paid = np.maximum(paid, best_offers(problem, fits, shapes[new], worth[new]))
     machines = machines_near(stairs, paid, REACH)
     market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, tasks)
@@ -99,19 +109,32 @@ def _common_level(stairs: Stairs, paid: Float32, tasks: float) -> np.float32 | N
 
 def _takes_fewer(stairs: Stairs, paid: Float32, level: float, tasks: float) -> bool:
     """Whether machines take fewer than ``tasks`` if ``level`` more than ``paid`` is offered."""
-    return float(stairs.evenly(paid + np.float32(level)).sum()) < tasks
+    return float(_load(stairs, paid + np.float32(level)).sum()) < tasks
 
 
-def _worth_at(
-    problem: PlacementProblem, fits: dict[int, Bool], charged: Float32, shape: int, tasks: float
-) -> np.float32:
-    """What ``tasks`` tasks of a shape would pay if machines charged as much; NaN if it fits nowhere.
+def _worth_beside(stairs: Stairs, paid: Float32, cost: Float32, tasks: float) -> np.float32:
+    """Price at which ``tasks`` tasks of a shape find places beside those who offer ``paid``, all float32[M], M > 0.
 
-    They would not all go to the cheapest machine: it is what half of them pay at most, each on a machine of its own.
+    A machine takes as many tasks as the better offer pays for, and shares them out between the two by the smoothed
+    choice of ``refinement``.
     """
-    usable = np.flatnonzero(fits[shape])
-    if len(usable) == 0:
-        return np.float32(np.nan)
-    price = problem.cost[shape, usable] + charged[usable]
-    half = min(int(tasks / 2), len(usable) - 1)
-    return np.float32(np.partition(price, half)[half])
+    key = cost + np.maximum(paid, stairs.base)
+    least = float(key.min())
+    near = np.flatnonzero(key < least + NEW_RANGE * stairs.step)
+    stairs, paid, cost = stairs.at(near), paid[near], cost[near]
+    temperature = SHARPEST[-1].temperature * stairs.step
+    low, high = least - NEW_RANGE * stairs.step, least + NEW_RANGE * stairs.step
+    for _ in range(NEW_BISECTIONS):
+        worth = (low + high) / 2
+        offer = np.float32(worth) - cost
+        beaten = np.clip((paid - offer) / np.float32(temperature), -FARTHEST, FARTHEST)
+        if float((_load(stairs, np.maximum(paid, offer)) / (1 + np.exp(beaten))).sum()) < tasks:
+            low = worth
+        else:
+            high = worth
+    return np.float32(high)
+
+
+def _load(stairs: Stairs, price: Float32) -> Float32:
+    """Tasks that machines take at ``price``; as slopes, stairs would let them take parts of steps nobody pays for."""
+    return smoothed_loads(stairs, price, np.float32(SHARPEST[-1].width))[0]

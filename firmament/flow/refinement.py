@@ -201,7 +201,7 @@ class _Smoothed:
     def _point(self, worth: Float32, weight: Float32, total: Float32, level: Float32) -> _Point:
         self._level = level + np.log(total)
         price = self._level * self.temperature
-        load, slope = _loads(self.market.stairs, price, self._width)
+        load, slope = smoothed_loads(self.market.stairs, price, self._width)
         return _Point(
             market=self.market,
             temperature=float(self.temperature),
@@ -215,7 +215,7 @@ class _Smoothed:
         )
 
 
-def _loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
+def smoothed_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
     """Tasks that machines take at their prices, and how these grow with the price.
 
     Up to a step's edge minus half of ``width`` none more, from there evenly up to the edge plus half of it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.candidates import LOOKED_AT, first_worth, wanted_machines
+from firmament.flow.candidates import LOOKED_AT, best_offers, first_worth, wanted_machines
 from firmament.flow.equilibrium import machine_units
 from firmament.flow.generation import GenerationOptions, optimal_flow
 from firmament.flow.market import Market, Stairs, typical_step
@@ -103,3 +103,14 @@ def test_classes_that_are_alike_find_their_machines(classes: int):
     assert best is not None
     assert best.certified
     assert sum(best.assignments().count) == 2 * classes
+
+
+def test_offers_are_exact_to_the_unit():
+    given = problem(
+        tasks=[1, 1], requests=[[1], [1]], free=[[1]] * 3, cost=[[7, 100_003, 50], [9, 100_000, 40]]
+    )
+    given.feasible[:, 2] = False
+    fits = {shape: Residual(given).fits(shape) for shape in range(2)}
+    paid = best_offers(given, fits, np.arange(2), np.array([123_457, 123_458], dtype=np.float32))
+    assert paid[:2].tolist() == [123_450, 23_458]
+    assert paid[2] < -(2**28)
