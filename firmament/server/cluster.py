@@ -31,6 +31,10 @@ class OrderError(Exception):
     """A message that its place in the conversation does not allow; the text says which and why."""
 
 
+class PictureLostError(Exception):
+    """A round broke off while it was put into effect, so nobody knows what of it holds: a new snapshot is needed."""
+
+
 class NoPictureError(Exception):
     """Nothing is known of the cluster yet, or its new snapshot is still on its way."""
 
@@ -80,6 +84,7 @@ class Cluster:
         self._scheduler: Scheduler | None = None
         self._aside: Scheduler | None = None
         self._in_sync = False
+        self._lost = False
         self._earlier_rounds = 0
 
     @property
@@ -129,7 +134,7 @@ class Cluster:
             if self._scheduler is not None:
                 self._earlier_rounds += self._scheduler.counts().rounds
             self._scheduler, self._aside = self._aside, None
-            self._in_sync = True
+            self._in_sync, self._lost = True, False
 
     def apply(self, driver: Driver, events: Sequence[Event]) -> None:
         """Apply a batch completely, or raise ``InvalidEventError`` and change nothing."""
@@ -142,9 +147,14 @@ class Cluster:
             self._target(driver).report(reports)
 
     def next_round_in(self, driver: Driver) -> float | None:
-        """Seconds until a round makes sense, None while nothing but an event can change that."""
+        """Seconds until a round makes sense, None while nothing but an event can change that.
+
+        Raises ``PictureLostError`` once the picture is lost, which the driver cannot know otherwise.
+        """
         with self._lock:
             self._check(driver)
+            if self._lost:
+                raise PictureLostError(f"cluster {self.name!r}: the picture is lost; send a new snapshot")
             return self._scheduler.next_round_in() if self._scheduler is not None and self._in_sync else None
 
     def unreported(self, driver: Driver) -> int:
@@ -158,7 +168,8 @@ class Cluster:
     def run_round(self) -> RoundResult | None:
         """Run one round; other calls go on during its solve, other rounds wait.
 
-        Returns None if a new snapshot was swapped in meanwhile. Raises ``NoPictureError``.
+        Returns None if a new snapshot was swapped in meanwhile. Raises ``NoPictureError``. What else goes wrong before
+        the round takes effect leaves everything as it was; after that the picture is lost.
         """
         with self._round_lock:
             with self._lock:
@@ -168,11 +179,20 @@ class Cluster:
             with self._lock:
                 if self._scheduler is not scheduler:
                     return None  # a new snapshot was swapped in during the solve
-                result = scheduler.close_round(opened, placement)
+                try:
+                    result = scheduler.close_round(opened, placement)
+                except Exception:
+                    self._lose()
+                    raise
                 result = replace(result, round=result.round + self._earlier_rounds)
             if self._recorder is not None and opened.picture is not None:
                 self._recorder(RoundRecord(self.name, opened.picture, placement, result))
             return result
+
+    def lose_picture(self) -> None:
+        """Give the picture up: a round has taken effect, and the driver cannot be told of it."""
+        with self._lock:
+            self._lose()
 
     def explain(self, uid: str) -> Explanation:
         """Explain one task; raises ``NoPictureError`` or ``UnknownTaskError``."""
@@ -202,6 +222,10 @@ class Cluster:
             return text, scheduler.counts().rounds + self._earlier_rounds if text else 0
 
     # --- under the lock -----------------------------------------------------------------------------------
+
+    def _lose(self) -> None:
+        """Drop a picture in which tasks may count as placed of whom the driver does not know it."""
+        self._scheduler, self._in_sync, self._lost = None, False, True
 
     def _check(self, driver: Driver) -> None:
         if self._driver is not driver:

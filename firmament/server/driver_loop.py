@@ -50,9 +50,13 @@ class RoundRunner:
         if result is None:
             return None
         seconds = self._clock() - started
-        self._metrics.round_done(result, seconds)
-        _log_round(cluster.name, result, seconds)
-        return encode_round(result)
+        try:
+            self._metrics.round_done(result, seconds)
+            _log_round(cluster.name, result, seconds)
+            return encode_round(result)
+        except Exception:
+            cluster.lose_picture()
+            raise
 
 
 class DriverLoop:

@@ -19,6 +19,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from firmament.server.driver_loop import RoundRunner
     from firmament.server.metrics import Metrics
+    from firmament.wire import EncodedRound
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ class SchedulerService:
         self._settings = settings
         self._metrics = metrics
         self._sessions: set[Session] = set()
+        self._asked: set[asyncio.Task[EncodedRound | None]] = set()
         self._draining = False
 
     async def drain(self) -> None:
@@ -76,14 +78,16 @@ class SchedulerService:
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
         cluster = await self._cluster(request.cluster, context)
+        # Who asked may not wait for the answer; the driver has to be told what was decided all the same.
+        asked = asyncio.create_task(self._run_and_deliver(cluster))
+        self._asked.add(asked)
+        asked.add_done_callback(self._asked.discard)
         try:
-            result = await self._runner.run(cluster)
+            result = await asyncio.shield(asked)
         except NoPictureError as error:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         if result is None:
             await _abort(context, grpc.StatusCode.ABORTED, "a new snapshot came during the round; try again")
-        if cluster.driver is not None:
-            cluster.driver.deliver(result)
         return result.body
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.Explanation:  # noqa: N802
@@ -110,6 +114,14 @@ class SchedulerService:
         cluster = await self._cluster(request.cluster, context)
         text, number = await self._ask(context, cluster.network)
         return pb.ExportNetworkResponse(dimacs=text, round=number)
+
+    async def _run_and_deliver(self, cluster: Cluster) -> EncodedRound | None:
+        """Run a round and tell the driver, unless another one has come meanwhile, who begins with a snapshot."""
+        driver = cluster.driver
+        result = await self._runner.run(cluster)
+        if result is not None and driver is not None and cluster.driver is driver:
+            driver.deliver(result)
+        return result
 
     async def _cluster(self, name: str, context: Any) -> Cluster:
         """Return the cluster of that name, or end the call with NOT_FOUND."""

@@ -86,9 +86,7 @@ class Ledger:
         for uid in uids:
             task = self.tasks.setdefault(uid, Entry(cls, event.job, event.priority))
             if task.state == PENDING:
-                changed = (task.cls, task.priority) != (cls, event.priority)
-                task.cls, task.job, task.priority = cls, event.job, event.priority
-                task.held = task.held and not changed
+                task.cls, task.job, task.priority, task.held = cls, event.job, event.priority, False
 
     def _bind(self, event: TasksBound, machine: str, cls: int, uid: str) -> None:
         task = self.tasks.setdefault(uid, Entry(cls, event.job, event.priority))
