@@ -1,4 +1,4 @@
-"""What the programs that run on nodes have in common: how they reach the API server, repeat their work and end."""
+"""How commands reach the API server; and how the programs that run on nodes repeat their work and end."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def connection_options(command: F) -> F:
         click.option(
             "--kubeconfig",
             type=click.Path(path_type=Path),
+            metavar="FILE",
             help="Kubeconfig file; default as kubectl, then in-cluster.",
         ),
     ):

@@ -42,7 +42,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     metavar="PATH",
     help="Application and node shapes to use instead of the example. May be repeated.",
 )
-@click.option("--config", type=click.Path(path_type=Path), help="Scheduler configuration (YAML).")
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
+)
 @click.option(
     "--timeout",
     default=300.0,

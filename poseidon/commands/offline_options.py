@@ -70,7 +70,12 @@ def offline_options(command: F) -> F:
         click.option(
             "--print-config", is_flag=True, help="Print the configuration with all defaults, and end."
         ),
-        click.option("--config", type=click.Path(path_type=Path), help="Scheduler configuration (YAML)."),
+        click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Scheduler configuration (YAML).",
+        ),
         click.option(
             "-f",
             "--filename",

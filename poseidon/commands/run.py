@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.commands.agent_options import connection_options
+
 if TYPE_CHECKING:
     from poseidon.bridge.options import BridgeOptions
     from poseidon.embedding import Configuration
@@ -50,16 +52,14 @@ class _Arguments:
 
 
 @click.command("run")
-@click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    help="Kubeconfig file; default as kubectl, then in-cluster.",
-)
-@click.option("--context", help="Context of the kubeconfig; default: its current one.")
+@connection_options
 @click.option(
     "--firmament", type=HostPort(), default="127.0.0.1:9090", show_default=True, help="Address of the solver."
 )
-@click.option("--config", type=click.Path(path_type=Path), help="Scheduler configuration (YAML).")
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FILE", help="Scheduler configuration (YAML)."
+)
+@click.option("--print-config", is_flag=True, help="Print the configuration with all defaults, and end.")
 @click.option(
     "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
 )
@@ -78,6 +78,7 @@ def run(
     context: str | None,
     firmament: tuple[str, int],
     config: Path | None,
+    print_config: bool,
     cluster_name: str,
     dry_run: bool,
     metrics: tuple[str, int] | None,
@@ -85,7 +86,7 @@ def run(
 ) -> None:
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.bridge.logs import configure
-    from poseidon.embedding import load_configuration, utilisation_options
+    from poseidon.embedding import effective_yaml, load_configuration, utilisation_options
     from poseidon.kube.errors import SettingsError
     from poseidon.kube.settings import load_settings
     from poseidon.sources.prometheus import connection
@@ -93,6 +94,9 @@ def run(
     configure(log_level)
     try:
         configuration = load_configuration(config)
+        if print_config:
+            click.echo(effective_yaml(configuration), nl=False)
+            return
         settings = load_settings(kubeconfig, context)
         prometheus = utilisation_options(configuration).prometheus
         if prometheus is not None:

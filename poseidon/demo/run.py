@@ -114,9 +114,8 @@ class _Demo:
     async def fill(self) -> None:
         """Create everything but the pods."""
         load = self._workload
-        self._display.stage(
-            f"Creating {len(load.nodes):,} nodes of {load.shapes} shapes in {load.zones} zones"
-        )
+        zones = "1 zone" if load.zones == 1 else f"{load.zones} zones"
+        self._display.stage(f"Creating {len(load.nodes):,} nodes of {load.shapes} shapes in {zones}")
         self._uids = await create_cluster(self._transport, load)
 
     async def schedule(self) -> Summary:

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from firmament.configuration import SchedulerConfiguration, effective_yaml
 from poseidon.simulated.options import ClusterOptions
 from poseidon.simulated.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
@@ -52,6 +53,13 @@ async def test_bad_input_is_one_line_and_exit_2(tmp_path, arguments, told):
     text = err.decode()
     assert told in text
     assert "Traceback" not in text
+
+
+async def test_the_effective_configuration_needs_no_cluster(tmp_path):
+    process = await start(tmp_path, "--print-config")
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert out.decode() == effective_yaml(SchedulerConfiguration())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -122,12 +122,24 @@ def _inspecting() -> list[click.Command]:
             [poseidon.get_command(click.Context(poseidon), name) for name in ("plan", "explain")],
         ),
         ("`poseidon demo`", [poseidon.get_command(click.Context(poseidon), "demo")]),
+        ("`poseidon bandwidth-agent`", [poseidon.get_command(click.Context(poseidon), "bandwidth-agent")]),
+        ("`poseidon netperf-probe`", [poseidon.get_command(click.Context(poseidon), "netperf-probe")]),
         ("`firmament serve`", [firmament.get_command(click.Context(firmament), "serve")]),
         ("`firmament replay`", [firmament.get_command(click.Context(firmament), "replay")]),
         ("`firmament get`, `explain`, `export-network`", _inspecting()),
         ("`firmament submit`", [firmament.get_command(click.Context(firmament), "submit")]),
     ],
-    ids=["run", "plan, explain", "demo", "serve", "replay", "get, explain, export-network", "submit"],
+    ids=[
+        "run",
+        "plan, explain",
+        "demo",
+        "agent",
+        "probe",
+        "serve",
+        "replay",
+        "get, explain, export-network",
+        "submit",
+    ],
 )
 def test_the_reference_lists_all_options_with_their_defaults(heading: str, commands: list[click.Command]):
     table = {

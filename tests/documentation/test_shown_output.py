@@ -26,13 +26,19 @@ def shown() -> list[tuple[str, str]]:
     return found
 
 
-def pattern(output: str) -> str:
-    """A regular expression for an output: a line of three dots stands for any lines, times may differ."""
-    lines = [
-        r"(?:.*\n)*?.*" if line == "..." else re.sub(r"\d+\\ ms", r"\\d+ ms", re.escape(line))
-        for line in output.splitlines()
+def decisive(command: str, output: str) -> list[str]:
+    """Lines of an output that must be equal: all of an explanation; of a plan who is placed or not, and the summary.
+
+    Which of several equally good nodes a pod gets may change with every refinement of the solver. Times differ anyway.
+    """
+    lines = [re.sub(r"\d+ ms", "N ms", line.rstrip()) for line in output.strip().splitlines()]
+    if "poseidon plan" not in command:
+        return lines
+    tables = "\n".join(lines).split("\n\n")
+    pods = [
+        line.split()[0] for table in tables if not table.startswith("NODE") for line in table.splitlines()
     ]
-    return "\n".join(lines)
+    return [*pods[: -len(tables[-1].splitlines())], tables[-1]]
 
 
 def test_there_is_something_to_compare():
@@ -45,4 +51,10 @@ def test_the_output_is_what_is_shown(command, output):
         ["bash", "-c", PREAMBLE + command], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(pattern(output), done.stdout.strip()), done.stdout
+    expected, found = decisive(command, output), iter(decisive(command, done.stdout))
+    for line in expected:
+        # Three dots stand for any lines.
+        assert line == "..." or line in found, (
+            f"{line!r} is shown in the document, and not printed:\n{done.stdout}"
+        )
+    assert "..." in expected or next(found, None) is None, done.stdout
