@@ -27,6 +27,8 @@ _BACKLOG = 500
 """More placements than this that the driver has not reported on keep it busy for longer than a round takes: an API
 server needs 0.1 to 0.3 s for so many bindings."""
 _BACKLOG_PAUSE = 0.005
+_COARSE = 0.001
+"""An event loop's time-outs are rounded up to whole milliseconds: shorter ones are spent looking instead."""
 
 
 class RoundRunner:
@@ -134,6 +136,7 @@ class DriverLoop:
             if result is None:
                 continue
             self._outbox.put(result.message())
+            await asyncio.sleep(0)  # lets it leave before a thread that looks for more work takes the lock
             if not result.deltas:
                 # The core backs unschedulable tasks off by itself; should it ever ask for rounds that do
                 # nothing, this keeps them from turning into a busy loop. An event ends the pause.
@@ -162,6 +165,9 @@ class DriverLoop:
         While the driver has plenty of placements to carry out, wait longer.
         """
         while not self._drained.is_set() and (left := self._window.left(_now())) > 0:
+            if left < _COARSE:
+                await asyncio.sleep(0)
+                continue
             self._wake.clear()
             await self._wait(self._wake, left)
         while not self._drained.is_set() and (spare := self._window.spare(_now())) > 0:
