@@ -43,7 +43,7 @@ class Writers:
         transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
         self._state = state
         self._changed = changed
-        self._changes_due = False
+        self._ended = asyncio.Event()
         self._newly_bound = 0
         self._metrics = metrics
         self._binder = Binder(
@@ -138,6 +138,7 @@ class Writers:
     def parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yield what has to run until it is cancelled, with names."""
         yield "binder", self._binder.run()
+        yield "bindings", self._follow_up()
         yield "claims", self._claims.run()
         yield "recovery", self._recovery.run()
         yield "groups", self._batch.run()
@@ -150,17 +151,17 @@ class Writers:
         if outcome.result is BindResult.BOUND:
             self._newly_bound += 1
         self._state.binding_ended(outcome)
-        # The state knows at once, since others are asked about next; what follows is done once for all answers that
-        # came together.
-        if not self._changes_due:
-            self._changes_due = True
-            asyncio.get_running_loop().call_soon(self._follow_up)
+        # The state knows at once, since others are asked about next.
+        self._ended.set()
 
-    def _follow_up(self) -> None:
-        self._changes_due = False
-        self._metrics.pods_bound.inc(self._newly_bound)
-        self._newly_bound = 0
-        self._changed()
+    async def _follow_up(self) -> None:
+        """Do what follows from bindings that have ended, once for all answers that came together, for ever."""
+        while True:
+            await self._ended.wait()
+            self._ended.clear()
+            self._metrics.pods_bound.inc(self._newly_bound)
+            self._newly_bound = 0
+            self._changed()
 
     def _on_evicted(self, outcome: EvictionOutcome) -> None:
         self._state.eviction_ended(outcome)

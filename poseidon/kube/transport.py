@@ -24,6 +24,7 @@ from poseidon.kube.decoding import MalformedObjectError, decode_object
 from poseidon.kube.errors import ApiError, UnreachableError
 from poseidon.kube.objects import Status
 from poseidon.kube.replies import MalformedReplyError, Reply
+from poseidon.kube.sockets import probing_socket
 
 if TYPE_CHECKING:
     from poseidon.kube.settings import ConnectionSettings
@@ -216,7 +217,9 @@ class Transport:
     def _new_session(self) -> aiohttp.ClientSession:
         tls: ssl.SSLContext | bool = self._settings.tls if self._settings.tls is not None else True
         # Callers bound their own concurrency; a limit here could make a binding wait for a watch.
-        connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=_IDLE_SECONDS)
+        connector = aiohttp.TCPConnector(
+            limit=0, ssl=tls, keepalive_timeout=_IDLE_SECONDS, socket_factory=probing_socket
+        )
         return aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18, trust_env=False
         )
