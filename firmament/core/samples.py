@@ -228,12 +228,12 @@ class TaskSamples:
     def stamp(self, rows: Int64) -> Int64:
         """int64[len(rows)]."""
         self._grow(int(rows.max(initial=-1)) + 1)
-        return self._stamp[rows, 0]
+        return self._stamp[:, 0].take(rows)
 
     def prod(self, rows: Int64) -> Bool:
         """bool[len(rows)]: the source takes the task for koord-prod, or does not say."""
         self._grow(int(rows.max(initial=-1)) + 1)
-        return self._prod[rows, 0] != 0
+        return self._prod[:, 0].take(rows) != 0
 
     def record_all(self, rows: Int64, known: Int64, uses: TaskUses, stamp: int) -> None:
         """Take what a report says of tasks: entry ``known[i]`` of ``uses`` is that of row ``rows[i]``."""
