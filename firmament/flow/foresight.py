@@ -11,6 +11,8 @@ that matter; the others are cut off.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from cost_models.interface import Int64
@@ -29,8 +31,8 @@ An arc too many costs little; where one too few keeps a task from its machine, p
 network is added.
 """
 
-CUT_OFF = 12.0
-"""Costs relative to the expected prices are cut off at this many times the smoothing."""
+CUT_OFFS = (12.0, 48.0)
+"""Costs relative to the expected prices are cut off at this many times the smoothing, at first and once more."""
 
 SMALL = 4_000
 """Networks with fewer arcs are solved as they are."""
@@ -63,28 +65,44 @@ def unfilled_machines(network: Network, flows: Int64, merged: Int64) -> Int64:
     return machines[merged[machines] > 1]
 
 
-def solve_near(network: Network, spread: Spread, solver: Solver, time_limit: float | None) -> FlowSolution:
-    """An optimal flow, found with costs relative to the expected prices. Raises what the solver raises.
+@dataclass(frozen=True, slots=True)
+class Near:
+    """An optimal flow of a network at costs that may be cut off.
+
+    ``cut``: the network with those costs, if the flow may be no optimum at the true ones; None: it is one.
+    """
+
+    solution: FlowSolution
+    cut: Network | None
+
+
+def solve_near(
+    network: Network,
+    spread: Spread,
+    solver: Solver,
+    time_limit: float | None,
+    *,
+    cut_off: float = CUT_OFFS[0],
+) -> Near:
+    """Solve with costs relative to the expected prices, cut off on both sides at ``cut_off`` times the smoothing.
 
     Cutting a cost off from above makes it no dearer to use the arc, from below no cheaper, so a flow that is optimal
-    with such costs, leaves the former arcs empty and fills the latter is optimal with the true ones. If it is not so,
-    the network is solved as it is.
+    with such costs, leaves the former arcs empty and fills the latter is optimal with the true ones. Raises what the
+    solver raises.
     """
     arcs = network.problem
     if not spread.sharp or len(arcs.tails) < SMALL:
-        return solver.solve(arcs, time_limit=time_limit)
+        return Near(solver.solve(arcs, time_limit=time_limit), cut=None)
     price = _node_prices(network, spread)
     relative = arcs.costs + price[arcs.heads] - price[arcs.tails]
-    limit = max(1, int(CUT_OFF * spread.temperature))
-    cut = FlowProblem(
-        arcs.tails, arcs.heads, arcs.capacities, np.clip(relative, -limit, limit), arcs.supplies, stated=arcs
-    )
+    limit = max(1, int(cut_off * spread.temperature))
+    costs = np.clip(relative, -limit, limit)
+    cut = FlowProblem(arcs.tails, arcs.heads, arcs.capacities, costs, arcs.supplies, stated=arcs)
     found = solver.solve(cut, time_limit=time_limit)
     decided = np.where(relative > limit, found.flows == 0, found.flows == arcs.capacities)
     if decided[np.abs(relative) > limit].all():
-        return found
-    exact = solver.solve(arcs, time_limit=time_limit)
-    return FlowSolution(flows=exact.flows, seconds=found.seconds + exact.seconds)
+        return Near(found, cut=None)
+    return Near(found, cut=replace(network, problem=replace(arcs, costs=arcs.costs + costs - relative)))
 
 
 def _node_prices(network: Network, spread: Spread) -> Int64:

@@ -14,7 +14,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.columns import Columns, starting_columns
 from firmament.flow.equilibrium import Spread, expected_spread
-from firmament.flow.foresight import solve_near, surely_used, unfilled_machines
+from firmament.flow.foresight import CUT_OFFS, solve_near, surely_used, unfilled_machines
 from firmament.flow.mending import mended
 from firmament.flow.network import (
     Network,
@@ -44,8 +44,8 @@ class GenerationOptions:
     ``base_least`` .. ``base_most``; and about twice ``samples`` x n sampled ones, more (up to ``samples_most`` for
     ``samples``) if all together are fewer than ``sampled``; or all pairs of classes and likely machines if those are
     at most ``every_pair``: then the first solve is nearly always the last. At most ``added`` columns join per
-    iteration, of which there are at most ``iterations``. Where at most ``mended`` arcs and
-    machines join, the flow is mended without a solve.
+    iteration, of which there are at most ``iterations``. Where at most ``mended`` arcs
+    contradict the prices, the flow is mended without a solve.
     """
 
     base_total: int = 4_000
@@ -168,9 +168,7 @@ class _Search:
 
     def run(self) -> FlowOutcome:
         """Solve, price and widen until nothing violates, or iterations or time run out."""
-        network = self._network()
-        flows = self._counted(solve_near(network, self._spread, self._solver, self._time_limit))
-        prices, flows = self._priced(network, flows)
+        network, flows, prices = self._first()
         settled = None
         for left in reversed(range(self._options.iterations)):
             if prices is None:
@@ -184,12 +182,11 @@ class _Search:
                 return self._outcome(network, flows, certified=True)
             if left == 0:
                 break
-            added = len(violations.columns) + len(violations.machines) + len(unfilled)
             self._unfold(unfilled)
             self._widen(violations, full)
             wider = self._network()
             carried = carried_over(network, flows, wider, self._residual.problem.machines)
-            patched = mended(wider, carried, full) if added <= self._options.mended else None
+            patched = mended(wider, carried, full, self._options.mended)
             if patched is not None:
                 network, flows, prices = wider, patched.flows, patched.prices
                 self._mends += 1
@@ -203,6 +200,36 @@ class _Search:
             network, settled = wider, None
             prices, flows = self._priced(network, self._counted(repaired))
         return self._outcome(network, flows, certified=False)
+
+    def _first(self) -> tuple[Network, Int64, Prices | None]:
+        """The first network, an optimal flow of it, and prices, if there are any.
+
+        Where the flow could not follow the expected prices, arcs are missing on which tasks would get there. At the
+        true costs all prices are then far off, and nearly every arc seems to violate. At cut-off costs the missing ones
+        do: they are added, and it is solved once more, near the same prices. What is still decided wrongly is mended.
+        """
+        network = self._network()
+        for cut_off in CUT_OFFS:
+            near = solve_near(network, self._spread, self._solver, self._time_limit, cut_off=cut_off)
+            flows = self._counted(near.solution)
+            if near.cut is None:
+                prices, flows = self._priced(network, flows)
+                return network, flows, prices
+            full = FullPrices.of(self._residual, near.cut, node_prices(near.cut, flows))
+            missing = price_out(
+                self._residual, near.cut, flows, full, self._offers, limit=self._options.added
+            )
+            self._add(missing)
+            narrow, network = network, self._network()
+            if missing.total <= self._options.mended:
+                carried = carried_over(narrow, flows, network, self._residual.problem.machines)
+                patched = mended(network, carried, full, self._options.mended)
+                if patched is not None:
+                    self._mends += 1
+                    return network, patched.flows, patched.prices
+        flows = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
+        prices, flows = self._priced(network, flows)
+        return network, flows, prices
 
     def _selection(self, spread: Spread) -> Columns:
         classes = len(self._residual.active())
@@ -250,12 +277,14 @@ class _Search:
 
     def _widen(self, violations: Violations, prices: FullPrices) -> None:
         """Add what violates; after a poor first estimate also a new selection, by the much better prices found."""
-        machines = self._residual.problem.machines
-        self.columns = self.columns.merged(violations.columns, machines)
+        self._add(violations)
         if self._solves == 1 and violations.total > len(self.columns) * MISJUDGED:
             self._worths = Worths.none()
             better = replace(self._spread, price=prices.machine // 2)
-            self.columns = self.columns.merged(self._selection(better), machines)
+            self.columns = self.columns.merged(self._selection(better), self._residual.problem.machines)
+
+    def _add(self, violations: Violations) -> None:
+        self.columns = self.columns.merged(violations.columns, self._residual.problem.machines)
         self._steps[violations.machines] *= 2
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:

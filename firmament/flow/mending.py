@@ -41,17 +41,18 @@ class Mended:
     prices: Prices
 
 
-def mended(network: Network, flows: Int64, prices: FullPrices) -> Mended | None:
+def mended(network: Network, flows: Int64, prices: FullPrices, most: int) -> Mended | None:
     """An optimal flow of ``network`` and valid prices, from a feasible flow and any prices.
 
-    The work grows with what contradicts the prices; None is returned if that is too much.
+    The work grows with what contradicts the prices; None is returned if that is more than ``most`` arcs, or if it
+    turns out to be too much.
     """
     classes, price = len(network.classes), prices.nodes(network)
     for _ in range(MOST_ATTEMPTS):
         wrong = _Contradictions.of(network, flows, price)
         if not len(wrong):
             return Mended(flows, Prices(cls=price[:classes], machine=price[2 * classes : -1]))
-        if wrong.largest >= _FAR >> len(price).bit_length() + 1:
+        if len(wrong) > most or wrong.largest >= _FAR >> len(price).bit_length() + 1:
             return None
         graph = _Graph(network, flows, wrong)
         if not graph.balance():

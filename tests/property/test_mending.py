@@ -71,7 +71,7 @@ def test_the_optimum_of_a_narrow_network_becomes_that_of_a_wide_one(
     wide = network_of(residual, columns.merged(some_columns(residual, random, after), machines), many)
     flows = OrToolsSolver().solve(narrow.problem).flows
     prices = FullPrices.of(residual, narrow, node_prices(narrow, flows))
-    found = mended(wide, carried_over(narrow, flows, wide, machines), prices)
+    found = mended(wide, carried_over(narrow, flows, wide, machines), prices, 1_000)
     assert found is not None
     check(wide, found)
 
@@ -87,7 +87,7 @@ def test_any_flow_and_any_prices_will_do(seed: int, classes: int, machines: int,
     for block in (aggregation, unscheduled):
         nothing_placed[block] = network.problem.capacities[block]
     prices = FullPrices(random.integers(0, 200, len(network.classes)), random.integers(0, 200, machines))
-    found = mended(network, nothing_placed, prices)
+    found = mended(network, nothing_placed, prices, 1_000)
     event(f"mended: {found is not None}")
     if found is not None:
         check(network, found)
@@ -107,7 +107,7 @@ def test_only_what_came_closer_needs_to_be_priced_again(seed: int, classes: int,
     violations = price_out(residual, network, flows, before, offers, limit=1_000_000)
     assert violations.complete
     wide = network_of(residual, columns.merged(violations.columns, machines), steps)
-    found = mended(wide, carried_over(network, flows, wide, machines), before)
+    found = mended(wide, carried_over(network, flows, wide, machines), before, 1_000)
     assert found is not None
     after = FullPrices.of(residual, wide, found.prices)
     everything = price_out(residual, wide, found.flows, after, offers, limit=1_000_000)
