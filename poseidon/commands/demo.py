@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from poseidon.commands.offline_options import InputError, read_configuration, warn
+from poseidon.commands.offline_options import InputError, output_option, read_configuration, warn
 
 if TYPE_CHECKING:
     from poseidon.demo.workload import Workload
@@ -52,14 +52,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     type=click.FloatRange(1.0),
     help="Seconds until it gives up.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="For people, or for programs.",
-)
+@output_option
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
 def demo(
     *,

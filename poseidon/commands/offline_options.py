@@ -51,17 +51,20 @@ class Moment(click.ParamType[float]):
         return found
 
 
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or for programs.",
+)
+
+
 def offline_options(command: F) -> F:
     """Add the options that both commands take."""
     for option in (
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(["table", "json"]),
-            default="table",
-            show_default=True,
-            help="For people, or for programs.",
-        ),
+        output_option,
         click.option(
             "--now",
             type=Moment(),

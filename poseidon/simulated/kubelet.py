@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from poseidon.simulated.admission import KubeletAdmission, Refusal
+from poseidon.simulated.driving import drive
 from poseidon.simulated.following import Follower
 from poseidon.simulated.store import Store, decode
 from poseidon.simulated.volume_rules import claim_names, is_bound, is_reached
@@ -202,23 +202,7 @@ class KubeletSimulation:
 
 async def run_kubelets(kubelets: KubeletSimulation, store: Store) -> None:
     """Drive ``kubelets`` by the event loop's clock until cancelled."""
-    loop = asyncio.get_running_loop()
-    history = store.collection("pods").history
-    changed = asyncio.Event()
-    history.subscribe(changed.set)
-    try:
-        while True:
-            changed.clear()
-            due = kubelets.advance(loop.time())
-            # Pausing lets writes gather, and requests be served, between two looks.
-            await asyncio.sleep(0)
-            try:
-                async with asyncio.timeout_at(due):
-                    await changed.wait()
-            except TimeoutError:
-                continue
-    finally:
-        history.unsubscribe(changed.set)
+    await drive(kubelets.advance, [store.collection("pods").history])
 
 
 def _seconds(text: Any) -> float | None:

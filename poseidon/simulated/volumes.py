@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from poseidon.simulated.driving import drive
 from poseidon.simulated.following import Follower
 from poseidon.simulated.store import Store, decode
 from poseidon.simulated.volume_rules import (
@@ -251,21 +251,4 @@ class VolumeSimulation:
 
 async def run_volumes(volumes: VolumeSimulation) -> None:
     """Drive ``volumes`` by the event loop's clock until cancelled."""
-    loop = asyncio.get_running_loop()
-    changed = asyncio.Event()
-    histories = [collection.history for collection in volumes.collections()]
-    for history in histories:
-        history.subscribe(changed.set)
-    try:
-        while True:
-            changed.clear()
-            due = volumes.advance(loop.time())
-            await asyncio.sleep(0)
-            try:
-                async with asyncio.timeout_at(due):
-                    await changed.wait()
-            except TimeoutError:
-                continue
-    finally:
-        for history in histories:
-            history.unsubscribe(changed.set)
+    await drive(volumes.advance, [collection.history for collection in volumes.collections()])
