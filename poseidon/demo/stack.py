@@ -17,6 +17,7 @@ CLUSTER_NAME = "demo"
 """The name under which the solver keeps this cluster, unless told otherwise."""
 
 _KILL_SECONDS = 5.0
+_NOTICE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,12 @@ class Stack:
         ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.started}
         try:
             await asyncio.wait({task, *ends}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise next(child.failure() for end, child in ends.items() if end.done())
+            if ends and task.done() and not task.cancelled() and task.exception() is not None:
+                # A process that dies makes the work fail, which may show before its end does.
+                await asyncio.wait(ends, timeout=_NOTICE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            died = next((child for end, child in ends.items() if end.done()), None)
+            if died is not None and (not task.done() or task.exception() is not None):
+                raise died.failure()
             return task.result()
         finally:
             for each in (task, *ends):
