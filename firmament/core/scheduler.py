@@ -119,6 +119,10 @@ class Scheduler:
         """Take note of what became of decisions; see ``BindingOutcomes.take``."""
         self._outcomes.take(reports)
 
+    def make_room(self) -> None:
+        """Let tables grow ahead of need; for quiet moments, such as when no round makes sense."""
+        self._cluster.tasks.make_room()
+
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def next_round_in(self) -> float | None:

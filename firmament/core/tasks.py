@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import repeat
+from itertools import islice, repeat
 from typing import cast
 
 import numpy as np
@@ -23,11 +23,13 @@ class State(IntEnum):
     BOUND = 3
 
 
-REWRITTEN_EACH = 8
+REMOVED_PART = 4
 """``row_of`` is written anew when the tasks removed since are a part of it, one in so many. A dict never uses the place
 of a removed key again: it grows until it has room for several times its keys. This way it keeps the size it needs."""
-LEAST_REMOVED = 1_000
-"""But not for fewer removed tasks than this."""
+SPARE_PART = 8
+"""Room is made ahead for a part of the tasks that there are, one in so many."""
+FEWEST = 1_000
+"""Both are nothing to care about for fewer tasks than this."""
 
 
 class TaskTable:
@@ -53,7 +55,7 @@ class TaskTable:
         self.message: list[str] = []
         self.orphan_of: list[str] = []
         self._free: list[int] = []
-        self._removed = 0
+        self._removed = self._room = 0
         self._next_sequence = 0
         size = 64
         self.cls: Int64 = np.zeros(size, dtype=np.int64)
@@ -135,6 +137,7 @@ class TaskTable:
             deque(map(column.__setitem__, numbers[:again], values), maxlen=0)  # the fastest loop there is
             column.extend(values[again:])
         self.row_of.update(zip(uids, numbers, strict=True))
+        self._room -= len(uids)
         rows = np.array(numbers, dtype=np.int64)
         self.cls[rows] = cls
         self.priority[rows] = priority
@@ -169,8 +172,29 @@ class TaskTable:
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
         self._free.append(row)
         self._removed += 1
-        if self._removed > max(LEAST_REMOVED, len(self.row_of) // REWRITTEN_EACH):
-            self.row_of, self._removed = dict(self.row_of), 0
+        if self._removed > max(FEWEST, len(self.row_of) // REMOVED_PART):
+            self._rewrite_index()
+
+    def make_room(self) -> None:
+        """Grow ahead of need, in a quiet moment: at 100,000 tasks it takes some ms, for which a burst need not wait."""
+        spare = len(self.row_of) // SPARE_PART
+        if len(self.row_of) < FEWEST:
+            return
+        if self._room < spare:
+            self._rewrite_index()
+        if len(self.uid) - len(self._free) + spare > len(self.state):
+            self._grow()
+
+    def _rewrite_index(self) -> None:
+        """Write ``row_of`` anew, with room for half as many tasks more.
+
+        What is merged into a dict may have keys of its own: there is room for those of both afterwards.
+        """
+        half = len(self.row_of) // 2
+        index = _index()
+        index.update(islice(self.row_of.items(), half))
+        index.update(self.row_of)
+        self.row_of, self._removed, self._room = index, 0, half
 
     def in_state(self, state: State) -> Int64:
         """Rows of all tasks in ``state``, ascending."""

@@ -149,13 +149,19 @@ class Cluster:
     def next_round_in(self, driver: Driver) -> float | None:
         """Seconds until a round makes sense, None while nothing but an event can change that.
 
+        If none does now, this is a quiet moment, in which tables grow ahead of need.
         Raises ``PictureLostError`` once the picture is lost, which the driver cannot know otherwise.
         """
         with self._lock:
             self._check(driver)
             if self._lost:
                 raise PictureLostError(f"cluster {self.name!r}: the picture is lost; send a new snapshot")
-            return self._scheduler.next_round_in() if self._scheduler is not None and self._in_sync else None
+            if self._scheduler is None or not self._in_sync:
+                return None
+            seconds = self._scheduler.next_round_in()
+            if seconds is None or seconds > 0:
+                self._scheduler.make_room()
+            return seconds
 
     def unreported(self, driver: Driver) -> int:
         """How many placements the driver has been sent, or is about to be, and has not reported on."""

@@ -47,3 +47,19 @@ def test_the_index_does_not_grow_while_tasks_come_and_go():
         assert max(sizes[15:]) <= max(sizes[:15])
         assert len(table) == len(table.uid) == count
         assert all(table.uid[row] == uid for uid, row in table.row_of.items())
+
+
+def test_room_is_made_ahead():
+    """A dict would grow during these arrivals: nothing does if there was a quiet moment before."""
+    for count in (5_000, 10_800, 14_000, 21_700):
+        table = TaskTable()
+        add(table, *(f"old-{number}" for number in range(count)))
+        table.make_room()
+        size, rows, again = sys.getsizeof(table.row_of), len(table.state), table.row_of
+        table.make_room()
+        assert table.row_of is again
+        add(table, *(f"new-{number}" for number in range(count // 8)))
+        assert (sys.getsizeof(table.row_of), len(table.state)) == (size, rows)
+        assert table.row_of is again
+        assert len(table) == len(table.uid) == count + count // 8
+        assert all(table.uid[row] == uid for uid, row in table.row_of.items())
