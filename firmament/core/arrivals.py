@@ -56,7 +56,7 @@ def arrivals(cluster: Cluster, kinds: frozenset[str], *, without: int = -1) -> A
 
 def _record_came(cluster: Cluster, kinds: frozenset[str]) -> Int64 | None:
     """int64[M]: when the last record about each machine came, 0 for never; None if there are none at all."""
-    by_kind = [came for kind in kinds if (came := cluster.record_came.get(kind))]
+    by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
     if not by_kind:
         return None
     names = cluster.machines.names

@@ -21,7 +21,8 @@ class Budget:
 def budgets(cluster: Cluster) -> dict[str, Budget]:
     """The disruption budgets of a cluster by name of their records; a malformed one covers nobody."""
     return {
-        name: _parsed(payload) for name, payload in sorted(cluster.records.get(BUDGET_RECORD, {}).items())
+        name: _parsed(payload)
+        for name, payload in sorted(cluster.records.payloads.get(BUDGET_RECORD, {}).items())
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
 from firmament.core.marks import Marks
 from firmament.core.model import NAMESPACE_RECORD, Machine
+from firmament.core.records import RecordTable
 from firmament.core.reported_use import ReportsOfUse
 from firmament.core.resources import ResourceIndex
 from firmament.core.samples import TaskSamples
@@ -30,8 +30,6 @@ class Cluster:
     A record of one of ``record_kinds``, the kinds that some model reads, may open machines everywhere; one of
     ``machine_kinds`` is about the machine of its name alone.
     Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
-    ``record_came``: by kind and name, when each record came last, in the order in which ``tasks.came`` counts;
-    ``record_changes``: by kind, how often records came and went; ``record_losses``: how often they went.
     ``uses_load``: some model looks at the use of tasks, and at use over periods; ``uses_task_use``: at the first only;
     else those figures are not kept.
     """
@@ -58,10 +56,7 @@ class Cluster:
         self.task_samples = TaskSamples(self.resources)
         self._use = ReportsOfUse(self.task_samples, of_tasks=uses_task_use or uses_load, history=uses_load)
         self.jobs = JobTable()
-        self.records: dict[str, dict[str, bytes]] = {}
-        self.record_came: dict[str, dict[str, int]] = {}
-        self.record_changes: Counter[str] = Counter()
-        self.record_losses: Counter[str] = Counter()
+        self.records = RecordTable()
         self.marks = Marks()
         self.version = 0
         self.pair_labels = pair_labels
@@ -78,16 +73,13 @@ class Cluster:
 
     def keep_record(self, kind: str, name: str, payload: bytes) -> None:
         """Take in a record; it replaces the one before it."""
-        self.records.setdefault(kind, {})[name] = payload
         self._last_came += 1
-        self.record_came.setdefault(kind, {})[name] = self._last_came
+        self.records.keep(kind, name, payload, self._last_came)
         self._record_changed(kind, name)
 
     def drop_record(self, kind: str, name: str) -> None:
         """Forget a record, if it is known."""
-        self.records.get(kind, {}).pop(name, None)
-        self.record_came.get(kind, {}).pop(name, None)
-        self.record_losses[kind] += 1
+        self.records.drop(kind, name)
         self._record_changed(kind, name)
 
     def take_report(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
@@ -95,7 +87,6 @@ class Cluster:
         self._use.take(event, self.machines, self.tasks)
 
     def _record_changed(self, kind: str, name: str) -> None:
-        self.record_changes[kind] += 1
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = self.marks.domains_changed = True
         if kind in self._machine_kinds:
@@ -115,7 +106,7 @@ class Cluster:
     def selector(self) -> ClassSelector:
         """Matcher of selectors against the classes, by the namespaces as they are now."""
         if self._namespaces_changed:
-            self._selector.set_namespaces(self.records.get(NAMESPACE_RECORD, {}))
+            self._selector.set_namespaces(self.records.payloads.get(NAMESPACE_RECORD, {}))
             self._namespaces_changed = False
         return self._selector
 
@@ -129,7 +120,7 @@ class Cluster:
         """Ids of the gangs that share out over a tree of machines by rules; none if no model reads such rules."""
         if GROUP_RECORD not in self._record_kinds:
             return frozenset()
-        return self.jobs.gangs & self.records.get(GROUP_RECORD, {}).keys()
+        return self.jobs.gangs & self.records.payloads.get(GROUP_RECORD, {}).keys()
 
     def mark(self, machine: str) -> None:
         """Note that something may fit on a machine, if it is known, that did not before."""

@@ -128,7 +128,7 @@ def machine_columns(
         annotations=described.annotations,
         usage=machines.usage,
         usage_time=machines.usage_time.copy(),
-        records=cluster.records,
+        records=cluster.records.payloads,
         now=now,
         residents=residents,
         load=load,

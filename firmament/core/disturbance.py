@@ -37,8 +37,8 @@ class Seen:
         return cls(
             cluster.last_came,
             tuple(cluster.machines.specs),
-            {kind: cluster.record_changes[kind] for kind in configuration.record_kinds - of_machines},
-            {kind: cluster.record_losses[kind] for kind in of_machines},
+            {kind: cluster.records.changes[kind] for kind in configuration.record_kinds - of_machines},
+            {kind: cluster.records.losses[kind] for kind in of_machines},
         )
 
     def disturbed(self, cluster: Cluster) -> Bool:
@@ -59,8 +59,8 @@ class Seen:
 
     def _anything(self, cluster: Cluster) -> bool:
         """Whether a record has changed that may concern any machine, or one about some machine has gone."""
-        return any(cluster.record_changes[kind] != count for kind, count in self.changes.items()) or any(
-            cluster.record_losses[kind] != count for kind, count in self.losses.items()
+        return any(cluster.records.changes[kind] != count for kind, count in self.changes.items()) or any(
+            cluster.records.losses[kind] != count for kind, count in self.losses.items()
         )
 
     def _new_occupied(self, cluster: Cluster) -> set[str]:
@@ -75,6 +75,6 @@ class Seen:
         return {
             name
             for kind in self.losses
-            for name, came in cluster.record_came.get(kind, {}).items()
+            for name, came in cluster.records.came.get(kind, {}).items()
             if came > self.came
         }

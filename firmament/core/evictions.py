@@ -155,5 +155,5 @@ class Evictions:
 
     def told_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:
         """How many tasks of ``classes`` were told to go since the disruption budget of that record name came."""
-        came = cluster.record_came.get(BUDGET_RECORD, {}).get(name, 0)
+        came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
         return sum(notice.told >= came and notice.cls in classes for notice in self._notices.values())

@@ -207,7 +207,7 @@ class _Watch:
         """
         facts = (
             columns.resources,
-            *(cluster.record_changes[kind] for weighted in models for kind in weighted.model.record_kinds),
+            *(cluster.records.changes[kind] for weighted in models for kind in weighted.model.record_kinds),
         )
         same = facts == self._facts and columns.now >= self._now
         self._facts, self._now = facts, columns.now
