@@ -29,7 +29,7 @@ GOLDEN = 0.6180339887498949
 ENOUGH = 0.03
 """No further turn is worth it once two in a row have saved less than this part of what all have ..."""
 
-REST = 0.1
+REST = 0.05
 """... and less than this part of what perfectly level heights would save beyond."""
 
 WORTH = 1e-6
