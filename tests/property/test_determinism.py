@@ -52,7 +52,7 @@ def turned_step(step: Step) -> Step:
             return step
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(PROPERTY, max_examples=30)
 @given(histories(windows=True))
 def test_order_of_mappings_does_not_matter(history: History):
     mirrored = History(history.classes, tuple(turned_step(step) for step in history.steps))
