@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 import yaml
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError, model_validator
 
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import available, load_model
@@ -81,7 +81,7 @@ class RoundSection(Section):
     greedily. ``max_passes`` (8): solve-and-admit passes before the same happens. ``seed`` (0): turns the
     order among machines that cost the same. ``reserve_after_rounds`` (8) and ``reserve_for_rounds`` (256):
     when a task that others keep being placed around gets a machine reserved, and for how long.
-    ``first_backoff`` (1 s), ``last_backoff`` (60 s): pauses after failed bindings.
+    ``first_backoff`` (1 s), ``last_backoff`` (60 s): pauses after failed bindings; the first is not the longer one.
     """
 
     batching_window: Duration = 0.02
@@ -92,6 +92,15 @@ class RoundSection(Section):
     reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 256
     first_backoff: PositiveDuration = 1.0
     last_backoff: PositiveDuration = 60.0
+
+    @model_validator(mode="after")
+    def _backs_off_longer(self) -> RoundSection:
+        if self.first_backoff > self.last_backoff:
+            raise ValueError(
+                f"firstBackoff ({self.first_backoff:g} s) is longer than lastBackoff ({self.last_backoff:g} s); "
+                "lower the first or raise the last"
+            )
+        return self
 
     def options(self, gangs: GangSection) -> RoundOptions:
         """Return them, with what becomes of ``gangs``, as the core takes them."""

@@ -70,6 +70,13 @@ def test_no_time_limit(tmp_path):
     assert build_core(configuration).options.passes.solve_time_limit is None
 
 
+def test_the_first_backoff_is_not_the_longer_one(tmp_path):
+    assert faults(tmp_path, HEADER + "round: {firstBackoff: 90}\n") == [
+        "round: firstBackoff (90 s) is longer than lastBackoff (60 s); lower the first or raise the last"
+    ]
+    assert load(write(tmp_path, HEADER + "round: {firstBackoff: 60}\n")).round.first_backoff == 60
+
+
 def test_defaults_are_those_of_the_core():
     assert build_core(load(None)).options == RoundOptions()
 
