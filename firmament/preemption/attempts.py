@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.preemption.bundles import Bundles
 from firmament.preemption.prospect import Prospect
 from firmament.preemption.stages import Phase, Stages
 
@@ -53,22 +54,33 @@ class Attempts:
     def best(self, prospect: Prospect, classes: Int64) -> Prospect:
         """A copy of a prospect on which some classes of one priority have got what places can be found for them."""
         best = prospect.copy()
-        self._stages.run(best, classes)
+        known = _known(prospect)
+        self._stages.run(best, classes, known=known)
         if not self._worth_more(prospect, best, classes):
             return best
         if not self._small(prospect, best):
             exceeds = _outcome(prospect, best, classes).over > 0
-            return self._better(prospect, best, classes, _careful(prospect)) if exceeds else best
-        best = self._better(prospect, best, classes, _ways(prospect, best, classes))
+            return self._better(prospect, best, classes, _careful(prospect), known) if exceeds else best
+        best = self._better(prospect, best, classes, _ways(prospect, best, classes), known)
         while self._attempts > 0 and self._worth_more(prospect, best, classes):
-            better = self._better(prospect, best, classes, _without_each(prospect, best))
+            better = self._better(prospect, best, classes, _without_each(prospect, best), known)
             if better is best:
                 break
             best = better
         return best
 
-    def _better(self, before: Prospect, best: Prospect, classes: Int64, ways: Iterator[Way]) -> Prospect:
-        """The best outcome among ``best`` and what comes of some ways to go on from ``before``."""
+    def _better(
+        self,
+        before: Prospect,
+        best: Prospect,
+        classes: Int64,
+        ways: Iterator[Way],
+        known: dict[int, Bundles] | None,
+    ) -> Prospect:
+        """The best outcome among ``best`` and what comes of some ways to go on from ``before``.
+
+        ``known``: bundles there, see ``Stages.run``.
+        """
         worth = _outcome(before, best, classes)
         for way in ways:
             if self._attempts <= 0:
@@ -76,7 +88,7 @@ class Attempts:
             self._attempts -= 1
             trial = before.copy()
             trial.evict(way.first)
-            self._stages.run(trial, classes, way.phases)
+            self._stages.run(trial, classes, way.phases, None if way.first else known)
             outcome = _outcome(before, trial, classes)
             if outcome < worth:
                 best, worth = trial, outcome
@@ -91,6 +103,15 @@ class Attempts:
     def _small(self, before: Prospect, after: Prospect) -> bool:
         placed = len(after.taken) - len(before.taken)
         return placed <= FEW_TASKS and before.problem.machines <= FEW_MACHINES
+
+
+def _known(prospect: Prospect) -> dict[int, Bundles] | None:
+    """Where to keep bundles from which attempts begin; None where that is not worth it, or they are not independent.
+
+    With ledgers, not only the machine of a task that must not go has other bundles: openings are limited in number.
+    """
+    few = prospect.problem.machines <= FEW_MACHINES
+    return {} if few and not prospect.ledgers else None
 
 
 def _outcome(before: Prospect, after: Prospect, classes: Int64) -> Outcome:

@@ -54,6 +54,8 @@ class Bundles:
                 filler = nobody if each.name == "slots" else 0
                 arrays = [
                     np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=filler)
+                    if array.shape[1] < width
+                    else array
                     for array in arrays
                 ]
             columns.append(np.concatenate(arrays)[order])

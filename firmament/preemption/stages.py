@@ -62,10 +62,18 @@ class Stages:
         self._passes = 0
         self._blocked: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
 
-    def run(self, prospect: Prospect, classes: Int64, phases: Sequence[Phase] = ()) -> None:
+    def run(
+        self,
+        prospect: Prospect,
+        classes: Int64,
+        phases: Sequence[Phase] = (),
+        known: dict[int, Bundles] | None = None,
+    ) -> None:
         """Find places on a prospect for some classes of one priority, by default with all that may go.
 
         First only bundles that every disruption budget allows, then the others as well; or so in ``phases``.
+        ``known``: bundles on this prospect as it is now, by class, with all that may go. Those there are used, and
+        what else comes to be known of them is added.
         """
         self._prospect = prospect
         self._refiner.turn_to(prospect)
@@ -76,6 +84,8 @@ class Stages:
         for phase in phases or (Phase(nobody, False), Phase(nobody, True)):
             self._blocked = phase.blocked
             offers = {cls: _Offer() for cls in order}
+            if known is not None and len(self._prospect.taken) == begin:
+                self._recall(offers, known)
             while self._passes < MOST_PASSES and self._waiting(order):
                 self._passes += 1
                 moved = self._fill(offers)
@@ -86,6 +96,18 @@ class Stages:
                 if not moved:
                     break
         consolidate(self._prospect, begin)
+
+    def _recall(self, offers: dict[int, _Offer], known: dict[int, Bundles]) -> None:
+        """Begin with known bundles, of which those are stale on whose machines somebody must not go.
+
+        The bundles of other classes are computed and noted, if nobody is blocked.
+        """
+        held = set(self._prospect.preemption.machine[self._blocked].tolist())
+        for cls, offer in offers.items():
+            if cls in known:
+                offer.bundles, offer.stale = known[cls], set(held)
+            elif not held:
+                known[cls] = self._bundles(cls, offer)
 
     def _waiting(self, classes: list[int]) -> list[int]:
         return [cls for cls in classes if self._prospect.remaining[cls] > 0]
