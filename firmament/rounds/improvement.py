@@ -235,7 +235,7 @@ class _Search:
         machines = np.flatnonzero(self._board.open_to(cls))
         if len(machines) == 0:
             return False
-        if self._random.random() < 0.5:
+        if self._random.random() < CHEAPEST:
             machine = int(machines[np.argmin(self._board.cost(cls)[machines])])
         else:
             machine = int(machines[int(self._random.integers(len(machines)))])

@@ -46,7 +46,6 @@ class CsiSource(KubeStruct, frozen=True):
     """A volume of a CSI driver."""
 
     driver: str = ""
-    volume_handle: str = ""
 
 
 class InTreeSource(KubeStruct, frozen=True):
