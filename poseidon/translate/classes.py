@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from poseidon.translate.class_numbers import ClassKey, ClassNumbers, shown
 from poseidon.translate.onlookers import Onlookers, Sight
-from poseidon.translate.templates import Template, TemplateTable, describe
+from poseidon.translate.templates import Template, TemplateTable
 from poseidon.translate.visibility import Visibility
 from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -19,25 +19,6 @@ if TYPE_CHECKING:
 
     from poseidon.kube.objects import Pod
     from poseidon.translate.defects import Defect
-
-
-def class_content(
-    pod: Pod,
-    visibility: Visibility | None = None,
-    onlookers: Onlookers | None = None,
-    *,
-    machine: str = "",
-) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
-    """Return the class of a pod, with id 0, as ``onlookers`` see it, and what is wrong with the pod's spec.
-
-    ``machine`` pins the class.
-    """
-    visible = visibility or Visibility()
-    message, defects = describe(pod, visible, machine=machine)
-    namespace, labels = _namespace(pod), pod.metadata.labels
-    sight = (onlookers or Onlookers()).sight(namespace, frozenset(labels))
-    shown(visible, sight, namespace, sorted(labels.items()), ending=_is_ending(pod)).add_to(message)
-    return message, defects
 
 
 class Scene:

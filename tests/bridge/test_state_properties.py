@@ -13,10 +13,10 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
 from poseidon.kube.following import Change
-from poseidon.translate.classes import class_content
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
+from tests.support.task_classes import class_content
 
 NODES = ["a", "b", "c"]
 CPUS = ["100m", "200m"]

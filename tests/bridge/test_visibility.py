@@ -11,11 +11,11 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.following import Change
 from poseidon.kube.objects import Namespace, ObjectMeta
-from poseidon.translate.classes import class_content
 from poseidon.translate.onlookers import Onlookers
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
+from tests.support.task_classes import class_content
 from tests.translate.pods_with_rules import LABELS, NAMESPACES, SPECS, make
 
 NODES = ["n1", "n2"]

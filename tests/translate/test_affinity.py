@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.translate.classes import class_content
+from tests.support.task_classes import class_content
 from tests.translate.builders import make_pod
 
 REQUIRED = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"

@@ -6,8 +6,9 @@ import pytest
 
 from poseidon.kube.objects import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
 from poseidon.translate.bandwidth import BANDWIDTH, with_annotated_bandwidth
-from poseidon.translate.classes import ClassTable, class_content
+from poseidon.translate.classes import ClassTable
 from poseidon.translate.visibility import visible_to
+from tests.support.task_classes import class_content
 
 INGRESS, EGRESS = "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"
 LABELS = {"appgroup.diktyo.x-k8s.io": "shop", "appgroup.diktyo.x-k8s.io.workload": "front", "app": "x"}

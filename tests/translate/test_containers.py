@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.translate.classes import class_content
 from poseidon.translate.containers import image_name
 from poseidon.translate.node import machine
+from tests.support.task_classes import class_content
 from tests.translate.builders import make_node, make_pod
 
 

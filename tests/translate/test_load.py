@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.kube.objects import Condition, Container, ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
 from poseidon.kube.objects import ResourceRequirements as Resources
-from poseidon.translate.classes import ClassTable, class_content
+from poseidon.translate.classes import ClassTable
 from poseidon.translate.events import bound
 from poseidon.translate.load import service_class
 from poseidon.translate.pod import task
@@ -14,6 +14,7 @@ from poseidon.translate.priority import PriorityResolver
 from poseidon.translate.quality import quality_of_service
 from poseidon.translate.resources import effective_limits
 from poseidon.translate.visibility import visible_to
+from tests.support.task_classes import class_content
 
 LOAD = visible_to("cpu_mem", ("load_threshold",))
 

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.kube.objects import Pod
-from poseidon.translate.classes import ClassTable, class_content
+from poseidon.translate.classes import ClassTable
 from poseidon.translate.onlookers import Onlookers
 from poseidon.translate.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.support.task_classes import class_content
 from tests.translate.pods_with_rules import LABELS, NAMESPACES, SPECS, make
 from tests.translate.selecting import matches, selectors_of
 

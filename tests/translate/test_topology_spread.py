@@ -8,8 +8,8 @@ import pytest
 
 from poseidon.kube.decoding import convert_object
 from poseidon.kube.objects import Pod
-from poseidon.translate.classes import class_content
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.support.task_classes import class_content
 
 WEB = {"matchLabels": {"app": "web"}}
 HARD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": WEB}

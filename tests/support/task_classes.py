@@ -1,0 +1,31 @@
+"""What a single pod's class says, without a table of classes."""
+
+from __future__ import annotations
+
+from poseidon.kube.objects import Pod
+from poseidon.translate.class_numbers import shown
+from poseidon.translate.defects import Defect
+from poseidon.translate.onlookers import Onlookers
+from poseidon.translate.templates import describe
+from poseidon.translate.visibility import Visibility
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+
+def class_content(
+    pod: Pod,
+    visibility: Visibility | None = None,
+    onlookers: Onlookers | None = None,
+    *,
+    machine: str = "",
+) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
+    """The class of a pod, with id 0, as ``onlookers`` see it, and what is wrong with the pod's spec.
+
+    ``machine`` pins the class.
+    """
+    visible = visibility or Visibility()
+    message, defects = describe(pod, visible, machine=machine)
+    namespace, labels = pod.metadata.namespace or "default", pod.metadata.labels
+    sight = (onlookers or Onlookers()).sight(namespace, frozenset(labels))
+    ending = pod.metadata.deletion_timestamp is not None
+    shown(visible, sight, namespace, sorted(labels.items()), ending=ending).add_to(message)
+    return message, defects
