@@ -182,7 +182,7 @@ def test_a_bad_configuration_is_one_line_per_fault(tmp_path: Path):
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         f"{path}: kind: must be 'SchedulerConfiguration', not 'Wrong'",
-        f"{path}: polcy: is not a known key; remove it or correct its spelling",
+        f"{path}: polcy: is not a known key; did you mean policy?",
     ]
 
 
