@@ -21,9 +21,11 @@ the original had a flag that chose one of the two for all machines. Whether a ta
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.arguments import Arguments
 from cost_models.availability import (
@@ -71,26 +73,25 @@ class CpuMem:
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the cost of a machine's next slot: int16[S, M].
 
-        Row by row, so that a row's intermediate arrays stay in the processor's cache, and in 16 bits, as answers for
-        thousands of shapes are larger than any cache. The divisions are exact where it matters: the quotient of two
-        integers below 2**53 is rounded correctly, hence never falls short of a whole number that it equals.
+        Row by row, so that a row's intermediate arrays stay in the processor's cache, and in 16 bits wherever whole
+        numbers do, as answers for thousands of shapes are larger than any cache. The divisions are exact where it
+        matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
+        number that it equals.
         """
-        columns = [self._fractions(machines, resource) for resource in ("cpu", "memory")]
+        cpus, memories = (self._fractions(machines, resource) for resource in ("cpu", "memory"))
         raw = np.empty((shapes.count, machines.count), dtype=np.int16)
-        work, out = np.empty(machines.count), np.empty(machines.count)
-        for row, request in enumerate(shapes.requests):
-            cpu, memory = columns[0].after(request), columns[1].after(request)
-            np.subtract(cpu, memory, out=work)
-            np.multiply(work, work, out=work)
-            # 1000 * ((fc - fr) / 2)^2 with fractions in thousandths
-            np.multiply(work, 1.0 / 4000.0, out=work)
-            raw[row] = np.floor(work, out=work)
-            np.floor(cpu, out=out)
-            np.add(out, np.floor(memory, out=work), out=out)
-            np.multiply(out, 0.5, out=out)
-            np.floor(out, out=out)
-            raw[row] += out.astype(np.int16)
-        raw += NEUTRAL_PREFERENCES
+        imbalance, level = np.empty(machines.count), np.empty(machines.count, dtype=np.int16)
+        for row, request in zip(raw, shapes.requests, strict=True):
+            cpu, memory = cpus.after(request), memories.after(request)
+            np.subtract(cpu.exact, memory.exact, out=imbalance)
+            np.multiply(imbalance, imbalance, out=imbalance)
+            # 1000 * ((fc - fr) / 2)^2 with fractions in thousandths; it is not negative, so the cast is its floor
+            np.multiply(imbalance, 1.0 / 4000.0, out=imbalance)
+            np.copyto(row, imbalance, casting="unsafe")
+            np.add(cpu.whole, memory.whole, out=level)
+            np.right_shift(level, 1, out=level)
+            np.add(level, NEUTRAL_PREFERENCES, out=level)
+            np.add(row, level, out=row)
         return Assessment(raw=raw)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
@@ -120,6 +121,14 @@ class CpuMem:
         return _Fractions(thousandths, np.maximum(capacity, 1).astype(np.float64), column)
 
 
+@dataclass(frozen=True, slots=True)
+class _Thousandths:
+    """Thousandths of a resource per machine, at most 1000: ``exact`` (float64[M]), and their floors ``whole``."""
+
+    exact: Float64
+    whole: NDArray[np.int16]
+
+
 class _Fractions:
     """Thousandths of one resource that are taken, per machine, before and after one more task.
 
@@ -130,10 +139,10 @@ class _Fractions:
         self._taken = taken
         self._capacity = capacity
         self._column = column
-        self._after: dict[int, Float64] = {}
+        self._after: dict[int, _Thousandths] = {}
 
-    def after(self, request: Int64) -> Float64:
-        """Thousandths taken once a task with ``request`` (int64[K]) is there, at most 1000."""
+    def after(self, request: Int64) -> _Thousandths:
+        """Thousandths taken once a task with ``request`` (int64[K]) is there."""
         amount = int(request[self._column]) if self._column is not None else 0
         found = self._after.get(amount)
         if found is None:
@@ -141,5 +150,6 @@ class _Fractions:
                 self._after.clear()
             fractions = self._taken + 1000.0 * amount
             fractions /= self._capacity
-            found = self._after[amount] = np.minimum(fractions, 1000.0, out=fractions)
+            np.minimum(fractions, 1000.0, out=fractions)
+            found = self._after[amount] = _Thousandths(fractions, np.floor(fractions).astype(np.int16))
         return found

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cost_models.cpu_mem import CpuMem
 from cost_models.interface import MachineColumns, ShapeBatch, ShapeRow
@@ -86,6 +90,35 @@ def test_every_whole_variance_is_counted_in_full():
     columns = machines(*(((1_000, 1_000), (1_000 - taken, 1_000)) for taken in range(0, 1_001, 200)))
     expected = [2_000.0 + taken // 2 + taken * taken // 4_000 for taken in range(0, 1_001, 200)]
     assert raw(columns, (0, 0)) == [expected]
+
+
+def by_hand(capacity: tuple[int, int], free: tuple[int, int], request: tuple[int, int]) -> float:
+    """The formula for a single pair, in Python's own numbers."""
+    fractions = []
+    for offered, left, asked in zip(capacity, free, request, strict=True):
+        taken = 1000.0 * (offered - left) if offered > 0 else 1000.0
+        fractions.append(min((taken + 1000.0 * asked) / max(offered, 1), 1000.0))
+    cpu, memory = fractions
+    level = (math.floor(cpu) + math.floor(memory)) // 2
+    return 2000 + level + math.floor((cpu - memory) * (cpu - memory) * (1.0 / 4000.0))
+
+
+AMOUNTS = st.integers(0, 70_000) | st.integers(0, 2**42)
+PAIRS = st.tuples(AMOUNTS, AMOUNTS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    capacities=st.lists(PAIRS, min_size=1, max_size=8),
+    part=st.floats(0, 1),
+    requests=st.lists(PAIRS, max_size=8),
+)
+def test_all_pairs_have_the_figure_that_each_has_by_itself(
+    capacities: list[tuple[int, int]], part: float, requests: list[tuple[int, int]]
+):
+    states = [(offered, (int(offered[0] * part), int(offered[1] * part))) for offered in capacities]
+    found = raw(machines(*states), *requests) if requests else []
+    assert found == [[by_hand(*state, request) for state in states] for request in requests]
 
 
 def test_a_full_machine_is_the_worst_in_range():
