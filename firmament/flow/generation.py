@@ -40,17 +40,18 @@ MISJUDGED = 1.0
 class GenerationOptions:
     """How many columns there are at first and how many join later.
 
-    A class of n tasks starts with n / 2 + base columns, where ``base_total`` is shared out over the classes within
-    ``base_least`` .. ``base_most``; and about twice ``samples`` x n sampled ones, more (up to ``samples_most`` for
-    ``samples``) if all together are fewer than ``sampled``; or all pairs of classes and likely machines if those are
-    at most ``every_pair``: then the first solve is nearly always the last. At most ``added`` columns join per
-    iteration, of which there are at most ``iterations``. Where at most ``mended`` arcs
-    contradict the prices, the flow is mended without a solve.
+    A class of n tasks starts with n / 2 + base columns: its part of ``base_total``, or one for ``machines_each`` likely
+    machines if that is more (the more are alike, the less is known about which it will use), within ``base_least`` ..
+    ``base_most``. About twice ``samples`` x n are sampled, more (up to ``samples_most`` for ``samples``) if all are
+    fewer than ``sampled``; or there are all pairs of classes and likely machines if those are at most ``every_pair``:
+    then the first solve is nearly always the last. At most ``added`` columns join per iteration, of which there are at
+    most ``iterations``. Where at most ``mended`` arcs contradict the prices, the flow is mended without a solve.
     """
 
     base_total: int = 4_000
     base_least: int = 8
     base_most: int = 200
+    machines_each: int = 75
     samples: float = 1.0
     samples_most: float = 8.0
     sampled: int = 12_000
@@ -59,9 +60,10 @@ class GenerationOptions:
     iterations: int = 16
     mended: int = 400
 
-    def base(self, classes: int) -> int:
-        """Columns that a class gets beside those for its tasks."""
-        return min(self.base_most, max(self.base_least, self.base_total // max(1, classes)))
+    def base(self, classes: int, likely: int) -> int:
+        """Columns that each of so many classes gets beside those for its tasks; ``likely``: how many machines are."""
+        shared = max(self.base_total // max(1, classes), likely // self.machines_each)
+        return min(self.base_most, max(self.base_least, shared))
 
     def rate(self, tasks: int) -> float:
         """Samples per task in each direction, if so many tasks wait in all."""
@@ -232,12 +234,11 @@ class _Search:
         return network, flows, prices
 
     def _selection(self, spread: Spread) -> Columns:
-        classes = len(self._residual.active())
         return starting_columns(
             self._residual,
             self._fits,
             spread,
-            base=self._options.base(classes),
+            base=self._options.base(len(self._residual.active()), len(spread.candidates)),
             samples=self._options.rate(int(self._residual.remaining.sum())),
             every_pair=self._options.every_pair,
         )
