@@ -26,9 +26,10 @@ from benchmarks.commands.throughput import policies, throughput
 from benchmarks.commands.topology import topology
 from benchmarks.commands.workloads import list_workloads, run
 from benchmarks.environment import environment
+from firmament.command_line import OneLineGroup
 
 
-@click.group()
+@click.group("benchmarks", cls=OneLineGroup)
 def main() -> None:
     """Measure the scheduler, stage by stage. Quote medians, and compare only within one run."""
 

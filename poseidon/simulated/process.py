@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.command_line import OneLineCommand
 from poseidon.simulated.flow_control import WriteLimits
 from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
 from poseidon.simulated.kubeconfig import write_kubeconfig
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 
-@click.command("simulated")
+@click.command("simulated", cls=OneLineCommand)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."

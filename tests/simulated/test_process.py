@@ -106,6 +106,7 @@ def test_half_a_key_pair_is_a_usage_error(tmp_path: Path) -> None:
         done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=30, check=False)
         assert done.returncode == 2
         assert "--tls-cert" in done.stderr
+        assert done.stderr.count("\n") == 1
 
 
 async def test_seeded_nodes_have_shapes_and_zones(operations: Operations) -> None:

@@ -1,0 +1,84 @@
+"""How commands end: faults in one line on standard error.
+
+The bridge has a twin of this module, on purpose: neither package imports the other.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What writing to standard output fails with where the place behind it is full or broken."""
+
+
+class OneLineCommand(click.Command):
+    """Bad usage ends with one line on standard error and status 2, without click's repetition of the usage; Ctrl-C with
+    status 130; standard output that cannot be written with one line and status 1.
+    """
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run as click does."""
+        run: Callable[..., Any] = super().main
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **extra)
+        try:
+            status = run(*args, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            if isinstance(error, click.UsageError) and not isinstance(
+                error, click.exceptions.NoArgsIsHelpError
+            ):
+                path = error.ctx.command_path if error.ctx else self.name
+                click.echo(f"{path}: {' '.join(error.format_message().split())}", err=True)
+            else:
+                error.show()
+            sys.exit(error.exit_code)
+        except click.Abort:
+            click.echo("interrupted", err=True)
+            sys.exit(130)
+        except OSError as error:
+            if error.errno not in _UNWRITABLE or error.filename is not None:
+                raise
+            click.echo(f"the output cannot be written: {error.strerror}", err=True)
+            sys.exit(1)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+class OneLineGroup(OneLineCommand, click.Group):
+    """The same for a group of commands."""
+
+
+class LazyGroup(OneLineGroup):
+    """Imports a sub-command when it is used, so that ``--help`` is quick.
+
+    ``commands_in``: the package with a module for each, named like the command and its function, a hyphen as an
+    underscore; ``helps``: what ``--help`` says of each.
+    """
+
+    def __init__(self, *args: Any, commands_in: str, helps: Mapping[str, str], **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self._package = commands_in
+        self._helps = helps
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Names of the commands."""
+        return list(self._helps)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None if there is none of that name."""
+        if cmd_name not in self._helps:
+            return None
+        name = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"{self._package}.{name}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._helps.items()))
