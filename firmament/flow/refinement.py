@@ -39,10 +39,14 @@ class Smoothing:
 COARSE = (Smoothing(0.25, 1.0, 4, 0.01),)
 """Enough to tell which machines are wanted."""
 
-SHARP = (Smoothing(0.1, 0.5, 4, 0.01), Smoothing(0.02, 0.2, 6, 0.001))
+_FINER = (Smoothing(0.1, 0.5, 4, 0.02), Smoothing(0.05, 0.3, 4, 0.02))
+"""Two on the way, from which one can see how prices move as smoothing is made finer; they need not be exact."""
+
+SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
 """Enough to tell which machine is wanted by whom."""
 
-SHARPEST = (*SHARP, Smoothing(0.01, 0.1, 6, 0.001))
+SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.02), Smoothing(0.01, 0.1, 6, 0.005))
+"""Enough where many shapes want the same machines, or every further solve is dear."""
 
 LOST = 0.1
 """Share of the tasks without a machine at which less smoothing has done more harm than good."""
@@ -98,14 +102,17 @@ def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = 
     """
     tasks = float(market.tasks.sum())
     found: _Point | None = None
+    before: _Point | None = None
     for smoothing in smoothings:
         smoothed = _Smoothed(market, smoothing.temperature * market.stairs.step, smoothing.width)
-        if found is not None:
+        if before is not None and found is not None:
+            worth = _followed(before, found, float(smoothed.temperature))
+        elif found is not None:
             worth = balanced(market, found.price, found.load, float(smoothed.temperature))
         point = _settled(smoothed, smoothed.at(worth), smoothing.steps, smoothing.settled * tasks)
         if found is not None and point.lacking > max(found.lacking, LOST * tasks):
             break
-        found = point
+        before, found = found, point
     assert found is not None  # there is at least one smoothing
     return found.cleared()
 
@@ -134,6 +141,13 @@ def balanced(market: Market, price: Float32, load: Float32, temperature: float) 
     np.exp(exponent, out=exponent)
     offered = np.maximum(_by_class(exponent, load), np.float32(1e-12))
     worth: Float32 = least + np.float32(temperature) * np.log(market.tasks / offered)
+    return worth
+
+
+def _followed(before: _Point, found: _Point, temperature: float) -> Float32:
+    """Prices of the classes at ``temperature``, if they go on moving with it as they did between two others."""
+    part = (temperature - found.temperature) / (found.temperature - before.temperature)
+    worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,37 @@ def test_every_class_finds_its_tasks_from_however_poor_a_start(seed: int):
     # With hardly any smoothing left, a machine has the steps that its best offer pays for.
     clear = np.abs((best - given.stairs.base) / given.stairs.growth % 1 - 0.5) < 0.3
     assert (np.abs(found.load - taken(given, best))[clear] < 0.2).mean() > 0.97
+
+
+def sizes_on_nodes(seed: int, classes: int = 60, machines: int = 1_500) -> Market:
+    """What tasks cost goes by their sizes and by how full machines are, as most costs do."""
+    random = np.random.default_rng(seed)
+    size, full = random.uniform(0.5, 2, (classes, 2)), random.uniform(0, 1, (2, machines))
+    cost = np.rint(size @ full * 400 + random.integers(0, 9, (classes, machines)))
+    return Market(
+        cost=cost.astype(np.float32),
+        tasks=np.full(classes, machines / classes, dtype=np.float32),
+        stairs=Stairs(
+            base=np.zeros(machines, dtype=np.float32),
+            growth=np.full(machines, 200, dtype=np.float32),
+            ahead=np.full(machines, 0.5, dtype=np.float32),
+            room=np.full(machines, 9, dtype=np.float32),
+            step=200.0,
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_less_smoothing_begins_where_prices_were_heading(seed: int):
+    given = sizes_on_nodes(seed)
+    start = refined(given, begun(given), COARSE).worth
+    before = refined(given, start, SHARPEST[:-1])
+    # Without steps of Newton's method the last smoothing shows how wrong the prices are that it begins with.
+    only_begun = replace(SHARPEST[-1], steps=0)
+    unmoved = refined(given, before.worth, (only_begun,))
+    moved = refined(given, start, (*SHARPEST[:-1], only_begun))
+    assert moved.temperature == unmoved.temperature < before.temperature
+    assert moved.lacking < 0.75 * unmoved.lacking
 
 
 def test_where_room_is_scarce_it_is_filled_and_prices_stay_finite():
