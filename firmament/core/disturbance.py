@@ -57,6 +57,16 @@ class Seen:
             found[[row for row, machine in enumerate(self.machines) if machine.name in names]] = True
         return found
 
+    def told(self, cluster: Cluster) -> frozenset[str]:
+        """Kinds of records about machines of which some have come or gone since."""
+        records = cluster.records
+        return frozenset(
+            kind
+            for kind, losses in self.losses.items()
+            if records.losses[kind] != losses
+            or max(records.came.get(kind, {}).values(), default=-1) > self.came
+        )
+
     def _anything(self, cluster: Cluster) -> bool:
         """Whether a record has changed that may concern any machine, or one about some machine has gone."""
         return any(cluster.records.changes[kind] != count for kind, count in self.changes.items()) or any(

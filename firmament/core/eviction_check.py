@@ -47,6 +47,7 @@ class EvictionCheck:
         self._told = {victim for each in decided for victim in each.evicts}
         self._pairs: PairState | None = None
         self._disturbed: Bool = np.zeros(0, dtype=np.bool_)
+        self._newly_recorded = False
 
     def standing(self) -> Bool:
         """bool[N]: what still holds."""
@@ -58,6 +59,7 @@ class EvictionCheck:
         if moved_on:
             self._pairs = pairs_now(self._cluster, self._picture)
             self._disturbed = self._picture.seen.disturbed(self._cluster)
+            self._newly_recorded = bool(self._picture.seen.told(self._cluster))
             for indices in by_machine.values():
                 dropped[indices] = not self._holds(indices)
             dropped |= self._of_overtaken_groups()
@@ -175,7 +177,7 @@ class EvictionCheck:
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.amount[shape] > 0]
         if not all(map(by_machine, limited)):
             return False  # too much may have changed elsewhere
-        others = any(
+        others = self._newly_recorded or any(
             each.feasible is not None or each.ledger is not None
             for each in self._picture.judgement.assessments
         )

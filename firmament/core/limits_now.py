@@ -1,8 +1,9 @@
 """Models' limits as they are when a round is closed: filters, joint rows and ledgers, asked once more.
 
 What a round decided kept the limits that models stated when it was opened. If something has come to the machines since
-(see `disturbance`), the models that had limits to state are asked again, about all machines as they are now and the
-shapes of what was decided; then every decision is held against the answer, whatever machine it is for.
+(see `disturbance`), the models that had limits to state are asked again, and so are those whose records about machines
+have changed: they may have some now. They are asked about all machines as they are now and the shapes of what was
+decided; then every decision is held against the answer, whatever machine it is for.
 """
 
 from __future__ import annotations
@@ -100,13 +101,15 @@ def limits_now(
 
     To be asked before any task of the round is put anywhere, and while those that may move are still in their places.
     """
-    weighted = picture.configuration.models
+    if not len(placed.cls) or cluster.version == picture.version:
+        return None
+    weighted, told = picture.configuration.models, picture.seen.told(cluster)
     asked = [
-        model
-        for model, answer in zip(weighted, picture.judgement.assessments, strict=True)
-        if states_limits(answer)
+        each
+        for each, answer in zip(weighted, picture.judgement.assessments, strict=True)
+        if states_limits(answer) or not told.isdisjoint(each.model.record_kinds)
     ]
-    if not asked or not len(placed.cls) or cluster.version == picture.version:
+    if not asked:
         return None
     joint = picture.problem.joint
     if all(map(by_machine, joint)) and not picture.seen.disturbed(cluster)[placed.machine].any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cost_models.numa_fit import NumaFit
 from firmament.core.configuration import WeightedModel
-from firmament.core.events import BindingReport, TasksBound
+from firmament.core.events import BindingReport, ClassDefined, TasksBound
 from firmament.core.model import TaskClass
 from tests.numa.builders import asks, machine_events, payload, task_class, zone
 from tests.support.core import GIB, placed, scheduler, tasks
@@ -86,3 +86,34 @@ def test_a_record_wakes_what_waits_for_its_machine():
     assert made.next_round_in() is None
     made.apply(machine_events("m", ALIGNED, cpu=8000, memory=GIB)[1:])
     assert placed(made.run_round()) == {"a": "m"}
+
+
+def test_the_first_record_of_all_that_came_meanwhile_sends_placements_back():
+    machine, record = machine_events("m", payload(zone(0, {"cpu": 1000})), cpu=8000, memory=GIB)
+    made = scheduler(machine, tasks(1, "a", content=WHOLE), overlays=[WeightedModel(NumaFit())])
+    opened = made.open_round()
+    made.apply([record])
+    assert placed(made.close_round(opened, opened.solve())) == {}
+    assert placed(made.run_round()) == {}
+
+
+def test_the_first_record_of_another_machine_keeps_no_placement_back():
+    machine, _ = machine_events("m", ALIGNED, cpu=8000, memory=GIB)
+    small, record = machine_events("n", payload(zone(0, {"cpu": 1000})), cpu=100, memory=GIB)
+    made = scheduler(machine, small, tasks(1, "a", content=WHOLE), overlays=[WeightedModel(NumaFit())])
+    opened = made.open_round()
+    made.apply([record])
+    assert placed(made.close_round(opened, opened.solve())) == {"a": "m"}
+
+
+def test_the_first_record_of_all_that_came_meanwhile_lets_nobody_be_evicted_in_vain():
+    machine, record = machine_events("m", payload(zone(0, {"cpu": 1000})), cpu=8000, memory=GIB)
+    class_, bound = ClassDefined(2, TaskClass(requests=(("cpu", 8000),))), TasksBound("m", 2, ("low",))
+    wanted = tasks(1, "high", content=WHOLE, priority=10)
+    made = scheduler(machine, class_, bound, wanted, overlays=[WeightedModel(NumaFit())])
+    opened = made.open_round()
+    placement = opened.solve()
+    assert placement.evictions
+    made.apply([record])
+    assert made.close_round(opened, placement).deltas == ()
+    assert made.run_round().deltas == ()
