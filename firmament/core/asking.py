@@ -136,7 +136,8 @@ def take_over(
         whole[places] = stand_in
         return
     width = min(whole.shape[1], kept.shape[1])
-    whole[places, :width] = kept[rows, :width]
+    for place, row in zip(places.tolist(), rows.tolist(), strict=True):  # all at once would copy twice
+        whole[place, :width] = kept[row, :width]
 
 
 def scatter(whole: NDArray[Any], places: Int64, machines: Int64, figures: NDArray[Any]) -> None:

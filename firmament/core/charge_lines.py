@@ -62,12 +62,17 @@ class Lines:
     def fill(self, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], rows: Int32) -> None:
         """Write units to ``rows``, one by one, to stay in the processor's cache."""
         part = np.empty(rows.shape[1], dtype=np.int32)
+        (_, first), *others = varying
+        slope, *slopes = self.slopes
         for number, start in enumerate(self.start.tolist()):
-            rows[number] = start
-            for (_, raw), slope in zip(varying, self.slopes, strict=True):
+            row = rows[number]
+            row[:] = first[number]
+            row *= slope
+            row += start
+            for (_, raw), each in zip(others, slopes, strict=True):
                 part[:] = raw[number]
-                part *= slope
-                rows[number] += part
+                part *= each
+                row += part
 
 
 @dataclass(frozen=True, slots=True)

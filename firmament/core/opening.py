@@ -219,10 +219,11 @@ def _open_machines(
 ) -> tuple[Bool, Bool | None, Bool | None]:
     """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
     feasible, held, occupied = judgement.feasible(), judgement.held(), judgement.occupied()
-    for index, kept_off in enumerate(closed):
-        for machines in (feasible, held, occupied):
-            if machines is not None:
-                machines[index, sorted(kept_off)] = False
+    shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
+    for machines in (feasible, held, occupied):
+        if machines is not None:
+            for index, rows in shut:
+                machines[index, rows] = False
     return feasible, held, occupied
 
 
