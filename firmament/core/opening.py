@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -258,7 +259,7 @@ def _grouped(
     rows = waiting[order]
     keys = np.stack([tasks.cls[rows], tasks.priority[rows], muster.gang[order], level[order]])
     starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
-    members = np.split(rows, starts[1:])
+    members = [rows[begin:end] for begin, end in pairwise([*starts.tolist(), len(rows)])]
     groups = [(int(keys[0, start]), int(keys[1, start])) for start in starts.tolist()]
     return groups, keys[2, starts], keys[3, starts], members
 

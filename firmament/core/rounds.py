@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -110,7 +111,9 @@ def _first_classes(log: PassLog) -> list[list[int]] | None:
     """The problem's classes for which each class of the first flow stands; None: for itself."""
     if log.about is None or log.about.problem is log.about.whole:
         return log.first_classes
-    of = [np.flatnonzero(log.about.of == bundle).tolist() for bundle in range(log.about.problem.classes)]
+    order = np.argsort(log.about.of, kind="stable")
+    starts = np.searchsorted(log.about.of[order], np.arange(log.about.problem.classes + 1))
+    of = [order[begin:end].tolist() for begin, end in pairwise(starts.tolist())]
     if log.first_classes is None:
         return of
     return [[cls for bundle in bundles for cls in of[bundle]] for bundles in log.first_classes]
