@@ -45,7 +45,7 @@ _FINER = (Smoothing(0.1, 0.5, 4, 0.02), Smoothing(0.05, 0.3, 4, 0.02))
 SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
 """Enough to tell which machine is wanted by whom."""
 
-SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.02), Smoothing(0.01, 0.1, 6, 0.005))
+SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.02), Smoothing(0.01, 0.1, 6, 0.01))
 """Enough where many shapes want the same machines, or every further solve is dear."""
 
 LOST = 0.1
