@@ -23,6 +23,7 @@ from firmament.flow.continuation import continued_prices
 from firmament.flow.market import Float32, Market, Stairs
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.flow.refinement import SHARP, SHARPEST, Cleared, balanced, refined
+from firmament.flow.representatives import representatives
 from firmament.flow.water import water_level_load
 from firmament.flow.worths import Worths
 from firmament.solvers.base import Int32
@@ -99,11 +100,11 @@ def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
     per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)).astype(
         np.float64
     )
-    shapes, weight = _sample(per_shape, SAMPLED_SHAPES)
+    shapes, weight = representatives(problem, per_shape, SAMPLED_SHAPES)
     room = machine_units(residual, np.flatnonzero(waiting))
     base = problem.crowd * residual.placed
     if len(shapes) == 1 or not problem.crowd.any():
-        load = _mean_load(problem, *_sample(per_shape, LEVELLED_SHAPES), fits, room, base)
+        load = _mean_load(problem, *representatives(problem, per_shape, LEVELLED_SHAPES), fits, room, base)
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
@@ -160,21 +161,6 @@ def _afresh(
     many = float(market.tasks.sum()) >= LARGE or (whole and len(shapes) >= MANY)
     begun = balanced(market, paid, expected, SHARP[0].temperature * stairs.step)
     return machines, market, present, refined(market, begun, SHARPEST if many else SHARP)
-
-
-def _sample(weight: Float64, most: int) -> tuple[Int64, Float64]:
-    """At most ``most`` shapes that stand for all: systematic sampling by number of tasks.
-
-    Returns shape numbers and the tasks each stands for, which sum to the number of waiting tasks.
-    """
-    present = np.flatnonzero(weight > 0)
-    if len(present) <= most:
-        return present, weight[present]
-    total = float(weight.sum())
-    points = (np.arange(most) + 0.5) * (total / most)
-    hit = present[np.searchsorted(np.cumsum(weight[present]), points)]
-    shapes, times = np.unique(hit, return_counts=True)
-    return shapes.astype(np.int64), times.astype(np.float64) * (total / most)
 
 
 def _mean_load(

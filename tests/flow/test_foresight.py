@@ -121,14 +121,13 @@ class Recording(OrToolsSolver):
         return super().solve(problem, time_limit=time_limit)
 
 
-def two_kinds(seed: int, tasks: int, machines: int, distance: int, crowd: int) -> PlacementProblem:
-    """Classes of two kinds, each with machines of its own; so many that expected prices know but some of them."""
-    random = np.random.default_rng(seed)
-    classes, half = 3 * SAMPLED_SHAPES, machines // 2
+def of_kinds(kinds: int, tasks: int, machines: int, distance: int, crowd: int) -> PlacementProblem:
+    """Classes of some kinds, each with machines of its own; so many that expected prices know but some of them."""
+    random = np.random.default_rng(1)
+    classes = 3 * SAMPLED_SHAPES
     cost = 8 * random.integers(0, 100, (classes, machines))
-    kind = random.random(classes) < 0.5
-    cost[kind, half:] += distance
-    cost[~kind, :half] += distance
+    kind = random.integers(0, kinds, classes)
+    cost[np.arange(machines) * kinds // machines != kind[:, None]] += distance
     return problem(
         tasks=[tasks] * classes,
         requests=[[1]] * classes,
@@ -141,8 +140,8 @@ def two_kinds(seed: int, tasks: int, machines: int, distance: int, crowd: int) -
 @pytest.mark.parametrize(
     ("given", "cut_off", "mends"),
     [
-        (two_kinds(1, tasks=4, machines=500, distance=60, crowd=200), [True], 1),
-        (two_kinds(1, tasks=6, machines=600, distance=400, crowd=200), [True, True], 0),
+        (of_kinds(2, tasks=4, machines=500, distance=60, crowd=200), [True], 1),
+        (of_kinds(4, tasks=6, machines=600, distance=400, crowd=200), [True, True], 1),
     ],
     ids=["mended", "solved again"],
 )
