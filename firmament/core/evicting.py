@@ -50,6 +50,20 @@ def evict(
     return _carried_out(cluster, evictions, picture, preemption, placed, kept), lost
 
 
+def withdrawn(cluster: Cluster, evictions: Evictions) -> list[Delta]:
+    """What tells that tasks need not go after all, as nobody waits for that any more."""
+    return [
+        Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
+        for task in evictions.take_needless(cluster)
+    ]
+
+
+def still_leaves(cluster: Cluster, delta: Delta) -> bool:
+    """Whether a task that was told to go when the round began still has to, after what has happened meanwhile."""
+    task = cluster.tasks.row_of.get(delta.uid)
+    return task is not None and bool(cluster.tasks.leaving[task])
+
+
 def _guests(picture: Picture, placed: Assignments, decided: Sequence[Eviction]) -> Int64:
     """int64[N]: the task (row) that each eviction is for: of each class those that follow the ones placed."""
     next_of = np.bincount(placed.cls, weights=placed.count, minlength=len(picture.members)).astype(np.int64)

@@ -21,10 +21,11 @@ from firmament.core.closing import assume_placements, decided_rows
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import BindingReport, Event
-from firmament.core.evicting import evict
+from firmament.core.evicting import evict, still_leaves, withdrawn
 from firmament.core.evictions import Evictions
 from firmament.core.explaining import explain
 from firmament.core.feasibility import StaticRows
+from firmament.core.forgetting import Forgetting
 from firmament.core.gang_rebinding import Rebinding
 from firmament.core.gangs import Gangs
 from firmament.core.kept_rows import KeptRows
@@ -34,7 +35,7 @@ from firmament.core.listing import machine_states, task_states
 from firmament.core.moving import Moves
 from firmament.core.notes import Notes
 from firmament.core.opening import Picture, take_picture
-from firmament.core.parking import park, wake
+from firmament.core.parking import park
 from firmament.core.refusals import pending_reasons
 from firmament.core.reservations import Reservations
 from firmament.core.results import (
@@ -51,6 +52,7 @@ from firmament.core.results import (
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.tasks import State
 from firmament.core.topology_compiler import Trees
+from firmament.core.waking import Waking
 from firmament.flow.dimacs import to_dimacs
 from firmament.rounds.stopwatch import Stopwatch, Timer, no_timer
 from firmament.solvers.base import Solver
@@ -94,11 +96,29 @@ class Scheduler:
         self._worths = KnownWorths()
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
+        self._forgetting = Forgetting(
+            self._cluster,
+            self._static_rows,
+            self._kept_rows,
+            self._worths,
+            self._reservations,
+            self._evictions,
+        )
         self._moves = Moves(self._evictions)
         self._gangs = Gangs(configuration.options, self._evictions)
         self._rebinding = Rebinding()
         self._outcomes = BindingOutcomes(
             self._cluster, self._evictions, self._rebinding, configuration.options, clock
+        )
+        self._waking = Waking(
+            self._cluster,
+            self._static_rows,
+            clock,
+            reservations=self._reservations,
+            evictions=self._evictions,
+            moves=self._moves,
+            gangs=self._gangs,
+            rebinding=self._rebinding,
         )
         self._trees = Trees()
         self._given_up: list[Delta] = []
@@ -113,7 +133,7 @@ class Scheduler:
         """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
         apply_events(self._cluster, events, self._clock())
         if not self._in_round:
-            self._forget_classes()
+            self._forgetting.drop_classes()
 
     def report(self, reports: Sequence[BindingReport]) -> None:
         """Take note of what became of decisions; see ``BindingOutcomes.take``."""
@@ -127,30 +147,19 @@ class Scheduler:
 
     def next_round_in(self) -> float | None:
         """Seconds until a round could achieve something: 0 for now, None for not before another event."""
-        held = self._wake()
+        held = self._waking.wake()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
             self._cluster.clear_marks()
-        tasks, now = self._cluster.tasks, self._clock()
-        pending = tasks.in_state(State.PENDING)
-        open_now = pending[~tasks.parked[pending]]
-        waits = [self._gangs.next_in(self._cluster, now), self._rebinding.next_in(self._cluster, now)]
-        if self._evictions.has_needless(self._cluster) or self._moves.due(self._cluster):
-            return 0.0
-        if len(open_now):
-            waits.append(max(0.0, float(tasks.not_before[open_now].min()) - now))
-        elif len(pending):
-            waits.append(held)
-        return min((wait for wait in waits if wait is not None), default=None)
+        return self._waking.next_round_in(held)
 
     def open_round(self) -> OpenRound:
         """Take a picture of the cluster for the tasks that could be placed now."""
         watch = Stopwatch(self._timer)
         now = self._clock()
-        self._forget_classes()
-        self._given_up += self._gangs.expire(
-            self._cluster, now
-        )  # if the round fails, the next one tells of them
-        self._wake()
+        self._forgetting.drop_classes()
+        # If the round fails, the next one tells of them.
+        self._given_up += self._gangs.expire(self._cluster, now)
+        self._waking.wake()
         self._cluster.clear_marks()
         tasks = self._cluster.tasks
         tasks.revised[:] = False
@@ -191,7 +200,7 @@ class Scheduler:
         stats = placement.stats
         if placement.last is not None:
             self._last = placement
-        first = [delta for delta in self._given_up if self._leaves(delta)]
+        first = [delta for delta in self._given_up if still_leaves(self._cluster, delta)]
         first += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
         unscheduled = self._gangs.withheld(self._cluster)
@@ -203,7 +212,7 @@ class Scheduler:
             unscheduled += refused
             notes = self._notes.new(opened.picture.judgement.notes())
             stats.admit_seconds += watch.seconds()
-        last = evicting + self._withdrawn()
+        last = evicting + withdrawn(self._cluster, self._evictions)
         return RoundResult(
             round=opened.number,
             deltas=(*first, *placed, *last) if first or last else placed,
@@ -237,14 +246,13 @@ class Scheduler:
         )
         self._gangs.note_tried(cluster, picture.gangs, picture.problem.gang, picture.members)
         helped = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
-        if wake(cluster, rows, self._reservations, helped):
-            self._gangs.keep_asleep(cluster, self._clock())
+        self._waking.unpark(helped)
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
             idle = np.setdiff1d(idle, decided_rows(picture.members, assignments))
         park(cluster, idle)
         self._reservations.count_round(cluster, overtaken=bool(placed or deltas))
-        self._forget_idle_shapes()
+        self._forgetting.drop_idle_rows()
         placement.stats.pending = len(pending)
         return placed, deltas, unscheduled
 
@@ -252,47 +260,6 @@ class Scheduler:
         """Open, solve and close a round."""
         opened = self.open_round()
         return self.close_round(opened, opened.solve())
-
-    def _wake(self) -> float | None:
-        """Bring reservations up to date and unpark what a marked machine could take.
-
-        Returns the seconds after which machines will be marked that were reported about, None if none will.
-        """
-        held = self._cluster.mark_sampled(self._clock())
-        self._reservations.refresh(self._cluster, self._static_rows)
-        if wake(self._cluster, self._static_rows, self._reservations):
-            self._gangs.keep_asleep(self._cluster, self._clock())
-        self._moves.look(self._cluster, self._static_rows, self._reservations)
-        return held
-
-    def _withdrawn(self) -> list[Delta]:
-        """What tells that tasks need not go after all, as nobody waits for that any more."""
-        cluster = self._cluster
-        return [
-            Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
-            for task in self._evictions.take_needless(cluster)
-        ]
-
-    def _leaves(self, delta: Delta) -> bool:
-        """Whether a task that was told to go when the round began still has to, after what has happened meanwhile."""
-        task = self._cluster.tasks.row_of.get(delta.uid)
-        return task is not None and bool(self._cluster.tasks.leaving[task])
-
-    def _forget_classes(self) -> None:
-        """Drop classes that have served their purpose. Not during a round, whose picture refers to their rows."""
-        if self._cluster.classes.has_surplus:
-            moved = self._cluster.forget_classes(self._evictions.classes())
-            self._static_rows.renumber(moved.shapes)
-            self._kept_rows.renumber(moved.shapes)
-            self._worths.renumber(moved.shapes)
-            self._reservations.renumber(moved.classes)
-            self._evictions.renumber(moved.classes)
-
-    def _forget_idle_shapes(self) -> None:
-        """Drop rows over machines of shapes that no pending task has, so that memory follows the pending work."""
-        tasks = self._cluster.tasks
-        classes = np.unique(tasks.cls[tasks.in_state(State.PENDING)]).tolist()
-        self._static_rows.keep_only({self._cluster.classes.rows[cls].shape for cls in classes})
 
     # --- questions -----------------------------------------------------------------------------------------------
 

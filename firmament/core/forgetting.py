@@ -1,0 +1,52 @@
+"""Forgets what has served its purpose: classes, and rows over machines of shapes that nobody waits with.
+
+So memory follows the work that is there, however many classes have come and gone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from firmament.core.cluster import Cluster
+from firmament.core.evictions import Evictions
+from firmament.core.feasibility import StaticRows
+from firmament.core.kept_rows import KeptRows
+from firmament.core.known_worths import KnownWorths
+from firmament.core.reservations import Reservations
+from firmament.core.tasks import State
+
+
+class Forgetting:
+    """Keeps the numbers of classes and shapes the same wherever they are known."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        static_rows: StaticRows,
+        kept_rows: KeptRows,
+        worths: KnownWorths,
+        reservations: Reservations,
+        evictions: Evictions,
+    ) -> None:
+        self._cluster = cluster
+        self._static_rows = static_rows
+        self._kept_rows = kept_rows
+        self._worths = worths
+        self._reservations = reservations
+        self._evictions = evictions
+
+    def drop_classes(self) -> None:
+        """Drop classes that have served their purpose. Not during a round, whose picture refers to their rows."""
+        if self._cluster.classes.has_surplus:
+            moved = self._cluster.forget_classes(self._evictions.classes())
+            self._static_rows.renumber(moved.shapes)
+            self._kept_rows.renumber(moved.shapes)
+            self._worths.renumber(moved.shapes)
+            self._reservations.renumber(moved.classes)
+            self._evictions.renumber(moved.classes)
+
+    def drop_idle_rows(self) -> None:
+        """Drop rows over machines of shapes that no pending task has."""
+        tasks = self._cluster.tasks
+        classes = np.unique(tasks.cls[tasks.in_state(State.PENDING)]).tolist()
+        self._static_rows.keep_only({self._cluster.classes.rows[cls].shape for cls in classes})
