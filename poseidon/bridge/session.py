@@ -65,7 +65,8 @@ class SessionOptions:
     ``window`` is how many event batches may be unacknowledged. ``linger`` is how long changes are gathered
     before they are sent, ``busy_linger`` while the peer has plenty to do: each message costs both sides about as much
     as several bindings. ``refused_seconds`` is the pause after a hello was refused, which only people can
-    mend. A stream that lasted ``stable_seconds`` resets the back-off.
+    mend. A stream that lasted ``stable_seconds`` resets the back-off. One whose oldest batch has not been acknowledged
+    for ``silent_seconds`` (found out within twice that) is given up.
     """
 
     batch_events: int = 2000
@@ -76,6 +77,7 @@ class SessionOptions:
     hello_seconds: float = 10.0
     refused_seconds: float = 30.0
     stable_seconds: float = 10.0
+    silent_seconds: float = 60.0
     backoff_initial: float = 0.2
     backoff_cap: float = 10.0
     max_message_bytes: int = 64 << 20
@@ -185,12 +187,14 @@ class Session:
         window = Window(self._options.window)
         receiver = asyncio.create_task(self._receive(call, window))
         sender = asyncio.create_task(self._send(call, window))
+        watcher = asyncio.create_task(self._watch(window))
+        tasks = receiver, sender, watcher
         try:
-            await asyncio.wait({receiver, sender}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sender.done() and not sender.cancelled() and sender.exception() is None:
                 # Drained: the server answers the end of our half by ending its own.
                 await receiver
-            for task in (receiver, sender):
+            for task in tasks:
                 # A receiver knows why a stream ended; a sender only notices that it did.
                 if task.done():
                     task.result()
@@ -199,9 +203,19 @@ class Session:
         except asyncio.InvalidStateError:
             raise await end_of(call, self._target, greeting=False) from None
         finally:
-            for task in (receiver, sender):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(receiver, sender, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _watch(self, window: Window) -> None:
+        """Raise ``StreamLostError`` once a batch lies about: gRPC answers probes also where the solver's work hangs."""
+        oldest: int | None = None
+        while oldest is None or window.oldest != oldest:
+            oldest = window.oldest
+            await asyncio.sleep(self._options.silent_seconds)
+        raise StreamLostError(
+            f"{self._target}: event batch {oldest} not acknowledged within {self._options.silent_seconds:g} s"
+        )
 
     async def _receive(self, call: Call, window: Window) -> None:
         while True:

@@ -19,6 +19,11 @@ class Window:
         self._acknowledged = max(self._acknowledged, sequence)
         self._moved.set()
 
+    @property
+    def oldest(self) -> int | None:
+        """The number of the first batch that is not acknowledged; None if all are."""
+        return self._acknowledged + 1 if self._sent > self._acknowledged else None
+
     async def next(self) -> int:
         """Wait for room, and return the number of the next batch."""
         while self._sent - self._acknowledged >= self._size:

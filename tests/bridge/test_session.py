@@ -98,6 +98,22 @@ async def test_unacknowledged_batches_are_bounded(peer):
         await until(lambda: solver.synced)
 
 
+async def test_a_solver_that_acknowledges_nothing_is_left_and_tried_again(peer, caplog):
+    solver = ScriptedSolver()
+    solver.hold_acks = True
+    options = replace(QUICK, silent_seconds=0.2)
+    async with running_solver(solver) as port, session_with(port, peer, options) as (session, _):
+        session.start()
+        await until(lambda: solver.streams == 2)
+        assert "event batch 1 not acknowledged within 0.2 s" in caplog.text
+        solver.hold_acks = False
+        await until(lambda: solver.synced)
+        assert len(solver.states()) == 10
+        streams = solver.streams
+        await asyncio.sleep(1.0)  # nothing to acknowledge is no silence
+        assert (solver.streams, session.is_open) == (streams, True)
+
+
 async def test_live_events_and_rounds(peer):
     solver = ScriptedSolver()
     async with running_solver(solver) as port, session_with(port, peer) as (session, _):
