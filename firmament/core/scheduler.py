@@ -96,14 +96,8 @@ class Scheduler:
         self._worths = KnownWorths()
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
-        self._forgetting = Forgetting(
-            self._cluster,
-            self._static_rows,
-            self._kept_rows,
-            self._worths,
-            self._reservations,
-            self._evictions,
-        )
+        memory = self._kept_rows, self._worths, self._reservations, self._evictions
+        self._forgetting = Forgetting(self._cluster, self._static_rows, *memory)
         self._moves = Moves(self._evictions)
         self._gangs = Gangs(configuration.options, self._evictions)
         self._rebinding = Rebinding()
