@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64, MachineColumns
+from cost_models.interface import Bool, Int64, MachineColumns
 from firmament.core.arrivals import arrivals
 from firmament.core.asking import worth_keeping
 from firmament.core.charging import charges
@@ -17,9 +16,9 @@ from firmament.core.composition import Judgement, crowding_units, judge, machine
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.disturbance import Seen
 from firmament.core.evictions import Evictions
-from firmament.core.fair_share import share_levels
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Muster
+from firmament.core.grouping import Groups, called_groups
 from firmament.core.kept_rows import Charges, KeptRows
 from firmament.core.loads import load, unseen
 from firmament.core.pair_compiler import compile_pairs
@@ -29,19 +28,15 @@ from firmament.core.reservations import Reservations
 from firmament.core.residents import residents
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.stated_heights import stated_heights
-from firmament.core.tasks import State
 from firmament.core.topology_compiler import Called, Trees, compile_groups, in_natural_order
 from firmament.core.victims import preemption_problem
 from firmament.flow.group_terms import GroupTerms
-from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
+from firmament.flow.problem import PlacementProblem
 from firmament.flow.worths import Worths
 from firmament.preemption.problem import PreemptionProblem
 from firmament.rules.pairs import PairRules
 
 _NO_GANGS = np.empty(0, dtype=np.int64)
-
-WAIT_LIMITS = (1.0, 10.0, 60.0)
-"""Seconds of waiting at which a task moves on to the next wait bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +81,61 @@ def take_picture(
 
     ``recall_worths`` says what shapes (rows) were worth in earlier rounds.
     """
-    groups, gangs, levels, members = _grouped(cluster, muster, _levels(cluster, configuration, muster))
-    cls = np.array([group[0] for group in groups], dtype=np.int64)
-    priorities = np.array([group[1] for group in groups], dtype=np.int64)
-    shapes, closed, shape_of = _shapes(cluster, reservations, groups)
-    counts = _by_wait(members, cluster.tasks.arrived, now)
-    per_shape = np.bincount(shape_of, weights=counts.sum(axis=1), minlength=len(shapes)).astype(np.int64)
+    groups = called_groups(cluster, reservations, configuration, muster, now)
     columns = model_columns(cluster, configuration, now)
-    judgement, charged = _judged(
-        cluster, static_rows, kept_rows, columns, shapes, per_shape, configuration.models
+    judgement, charged = _judged(cluster, static_rows, kept_rows, columns, groups, configuration.models)
+    problem, occupied = _problem(
+        cluster, configuration, muster, groups, judgement, charged, trees, recall_worths(groups.shapes)
     )
-    feasible, held, occupied = _open_machines(judgement, closed)
-    pairs = compile_pairs(cluster, configuration.pair_models, columns, cls.tolist())
-    called = Called(muster.jobs, gangs, members)
+    members = _in_order(cluster, problem.topology, groups)
+    preemption = None
+    if configuration.options.preemption:
+        preemption = preemption_problem(
+            cluster,
+            evictions,
+            problem,
+            groups.cls,
+            groups.priority,
+            muster.jobs,
+            placed=groups.level == PLACED,
+            occupied=occupied,
+        )
+    return Picture(
+        problem=problem,
+        judgement=judgement,
+        members=members,
+        uids=tuple(tuple(map(cluster.tasks.uid.__getitem__, rows.tolist())) for rows in members),
+        cls=groups.cls,
+        machine_names=tuple(columns.names),
+        version=cluster.version,
+        came=cluster.last_came,
+        seen=Seen.now(cluster, configuration),
+        configuration=configuration,
+        gangs=muster.jobs,
+        preemption=preemption,
+    )
+
+
+def _problem(
+    cluster: Cluster,
+    configuration: CoreConfiguration,
+    muster: Muster,
+    groups: Groups,
+    judgement: Judgement,
+    charged: Charges,
+    trees: Trees,
+    worths: Worths | None,
+) -> tuple[PlacementProblem, Bool | None]:
+    """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M])."""
+    columns, cls = judgement.machines, groups.cls.tolist()
+    feasible, held, occupied = _open_machines(judgement, groups.closed)
+    pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
+    called = Called(muster.jobs, groups.gang, groups.members)
     topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
-    members = _in_order(cluster, topology, gangs, members)
     problem = PlacementProblem(
-        counts=counts,
-        priority=ranks(priorities, levels, _qualities(cluster, configuration, cls.tolist(), pairs)),
-        shape=shape_of,
+        counts=groups.counts,
+        priority=ranks(groups.priority, groups.level, _qualities(cluster, configuration, cls, pairs)),
+        shape=groups.shape,
         requests=judgement.batch.requests,
         feasible=feasible,
         cost=charged.units,
@@ -112,43 +143,19 @@ def take_picture(
         heights=stated_heights(judgement, configuration.models),
         free=columns.capacity - cluster.machines.used,
         rotation=configuration.options.seed % max(1, columns.count),
-        pins=_pins(cluster, groups),
+        pins=_pins(cluster, cls),
         joint=judgement.joint(),
         ledgers=judgement.ledgers(),
         openings=judgement.openings(),
         held=held,
-        rules=compile_rules(cluster, cls.tolist()),
+        rules=compile_rules(cluster, cls),
         pairs=pairs,
-        gang=gangs if len(muster.need) else _NO_GANGS,
+        gang=groups.gang if len(muster.need) else _NO_GANGS,
         gang_need=muster.need,
         topology=topology,
-        worths=recall_worths(shapes),
+        worths=worths,
     )
-    return Picture(
-        problem=problem,
-        judgement=judgement,
-        members=tuple(members),
-        uids=tuple(tuple(map(cluster.tasks.uid.__getitem__, rows.tolist())) for rows in members),
-        cls=cls,
-        machine_names=tuple(columns.names),
-        version=cluster.version,
-        came=cluster.last_came,
-        seen=Seen.now(cluster, configuration),
-        configuration=configuration,
-        gangs=muster.jobs,
-        preemption=preemption_problem(
-            cluster,
-            evictions,
-            problem,
-            cls,
-            priorities,
-            muster.jobs,
-            placed=levels == PLACED,
-            occupied=occupied,
-        )
-        if configuration.options.preemption
-        else None,
-    )
+    return problem, occupied
 
 
 def _judged(
@@ -156,30 +163,19 @@ def _judged(
     static_rows: StaticRows,
     kept_rows: KeptRows,
     columns: MachineColumns,
-    shapes: Sequence[int],
-    counts: Int64,
+    groups: Groups,
     models: Sequence[WeightedModel],
 ) -> tuple[Judgement, Charges]:
-    """What rules and models say about ``shapes``, of which ``counts`` tasks wait, and what that comes to.
+    """What rules and models say about the shapes of ``groups``, and what that comes to.
 
     Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
     """
-    recall = kept_rows.recall(cluster, columns, shapes, models)
-    judgement = judge(cluster, static_rows, columns, shapes, counts.tolist(), models, recall)
+    recall = kept_rows.recall(cluster, columns, groups.shapes, models)
+    waiting = groups.waiting().tolist()
+    judgement = judge(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
     charged = charges(judgement, models, recall)
     kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
     return judgement, charged
-
-
-def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
-    """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
-
-    Tasks that have a place already, and may take another one, have the level ``PLACED``.
-    """
-    levels = np.zeros(len(muster.waiting), dtype=np.int64)
-    if configuration.fair_share is not None:
-        levels = share_levels(cluster, configuration.fair_share, muster.waiting)
-    return np.where(cluster.tasks.state[muster.waiting] == State.ASSUMED, PLACED, levels)
 
 
 def model_columns(cluster: Cluster, configuration: CoreConfiguration, now: float) -> MachineColumns:
@@ -194,16 +190,15 @@ def model_columns(cluster: Cluster, configuration: CoreConfiguration, now: float
     )
 
 
-def _in_order(
-    cluster: Cluster, topology: GroupTerms | None, gangs: Int64, members: list[Int64]
-) -> list[Int64]:
+def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: Groups) -> tuple[Int64, ...]:
     """The members of each group, those of groups that share out over a tree in the order of their names."""
     if topology is None:
-        return members
-    ruled = np.isin(gangs, list(topology.groups)).tolist()
-    return [
-        in_natural_order(cluster, rows) if yes else rows for rows, yes in zip(members, ruled, strict=True)
-    ]
+        return groups.members
+    ruled = np.isin(groups.gang, list(topology.groups)).tolist()
+    return tuple(
+        in_natural_order(cluster, rows) if yes else rows
+        for rows, yes in zip(groups.members, ruled, strict=True)
+    )
 
 
 def _qualities(
@@ -228,63 +223,10 @@ def _open_machines(
     return feasible, held, occupied
 
 
-def _by_wait(members: Sequence[Int64], arrived: Float64, now: float) -> Int64:
-    """int64[C, WAIT_BUCKETS]: how many of each group's ``members`` (rows of ``arrived``) have waited how long."""
-    group = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
-    rows = np.concatenate(members) if len(members) else np.empty(0, dtype=np.int64)
-    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, now - arrived[rows], side="right")
-    width = len(members) * WAIT_BUCKETS
-    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=width)
-    return counts.reshape(len(members), WAIT_BUCKETS).astype(np.int64)
-
-
-def _grouped(
-    cluster: Cluster, muster: Muster, level: Int64
-) -> tuple[list[tuple[int, int]], Int64, Int64, list[Int64]]:
-    """Tasks by (class, priority), gang and ``level`` (int64[N]) of their claim to a fair share; in each group by age.
-
-    Returns (class, priority), the gang and the level of each group, and the groups.
-    """
-    tasks, waiting = cluster.tasks, muster.waiting
-    order = np.lexsort(
-        (
-            tasks.sequence[waiting],
-            tasks.created[waiting],
-            level,
-            muster.gang,
-            tasks.priority[waiting],
-            tasks.cls[waiting],
-        )
-    )
-    rows = waiting[order]
-    keys = np.stack([tasks.cls[rows], tasks.priority[rows], muster.gang[order], level[order]])
-    starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
-    members = [rows[begin:end] for begin, end in pairwise([*starts.tolist(), len(rows)])]
-    groups = [(int(keys[0, start]), int(keys[1, start])) for start in starts.tolist()]
-    return groups, keys[2, starts], keys[3, starts], members
-
-
-def _shapes(
-    cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]]
-) -> tuple[list[int], list[frozenset[int]], Int64]:
-    """Rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of each group.
-
-    While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
-    """
-    row_of: dict[tuple[int, frozenset[int]], int] = {}
-    shape_of = np.empty(len(groups), dtype=np.int64)
-    for index, (cls, priority) in enumerate(groups):
-        closed = (
-            frozenset(reservations.closed_rows(cluster, cls, priority)) if len(reservations) else frozenset()
-        )
-        shape_of[index] = row_of.setdefault((cluster.classes.rows[cls].shape, closed), len(row_of))
-    return [shape for shape, _ in row_of], [closed for _, closed in row_of], shape_of
-
-
-def _pins(cluster: Cluster, groups: list[tuple[int, int]]) -> dict[int, Int64]:
-    """Allowed machine rows of the groups whose class is pinned."""
+def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
+    """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
     pins: dict[int, Int64] = {}
-    for index, (cls, _) in enumerate(groups):
+    for index, cls in enumerate(classes):
         rows = pinned_rows(cluster, cls)
         if rows is not None:
             pins[index] = rows

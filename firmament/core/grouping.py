@@ -1,0 +1,125 @@
+"""Groups the tasks that a round places: those of a group are alike in all that the round looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.cluster import Cluster
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.fair_share import share_levels
+from firmament.core.gangs import Muster
+from firmament.core.queue_sort import PLACED
+from firmament.core.reservations import Reservations
+from firmament.core.tasks import State
+from firmament.flow.problem import WAIT_BUCKETS
+
+WAIT_LIMITS = (1.0, 10.0, 60.0)
+"""Seconds of waiting at which a task moves on to the next wait bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Tasks by class, priority, gang and level of their claim to a fair share.
+
+    ``members``: task rows of each group, by age. ``cls``, ``priority``, ``gang``, ``level``: int64[C]. ``counts``:
+    int64[C, WAIT_BUCKETS], how many have waited how long. ``shape``: int64[C], index into ``shapes``, which are rows
+    of the shape table, and into ``closed``: the machines that reservations close to each.
+    """
+
+    members: tuple[Int64, ...]
+    cls: Int64
+    priority: Int64
+    gang: Int64
+    level: Int64
+    counts: Int64
+    shapes: Sequence[int]
+    closed: Sequence[frozenset[int]]
+    shape: Int64
+
+    def waiting(self) -> Int64:
+        """int64[S]: how many tasks of each shape are to be placed."""
+        tasks = np.bincount(self.shape, weights=self.counts.sum(axis=1), minlength=len(self.shapes))
+        return tasks.astype(np.int64)
+
+
+def called_groups(
+    cluster: Cluster,
+    reservations: Reservations,
+    configuration: CoreConfiguration,
+    muster: Muster,
+    now: float,
+) -> Groups:
+    """The groups of the tasks that ``muster`` calls."""
+    members, keys = _grouped(cluster, muster, _levels(cluster, configuration, muster))
+    cls, priority, gang, level = keys
+    shapes, closed, shape = _shapes(
+        cluster, reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
+    )
+    counts = _by_wait(members, cluster.tasks.arrived, now)
+    return Groups(tuple(members), cls, priority, gang, level, counts, shapes, closed, shape)
+
+
+def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
+    """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
+
+    Tasks that have a place already, and may take another one, have the level ``PLACED``.
+    """
+    levels = np.zeros(len(muster.waiting), dtype=np.int64)
+    if configuration.fair_share is not None:
+        levels = share_levels(cluster, configuration.fair_share, muster.waiting)
+    return np.where(cluster.tasks.state[muster.waiting] == State.ASSUMED, PLACED, levels)
+
+
+def _by_wait(members: Sequence[Int64], arrived: Float64, now: float) -> Int64:
+    """int64[C, WAIT_BUCKETS]: how many of each group's ``members`` (rows of ``arrived``) have waited how long."""
+    group = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
+    rows = np.concatenate(members) if len(members) else np.empty(0, dtype=np.int64)
+    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, now - arrived[rows], side="right")
+    width = len(members) * WAIT_BUCKETS
+    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=width)
+    return counts.reshape(len(members), WAIT_BUCKETS).astype(np.int64)
+
+
+def _grouped(cluster: Cluster, muster: Muster, level: Int64) -> tuple[list[Int64], Int64]:
+    """Tasks by (class, priority), gang and ``level`` (int64[N]) of their claim to a fair share; in each group by age.
+
+    Returns the groups, and class, priority, gang and level of each: int64[4, C].
+    """
+    tasks, waiting = cluster.tasks, muster.waiting
+    order = np.lexsort(
+        (
+            tasks.sequence[waiting],
+            tasks.created[waiting],
+            level,
+            muster.gang,
+            tasks.priority[waiting],
+            tasks.cls[waiting],
+        )
+    )
+    rows = waiting[order]
+    keys = np.stack([tasks.cls[rows], tasks.priority[rows], muster.gang[order], level[order]])
+    starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+    members = [rows[begin:end] for begin, end in pairwise([*starts.tolist(), len(rows)])]
+    return members, keys.take(starts, axis=1)
+
+
+def _shapes(
+    cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]]
+) -> tuple[list[int], list[frozenset[int]], Int64]:
+    """Rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of each group.
+
+    While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
+    """
+    row_of: dict[tuple[int, frozenset[int]], int] = {}
+    shape_of = np.empty(len(groups), dtype=np.int64)
+    for index, (cls, priority) in enumerate(groups):
+        closed = (
+            frozenset(reservations.closed_rows(cluster, cls, priority)) if len(reservations) else frozenset()
+        )
+        shape_of[index] = row_of.setdefault((cluster.classes.rows[cls].shape, closed), len(row_of))
+    return [shape for shape, _ in row_of], [closed for _, closed in row_of], shape_of
