@@ -15,7 +15,8 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.candidates import best_offers, machines_near
 from firmament.flow.market import Float32, Market, Stairs
 from firmament.flow.problem import PlacementProblem
-from firmament.flow.refinement import SHARPEST, Cleared, continued, smoothed_loads
+from firmament.flow.refinement import SHARPEST, Cleared, continued
+from firmament.flow.smoothed_market import smoothed_loads
 
 ENOUGH_KNOWN = 0.9
 """Earlier prices are used if they are known for the shapes of this share of the tasks."""

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.flow.market import Float32, Market, Stairs
+from firmament.flow.market import Float32, Market
+from firmament.flow.smoothed_market import Point, SmoothedMarket, by_class, by_machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,6 @@ DAMPING = 1e-4
 infinite.
 """
 
-TINY = 1e-12
-"""Sums of exponentials are taken afresh once they leave this and its inverse."""
-
-BLOCK = 2048
-"""Machines per matrix product; products of this size run in one thread, whatever the library's settings."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
@@ -101,10 +96,10 @@ def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = 
     Smoothing ends earlier where prices do not settle with less of it.
     """
     tasks = float(market.tasks.sum())
-    found: _Point | None = None
-    before: _Point | None = None
+    found: Point | None = None
+    before: Point | None = None
     for smoothing in smoothings:
-        smoothed = _Smoothed(market, smoothing.temperature * market.stairs.step, smoothing.width)
+        smoothed = SmoothedMarket(market, smoothing.temperature * market.stairs.step, smoothing.width)
         if before is not None and found is not None:
             worth = _followed(before, found, float(smoothed.temperature))
         elif found is not None:
@@ -114,7 +109,7 @@ def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = 
             break
         before, found = found, point
     assert found is not None  # there is at least one smoothing
-    return found.cleared()
+    return _cleared(found)
 
 
 def continued(market: Market, worth: Float32, smoothing: Smoothing, *, most_lacking: float) -> Cleared | None:
@@ -124,12 +119,12 @@ def continued(market: Market, worth: Float32, smoothing: Smoothing, *, most_lack
     prices do not settle from there.
     """
     tasks = float(market.tasks.sum())
-    smoothed = _Smoothed(market, smoothing.temperature * market.stairs.step, smoothing.width)
+    smoothed = SmoothedMarket(market, smoothing.temperature * market.stairs.step, smoothing.width)
     point = smoothed.at(worth)
     if point.lacking > most_lacking * tasks:
         return None
     point = _settled(smoothed, point, smoothing.steps, smoothing.settled * tasks)
-    return None if point.lacking > UNSETTLED * tasks else point.cleared()
+    return None if point.lacking > UNSETTLED * tasks else _cleared(point)
 
 
 def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
@@ -139,111 +134,24 @@ def balanced(market: Market, price: Float32, load: Float32, temperature: float) 
     exponent -= least[:, None]
     exponent *= np.float32(-1.0 / temperature)
     np.exp(exponent, out=exponent)
-    offered = np.maximum(_by_class(exponent, load), np.float32(1e-12))
+    offered = np.maximum(by_class(exponent, load), np.float32(1e-12))
     worth: Float32 = least + np.float32(temperature) * np.log(market.tasks / offered)
     return worth
 
 
-def _followed(before: _Point, found: _Point, temperature: float) -> Float32:
+def _followed(before: Point, found: Point, temperature: float) -> Float32:
     """Prices of the classes at ``temperature``, if they go on moving with it as they did between two others."""
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
     worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
     return worth
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """Prices of the classes (``worth``) and what follows.
-
-    ``weight``: float32[S, M], shares of the classes in what a machine takes, times ``total``: float32[M]; prices, loads
-    and how these grow with the price; ``served``: float32[S], tasks with a machine.
-    """
-
-    market: Market
-    temperature: float
-    worth: Float32
-    weight: Float32
-    total: Float32
-    price: Float32
-    load: Float32
-    slope: Float32
-    served: Float32
-
-    @property
-    def missing(self) -> Float32:
-        """Tasks without a machine by class: the slope of the dual."""
-        return self.market.tasks - self.served
-
-    @property
-    def lacking(self) -> float:
-        """Tasks by which classes have too few or too many places, all together."""
-        return float(np.abs(self.missing).sum())
-
-    def cleared(self) -> Cleared:
-        """What is of use to others."""
-        return Cleared(self.worth, self.price, self.load, self.temperature, self.lacking)
+def _cleared(point: Point) -> Cleared:
+    """What is of use to others."""
+    return Cleared(point.worth, point.price, point.load, point.temperature, point.lacking)
 
 
-class _Smoothed:
-    """A market with smoothed choice and stairs; remembers the machines' last prices to keep exponents small."""
-
-    def __init__(self, market: Market, temperature: float, width: float) -> None:
-        self.market = market
-        self.temperature = np.float32(temperature)
-        self._width = np.float32(width)
-        self._cost = market.cost * np.float32(1.0 / temperature)
-        self._level: Float32 | None = None
-
-    def at(self, worth: Float32) -> _Point:
-        """What follows from prices of the classes."""
-        if self._level is not None:
-            weight, total = self._weights(worth, self._level)
-            if total.min() > TINY and total.max() < 1 / TINY:
-                return self._point(worth, weight, total, self._level)
-        level = (worth[:, None] * (1 / self.temperature) - self._cost).max(axis=0)
-        weight, total = self._weights(worth, level)
-        return self._point(worth, weight, total, level)
-
-    def _weights(self, worth: Float32, level: Float32) -> tuple[Float32, Float32]:
-        """Exponentials of what classes offer to machines beyond ``level``, in temperatures; their sums by machine."""
-        weight = (worth * (1 / self.temperature))[:, None] - self._cost
-        weight -= level
-        with np.errstate(over="ignore", invalid="ignore"):  # then ``level`` was too far off
-            np.exp(weight, out=weight)
-            return weight, _by_machine(np.ones_like(worth), weight)
-
-    def _point(self, worth: Float32, weight: Float32, total: Float32, level: Float32) -> _Point:
-        self._level = level + np.log(total)
-        price = self._level * self.temperature
-        load, slope = smoothed_loads(self.market.stairs, price, self._width)
-        return _Point(
-            market=self.market,
-            temperature=float(self.temperature),
-            worth=worth,
-            weight=weight,
-            total=total,
-            price=price,
-            load=load,
-            slope=slope,
-            served=_by_class(weight, load / total),
-        )
-
-
-def smoothed_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
-    """Tasks that machines take at their prices, and how these grow with the price.
-
-    Up to a step's edge minus half of ``width`` none more, from there evenly up to the edge plus half of it.
-    """
-    wanted = (price - stairs.base) / stairs.growth + (stairs.ahead - np.float32(0.5))
-    edge = np.rint(wanted)
-    beyond = (wanted - edge) / width + np.float32(0.5)
-    taken = edge + np.clip(beyond, 0, 1)
-    rising = (beyond > 0) & (beyond < 1) & (taken > 0) & (taken < stairs.room)
-    slope = np.where(rising, 1 / (stairs.growth * width), np.float32(0))
-    return np.clip(taken, 0, stairs.room), slope
-
-
-def _settled(smoothed: _Smoothed, point: _Point, steps: int, enough: float) -> _Point:
+def _settled(smoothed: SmoothedMarket, point: Point, steps: int, enough: float) -> Point:
     """Up to ``steps`` Newton steps from ``point``, until no more than ``enough`` tasks lack a machine."""
     for _ in range(steps):
         if point.lacking <= enough:
@@ -261,7 +169,7 @@ def _settled(smoothed: _Smoothed, point: _Point, steps: int, enough: float) -> _
     return point
 
 
-def _newton_step(point: _Point) -> Float32:
+def _newton_step(point: Point) -> Float32:
     """How the classes' prices should move: the Hessian's inverse times the slope, by conjugate gradients.
 
     The first direction moves all prices alike, along which the dual is flattest.
@@ -273,7 +181,7 @@ def _newton_step(point: _Point) -> Float32:
     missing = point.missing
 
     def product(move: Float32) -> Float32:
-        return damped * move - _by_class(point.weight, bend * _by_machine(move, point.weight))
+        return damped * move - by_class(point.weight, bend * by_machine(move, point.weight))
 
     alike = np.ones_like(missing)
     lifted = product(alike)
@@ -297,18 +205,3 @@ def _newton_step(point: _Point) -> Float32:
         previous, size = size, float(rest @ scaled)
         direction = scaled + np.float32(size / previous) * direction
     return move
-
-
-def _by_class(matrix: Float32, vector: Float32) -> Float32:
-    """Product of a matrix float32[S, M] with one entry per machine: float32[S]."""
-    if matrix.shape[1] <= BLOCK:
-        return matrix @ vector
-    parts = [matrix[:, at : at + BLOCK] @ vector[at : at + BLOCK] for at in range(0, matrix.shape[1], BLOCK)]
-    return np.sum(parts, axis=0)
-
-
-def _by_machine(vector: Float32, matrix: Float32) -> Float32:
-    """Product of one entry per class with a matrix float32[S, M]: float32[M]."""
-    if matrix.shape[1] <= BLOCK:
-        return vector @ matrix
-    return np.concatenate([vector @ matrix[:, at : at + BLOCK] for at in range(0, matrix.shape[1], BLOCK)])

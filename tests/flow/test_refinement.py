@@ -10,7 +10,8 @@ import pytest
 from firmament.flow.equilibrium import expected_spread
 from firmament.flow.market import FORBIDDEN, Market, Stairs
 from firmament.flow.problem import Residual
-from firmament.flow.refinement import BLOCK, COARSE, SHARPEST, balanced, refined
+from firmament.flow.refinement import COARSE, SHARPEST, balanced, refined
+from firmament.flow.smoothed_market import BLOCK
 from tests.support.core import problem
 
 
