@@ -11,7 +11,7 @@ import numpy as np
 from cost_models.interface import Int64
 from firmament.flow.alike import AlikeMachines
 from firmament.flow.dimacs import ARC_BLOCKS, to_dimacs
-from firmament.flow.generation import FlowOutcome
+from firmament.flow.outcome import FlowOutcome
 
 NETWORK_DIMACS = "network.dimacs"
 NETWORK_JSON = "network.json"

@@ -12,7 +12,7 @@ from cost_models.interface import Bool
 from firmament.core.opening import Picture
 from firmament.core.results import RoundStats
 from firmament.flow.alike import AlikeMachines
-from firmament.flow.generation import FlowOutcome
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.flow.worths import Worths
 from firmament.preemption.preempting import preempt

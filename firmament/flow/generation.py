@@ -7,7 +7,6 @@ Only the first network is solved whole. After that the flow is mended in place i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -22,12 +21,12 @@ from firmament.flow.network import (
     build_network,
     dearest_path,
     flow_cost,
-    unmerged,
     unscheduled_penalties,
 )
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import FullPrices, Offers, Violations, price_out
-from firmament.flow.problem import Assignments, Residual
+from firmament.flow.problem import Residual
 from firmament.flow.repair import carried_over, repair
 from firmament.flow.worths import Worths
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
@@ -68,54 +67,6 @@ class GenerationOptions:
     def rate(self, tasks: int) -> float:
         """Samples per task in each direction, if so many tasks wait in all."""
         return max(self.samples, min(self.samples_most, self.sampled / (2 * max(1, tasks))))
-
-
-@dataclass(frozen=True)
-class FlowOutcome:
-    """An optimal flow over the last network.
-
-    ``solved``, ``carried``: that network and the flow on its arcs, where the first steps of a machine may be one arc;
-    ``network``, ``flows`` have every step on its own, so that the arcs' costs are what the placement costs. ``arcs``:
-    how many those are. ``bound``: cost of the flow in units; if ``certified``, no placement of the residual costs less.
-    ``solves``: how often the solver found a flow, in ``seconds``; ``mends``: how often it was mended without.
-    ``time_limited``: a later solve was cut off. ``worths``: what shapes were expected to be worth, None if that was
-    not found out, none at all if it misled the choice of columns.
-    """
-
-    solved: Network
-    carried: Int64
-    arcs: int
-    bound: int
-    certified: bool
-    solves: int
-    seconds: float
-    time_limited: bool = False
-    worths: Worths | None = None
-    mends: int = 0
-
-    @property
-    def network(self) -> Network:
-        """The network with every step on its own; built when it is first asked for."""
-        return self._unmerged[0]
-
-    @property
-    def flows(self) -> Int64:
-        """int64[arcs]: the flow on the arcs of ``network``."""
-        return self._unmerged[1]
-
-    @cached_property
-    def _unmerged(self) -> tuple[Network, Int64]:
-        if self.arcs == len(self.carried):
-            return self.solved, self.carried
-        network = unmerged(self.solved)
-        return network, carried_over(self.solved, self.carried, network, int(network.machines[-1]) + 1)
-
-    def assignments(self) -> Assignments:
-        """Tasks per (class, machine) that the flow carries, in order of class, then machine."""
-        columns, _, _, _ = self.solved.blocks
-        carried = self.carried[columns]
-        where = carried > 0
-        return Assignments(self.solved.columns.cls[where], self.solved.columns.machine[where], carried[where])
 
 
 def optimal_flow(

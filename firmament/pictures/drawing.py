@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.flow.generation import FlowOutcome
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.problem import COST_UNITS_PER_POINT
 from firmament.pictures import svg
 

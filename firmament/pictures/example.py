@@ -22,7 +22,8 @@ from firmament.core.events import (
 )
 from firmament.core.model import Machine, TaskClass
 from firmament.core.scheduler import Scheduler
-from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
+from firmament.flow.generation import GenerationOptions, optimal_flow
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.problem import Residual
 from firmament.solvers.base import Solver
 

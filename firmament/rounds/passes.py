@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from firmament.flow.alike import AlikeMachines, merge_alike
-from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
+from firmament.flow.generation import GenerationOptions, optimal_flow
 from firmament.flow.narrowing import narrowed
 from firmament.flow.network import Penalties, dearest_path, unscheduled_penalties
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.problem import Assignments, Residual
 from firmament.rounds.admission import admit
 from firmament.rounds.bundling import Bundled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.flow.generation import FlowOutcome
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import full_machine_prices
 from firmament.flow.problem import PlacementProblem, Residual

@@ -9,7 +9,8 @@ import pytest
 
 from firmament.flow.columns import Columns, starting_columns
 from firmament.flow.equilibrium import expected_spread, machine_units
-from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
+from firmament.flow.generation import GenerationOptions, optimal_flow
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.rounds.cost import placement_cost
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError

@@ -9,8 +9,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.flow.columns import Columns
-from firmament.flow.generation import FlowOutcome, GenerationOptions, optimal_flow
+from firmament.flow.generation import GenerationOptions, optimal_flow
 from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.flow.outcome import FlowOutcome
 from firmament.flow.prices import node_prices
 from firmament.flow.pricing import FullPrices, Offers, price_out
 from firmament.flow.problem import PlacementProblem, Residual
