@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.flow.heights import entries
 from firmament.flow.problem import Assignments, PlacementProblem
 
 ANY = np.iinfo(np.int64).max // 4
@@ -69,13 +70,12 @@ class ExchangeRoom:
         change places. Each by itself: no machine twice.
         """
         feasible = self._problem.feasible
-        allowed: Bool = feasible[large, target] & feasible[small, source]
-        moved = self._moved(large, small)
-        # Where there is too little already, less may still come for more.
-        left = np.maximum(self._left.take(target, axis=1), 0)
-        allowed &= (left >= moved).all(axis=0)
-        left = np.maximum(self._left.take(source, axis=1), 0)
-        allowed &= (left >= -moved).all(axis=0)
+        allowed: Bool = entries(feasible, large, target) & entries(feasible, small, source)
+        for amount, left in zip(self._amounts, self._left, strict=True):
+            moved = amount.take(large) - amount.take(small)
+            # Where there is too little already, less may still come for more.
+            allowed &= np.maximum(left.take(target), 0) >= moved
+            allowed &= np.maximum(left.take(source), 0) >= -moved
         for rows in self._shared:
             # How others use a row that machines share is not known here: what it holds must not change.
             allowed &= (rows.amount[large] == rows.amount[small]) | (
@@ -85,14 +85,10 @@ class ExchangeRoom:
 
     def exchange(self, large: Int64, small: Int64, source: Int64, target: Int64) -> None:
         """Book exchanges that were allowed."""
-        moved = self._moved(large, small)
-        self._left[:, source] += moved
-        self._left[:, target] -= moved
-
-    def _moved(self, large: Int64, small: Int64) -> Int64:
-        """By how much more the large ones take: int64[K, P]."""
-        moved: Int64 = self._amounts.take(large, axis=1) - self._amounts.take(small, axis=1)
-        return moved
+        for amount, left in zip(self._amounts, self._left, strict=True):
+            moved = amount.take(large) - amount.take(small)
+            left[source] += moved
+            left[target] -= moved
 
 
 def _stacked(rows: Sequence[Int64], width: int) -> Int64:

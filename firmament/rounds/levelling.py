@@ -12,11 +12,13 @@ depend on, or that depend on others, stay where they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.flow.heights import Heights
+from firmament.flow.heights import Heights, entries
 from firmament.flow.problem import Assignments, PlacementProblem
 from firmament.rounds.exchange_room import ExchangeRoom, movable
 
@@ -32,6 +34,9 @@ ENOUGH = 0.03
 REST = 0.05
 """... and less than this part of what perfectly level heights would save beyond."""
 
+STEPS = np.iinfo(np.uint16).max
+"""Steps of height, from the lowest machine to the highest, that pairs are chosen by."""
+
 WORTH = 1e-6
 """An exchange has to save this part of what a task of mean size adds: more than rounding does."""
 
@@ -44,14 +49,15 @@ def levelled(problem: PlacementProblem, placed: Assignments) -> Assignments:
     heights = problem.heights
     if heights is None or not len(placed.cls):
         return placed
-    free: Bool = movable(problem)[placed.cls] & (heights.growth[placed.machine] > 0)
-    sizes = heights.amount[np.unique(problem.shape[placed.cls[free]])]
+    free: Bool = movable(problem).take(placed.cls) & (heights.growth > 0).take(placed.machine)
+    present = np.bincount(problem.shape.take(placed.cls[free]), minlength=len(heights.amount))
+    sizes = heights.amount[present > 0]
     if not len(sizes) or (sizes == sizes[0]).all():
         return placed
     slots = _Slots.of(placed.taken(free))
     if not _Exchange(problem, heights, placed, slots).run():
         return placed
-    return Assignments.joined([placed.taken(~free), slots.assignments(problem.machines)])
+    return Assignments.joined([placed.taken(~free), slots.assignments()])
 
 
 @dataclass(slots=True)
@@ -70,15 +76,17 @@ class _Slots:
     @classmethod
     def of(cls, placed: Assignments) -> _Slots:
         """One place per task."""
-        order = np.lexsort((placed.cls, placed.machine))
+        order = np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))
         task, machine = (np.repeat(each[order], placed.count[order]) for each in (placed.cls, placed.machine))
         first = np.flatnonzero(np.r_[True, machine[1:] != machine[:-1]])
         return cls(task, machine, machine[first], first, np.diff(np.r_[first, len(machine)]))
 
-    def assignments(self, machines: int) -> Assignments:
-        """Who is where, aggregated."""
-        pairs, count = np.unique(self.cls * np.int64(machines) + self.machine, return_counts=True)
-        return Assignments(*np.divmod(pairs, machines), count.astype(np.int64))
+    def assignments(self) -> Assignments:
+        """Who is where, aggregated; by class, then machine."""
+        order = np.argsort(_narrow(self.cls), kind="stable")  # machines ascend already
+        cls, machine = self.cls[order], self.machine[order]
+        first = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (machine[1:] != machine[:-1])])
+        return Assignments(cls[first], machine[first], np.diff(np.r_[first, len(cls)]))
 
 
 class _Exchange:
@@ -124,8 +132,8 @@ class _Exchange:
         """Places of the fullest machines and of the emptiest, whose tasks are to change places: int64[P] each."""
         slots = self._slots
         place = slots.first + turn % slots.count
-        size = self._relative[self._shape[place]]
-        height = self._height[slots.used]
+        size = self._relative.take(self._shape.take(place))
+        height = _coarse(self._height[slots.used])
         order = np.argsort(height, kind="stable")
         down = order[::-1]
         high, low = down[size[down] > self._smallest], order[size[order] < self._largest]
@@ -141,12 +149,12 @@ class _Exchange:
     def _turn(self, give: Int64, take: Int64) -> float:
         """Let the tasks of each pair of places change them where that saves something; returns how many units."""
         heights = self._heights
-        source, target = self._slots.machine[give], self._slots.machine[take]
-        large, small = self._shape[give], self._shape[take]
+        source, target = self._slots.machine.take(give), self._slots.machine.take(take)
+        large, small = self._shape.take(give), self._shape.take(take)
         there, here = heights.sizes(large, target), heights.sizes(small, source)
-        less, more = self._size[give] - here, there - self._size[take]
-        gain = less * ((self._height[source] - less / 2) / heights.growth[source] + 0.5)
-        gain -= more * ((self._height[target] + more / 2) / heights.growth[target] + 0.5)
+        less, more = self._size.take(give) - here, there - self._size.take(take)
+        gain = less * ((self._height.take(source) - less / 2) / heights.growth.take(source) + 0.5)
+        gain -= more * ((self._height.take(target) + more / 2) / heights.growth.take(target) + 0.5)
         # What else tasks cost is looked at where sizes alone would gain: of that the flow has left little to save.
         first = np.flatnonzero(gain > 0)
         give, take, source, target = give[first], take[first], source[first], target[first]
@@ -171,5 +179,17 @@ class _Exchange:
 
     def _other_cost(self, shapes: Int64, machines: Int64) -> Float64:
         """What tasks cost besides their part of the heights: float64[P]."""
-        other: Float64 = self._cost[shapes, machines] - self._heights.charged(shapes, machines)
+        other: Float64 = entries(self._cost, shapes, machines) - self._heights.charged(shapes, machines)
         return other
+
+
+def _coarse(heights: Float64) -> NDArray[np.uint16]:
+    """Heights in 16 bits, lowest to highest: enough to choose pairs by, and sorted in linear time."""
+    lowest = heights.min()
+    span = float(heights.max() - lowest) or 1.0
+    return ((heights - lowest) * (STEPS / span)).astype(np.uint16)
+
+
+def _narrow(numbers: Int64) -> NDArray[Any]:
+    """Numbers of at least 0 in as few bits as they need: those of 16 are sorted in linear time."""
+    return numbers.astype(np.min_scalar_type(numbers.max()))
