@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -69,9 +70,8 @@ def node_annotations(names: Sequence[str], annotations: Sequence[Mapping[str, st
     thresholds: dict[int, CustomThresholds] = {}
     allocatable: dict[int, Mapping[str, int]] = {}
     notes: list[str] = []
-    for row, given in enumerate(annotations):
-        if not given:
-            continue
+    for row in compress(range(len(annotations)), annotations):  # most machines have none
+        given = annotations[row]
         _take(names[row], given, THRESHOLDS, custom_thresholds, thresholds, row, notes)
         _take(names[row], given, RAW_ALLOCATABLE, raw_allocatable, allocatable, row, notes)
         if row in thresholds and not thresholds[row].known:

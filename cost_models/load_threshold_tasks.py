@@ -102,10 +102,10 @@ def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> 
     assigned = load.assigned
     interval = np.where(load.interval > 0, load.interval, DEFAULT_INTERVAL)
     shows_until = machines.usage_time - interval
-    counts: Bool = ~(shows_until[assigned.machine] >= assigned.time)  # also where the time is not known
+    counts: Bool = ~(shows_until.take(assigned.machine) >= assigned.time)  # also where the time is not known
     lasting = (kinds.after_scheduled > 0) | (kinds.after_initialized > 0)
     if lasting.any():
-        places = np.flatnonzero(lasting[assigned.kind])
+        places = np.flatnonzero(lasting.take(assigned.kind))
         counts[places] |= _deadline(assigned, kinds, places) > machines.usage_time[assigned.machine[places]]
     return counts
 

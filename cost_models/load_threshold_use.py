@@ -60,7 +60,7 @@ def machine_use(
     measured: Bool = np.asarray(~np.isnan(machines.usage).all(axis=1)) & load.reported
     fresh = _fresh(machines, settings)
     late = np.flatnonzero(tasks.estimated)
-    guessed = ALL if alone else np.flatnonzero(~(measured & fresh)[load.assigned.machine])
+    guessed = ALL if alone else np.flatnonzero(~(measured & fresh).take(load.assigned.machine))
     delta, estimated, prod_use, prod_estimated = (
         np.zeros((machines.count, len(settings.known)), dtype=np.int64) for _ in range(4)
     )

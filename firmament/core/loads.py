@@ -79,7 +79,7 @@ def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
 def _reported(cluster: Cluster, rows: Int64) -> Bool:
     """bool[len(rows)]: the last reports of their machines have figures of tasks; all are on machines."""
     stamp = cluster.task_samples.stamp(rows)
-    of_machine = cluster.machines.samples.stamp(len(cluster.machines))[cluster.tasks.machine[rows]]
+    of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(cluster.tasks.machine.take(rows))
     return (stamp > 0) & (stamp == of_machine)
 
 
@@ -89,17 +89,17 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
     on = on_machines(cluster)
     if without >= 0:
         on = on[on != without]
-    machine = tasks.machine[on]
+    machine = tasks.machine.take(on)
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
-    shape = shape_of_class[tasks.cls[on]]
+    shape = shape_of_class.take(tasks.cls.take(on))
     reported = _reported(cluster, on)
     present = np.bincount(shape, minlength=len(cluster.classes.shapes)) > 0
     shapes = np.flatnonzero(present).tolist()
     return Assigned(
         machine=machine,
-        kind=(np.cumsum(present) - 1)[shape],
-        time=_known(tasks.assigned[on]),
-        initialized=_known(tasks.initialized[on]),
+        kind=(np.cumsum(present) - 1).take(shape),
+        time=_known(tasks.assigned.take(on)),
+        initialized=_known(tasks.initialized.take(on)),
         reported=reported,
         usage=_shown(cluster, on, reported),
         prod=cluster.task_samples.prod(on),
