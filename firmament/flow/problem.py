@@ -215,16 +215,13 @@ class Residual:
         On a row that stands for several machines, as many as fit one of them times their number.
         """
         units = np.full(len(shapes), np.iinfo(np.int64).max)
-        requests = self.problem.requests
-        for column in range(requests.shape[1]):
-            amount = requests[shapes, column]
+        for requests, free in zip(self.problem.requests.T, self.free, strict=True):
+            amount = requests.take(shapes)
             limited = amount > 0
             if limited.all():
-                np.minimum(units, self.free[column, machines] // amount, out=units)
+                np.minimum(units, free.take(machines) // amount, out=units)
             elif limited.any():
-                units[limited] = np.minimum(
-                    units[limited], self.free[column, machines[limited]] // amount[limited]
-                )
+                units[limited] = np.minimum(units[limited], free[machines[limited]] // amount[limited])
         for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
             amount = rows.amount[shapes]
             row = rows.row_of[machines]
