@@ -126,13 +126,13 @@ def crowded(draw: st.DrawFn) -> tuple[list[Node], Args]:
     return scene, Args(usageThresholds={"cpu": draw(st.integers(50, 80))}, prodUsageThresholds=prod)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(nodes(), pods("waiting", placed=False), arguments())
 def test_those_who_go_are_enough_by_the_reference(scene: list[Node], waiting: Pod, args: Args) -> None:
     compare(scene, waiting, args)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(crowded(), st.integers(1, 6), st.sampled_from(["koord-prod", "koord-batch"]))
 def test_no_more_go_than_have_to(case: tuple[list[Node], Args], cores: int, service_class: str) -> None:
     scene, args = case
@@ -157,7 +157,9 @@ def compare(scene: list[Node], waiting: Pod, args: Args) -> None:
     ]
     if where:
         assert len(gone) >= min(least)
-    # Where a period has no figures, estimates stand in for it, and less is counted on than would come back.
-    if not args.aggregated and not any(each.own.kind for each in scene):
+    # Where a period has no figures, estimates stand in for it, and less is counted on than would come back. Of a
+    # resource that the pod takes nothing of nobody is made to leave, though use above its threshold keeps the pod out.
+    takes_of_all = all(oracle.estimate(waiting, args).values())
+    if takes_of_all and not args.aggregated and not any(each.own.kind for each in scene):
         assert bool(where) == bool(least)
         assert len(gone) == min(least, default=0)
