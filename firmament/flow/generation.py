@@ -14,7 +14,7 @@ from cost_models.interface import Bool, Int64
 from firmament.flow.columns import Columns, starting_columns
 from firmament.flow.equilibrium import Spread, expected_spread
 from firmament.flow.foresight import CUT_OFFS, solve_near, surely_used, unfilled_machines
-from firmament.flow.mending import mended
+from firmament.flow.mending import Mended, mended
 from firmament.flow.network import (
     Network,
     Penalties,
@@ -139,10 +139,9 @@ class _Search:
             self._widen(violations, full)
             wider = self._network()
             carried = carried_over(network, flows, wider, self._residual.problem.machines)
-            patched = mended(wider, carried, full, self._options.mended)
+            patched = self._patched(wider, carried, full)
             if patched is not None:
                 network, flows, prices = wider, patched.flows, patched.prices
-                self._mends += 1
                 settled = full if violations.complete else None
                 continue
             try:
@@ -176,9 +175,8 @@ class _Search:
             narrow, network = network, self._network()
             if missing.total <= self._options.mended:
                 carried = carried_over(narrow, flows, network, self._residual.problem.machines)
-                patched = mended(network, carried, full, self._options.mended)
+                patched = self._patched(network, carried, full)
                 if patched is not None:
-                    self._mends += 1
                     return network, patched.flows, patched.prices
         flows = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
         prices, flows = self._priced(network, flows)
@@ -202,6 +200,12 @@ class _Search:
         self._solves += 1
         self._seconds += solution.seconds
         return solution.flows
+
+    def _patched(self, network: Network, flows: Int64, prices: FullPrices) -> Mended | None:
+        """The flow, mended in place; None if a solver is the better choice."""
+        patched = mended(network, flows, prices, self._options.mended)
+        self._mends += patched is not None
+        return patched
 
     def _priced(self, network: Network, flows: Int64) -> tuple[Prices | None, Int64]:
         """Prices of the flow, and the flow they belong to: a fresh one, if the given one is not optimal after all.
