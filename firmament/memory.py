@@ -8,14 +8,11 @@ import gc
 YOUNG, MIDDLE, OLD = 50_000, 20, 100
 """Allocations, and collections of the generation below, between collections of each generation."""
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
+M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
 """glibc's names for what ``mallopt`` sets."""
 
 KEPT = 128 * 2**20
 """Bytes of freed memory that the process keeps for the next round."""
-
-FROM_HEAP = 32 * 2**20
-"""Arrays up to this many bytes, the most that glibc allows, are taken from memory that may be kept."""
 
 
 def relax_garbage_collection() -> None:
@@ -31,11 +28,12 @@ def relax_garbage_collection() -> None:
 def keep_freed_memory() -> bool:
     """Keep what a round frees for the next one, as fresh pages cost more than what is computed in them.
 
-    All threads started from here on share one pool: rounds run in whichever thread is free, and what one frees would be
-    of no use to another. Returns whether the C library could be told so; these are settings of glibc.
+    No array gets pages of its own, however large: they would go back to the system with it. All threads started from
+    here on share one pool: rounds run in whichever thread is free, and what one frees would be of no use to another.
+    Returns whether the C library could be told so; these are settings of glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    settings = ((M_TRIM_THRESHOLD, KEPT), (M_MMAP_THRESHOLD, FROM_HEAP), (M_ARENA_MAX, 1))
+    settings = ((M_TRIM_THRESHOLD, KEPT), (M_MMAP_MAX, 0), (M_ARENA_MAX, 1))
     return all(mallopt(name, value) for name, value in settings)
