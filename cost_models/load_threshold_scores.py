@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,14 @@ class UsedScores:
     """
 
     def __init__(self, use: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> None:
-        self._weights = weights
         self._most = most
         self._counted = [
-            position for position, weight in enumerate(weights.resources.tolist()) if weight or weights.worst
+            (position, weight)
+            for position, weight in enumerate(weights.resources.tolist())
+            if weight or weights.worst
         ]
         self._sums = np.int16 if 100 * weights.total < np.iinfo(np.int16).max else np.int64
+        self._worst, self._total = self._sums(weights.worst), self._sums(weights.total)
         largest = max(int(allocatable.max(initial=0)), int(use.max(initial=0)))
         self._type = np.float64 if largest < EXACT else np.int64
         offered = np.maximum(allocatable, 1)
@@ -63,38 +66,48 @@ class UsedScores:
         left = np.where(allocatable > 0, allocatable - use, -1)
         self._offered = offered.astype(self._type)
         self._left = (left * 100).astype(self._type)
-        self._singles: dict[tuple[int, int], NDArray[np.int16]] = {}
+        # An array: with a single number, numpy takes twice as long to find the larger.
+        self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
-    def of(self, amounts: Int64) -> NDArray[Any]:
-        """Scores for a task of ``amounts`` (int64[R]): int[M], 0 to 100."""
-        score: NDArray[Any] = np.zeros(self._left.shape[1], dtype=self._sums)
+    def write(self, score: NDArray[np.int16], shapes: Int64, amounts: Int64) -> None:
+        """Write scores for tasks of ``amounts`` (int64[N, R]), 0 to 100, to the rows ``shapes`` (int64[N]) of ``score``
+        (int16[S, M]).
+        """
         if not self._counted:
-            return score
-        singles = [self._scored(position, int(amounts[position])) for position in self._counted]
-        for position, single in zip(self._counted, singles, strict=True):
-            weight = int(self._weights.resources[position])
-            score += single if weight == 1 else single * self._sums(weight)
-        if self._weights.worst:
-            score += np.minimum.reduce(singles) * self._sums(self._weights.worst)
-        score //= self._sums(self._weights.total)
-        return score
+            score[shapes] = 0
+            return
+        # Tasks of different shapes often ask for as much.
+        singles = [
+            {amount: self._single(position, amount) for amount in set(amounts[:, position].tolist())}
+            for position, _ in self._counted
+        ]
+        for shape, wanted in zip(shapes.tolist(), amounts.tolist(), strict=True):
+            parts = [
+                single[wanted[position]] for (position, _), single in zip(self._counted, singles, strict=True)
+            ]
+            row = score[shape]
+            np.floor_divide(self._summed(parts), self._total, out=row, casting="same_kind")
 
-    def _scored(self, position: int, amount: int) -> NDArray[np.int16]:
-        """Score of one resource, not to be written to; tasks of different shapes often ask for as much."""
-        if (position, amount) not in self._singles:
-            # Kept short: there may be as many as there are shapes.
-            self._singles[position, amount] = self._single(position, amount * 100).astype(np.int16)
-        return self._singles[position, amount]
+    def _summed(self, parts: Sequence[NDArray[np.int16]]) -> NDArray[Any]:
+        """Weighted sum of the scores of the resources that count: int[M], not to be written to."""
+        weighted = [
+            part if weight == 1 else part * self._sums(weight)
+            for part, (_, weight) in zip(parts, self._counted, strict=True)
+        ]
+        if self._worst:
+            weighted.append(np.minimum.reduce(parts) * self._worst)
+        return reduce(np.add, weighted)
 
-    def _single(self, position: int, amount: int) -> NDArray[Any]:
-        """Score of one resource, its fraction included in floating point; ``amount`` in hundredths."""
+    def _single(self, position: int, amount: int) -> NDArray[np.int16]:
+        """Score of one resource. In 16 bits: there may be as many as there are shapes."""
         offered = self._offered[position]
-        part = self._left[position] - amount
+        part = self._left[position] - amount * 100
         if self._most:
             part = np.where(part < 0, 0, 100 * offered - part)
         else:
-            np.maximum(part, 0, out=part)
-        return part // offered if self._type is np.int64 else np.divide(part, offered, out=part)
+            np.maximum(part, self._nothing, out=part)
+        score = part // offered if self._type is np.int64 else np.divide(part, offered, out=part)
+        return score.astype(np.int16)
 
 
 def used_growth(amounts: Float64, allocatable: Int64, weights: Weights) -> Float64:

@@ -77,14 +77,14 @@ class Scorer:
     def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
         settings = self._settings
         weights = weights_of(settings)
-        whole = UsedScores(self._estimated.T, self._allocatable, weights, most=most)
-        prod = whole
-        if settings.score_prod:
-            use = np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
-            prod = UsedScores(use.T, self._allocatable, weights, most=most)
         score = np.empty((shapes.count, self._machines.count), dtype=np.int16)
-        for shape, amounts in enumerate(expected.amounts):
-            score[shape] = (prod if expected.prod[shape] else whole).of(amounts)
+        prod = expected.prod if settings.score_prod else np.zeros_like(expected.prod)
+        for among, of_prod in ((~prod, False), (prod, True)):
+            wanted = np.flatnonzero(among)
+            if len(wanted):
+                use = self._prod_use() if of_prod else self._estimated
+                scores = UsedScores(use.T, self._allocatable, weights, most=most)
+                scores.write(score, wanted, expected.amounts[wanted])
         if most:
             return Scored(score, np.zeros(self._machines.count))
         mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
@@ -164,6 +164,10 @@ class Scorer:
         settings = self._settings
         figures = aggregated(self._machines, self._load, self._use, settings, settings.score_aggregation)
         return np.where(self._known[:, None], figures, self._use.estimated)
+
+    def _prod_use(self) -> Int64:
+        """The same of tasks of class koord-prod alone: int64[M, R]."""
+        return np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
 
     def _cpu_figures(self) -> Float64:
         """Measured cpu alone, tasks that it does not show left out: float64[M]."""
