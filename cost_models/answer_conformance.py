@@ -152,6 +152,8 @@ def _check_returned(model: CostModel, case: Case, rows: JointRows, returned: Ret
         same = np.array_equal(part, by_task[::-2])
         require(same, model, "joint.returned.by_task depends on which other tasks are asked about", case.name)
     require(bool((returned.owed >= 0).all()), model, "joint.returned.owed is negative", case.name)
+    if returned.barred is not None:
+        require_array(model, case, "joint.returned.barred", returned.barred, np.bool_, rows.amount.shape)
 
 
 def check_crowding(model: CostModel, cases: Sequence[Case]) -> None:

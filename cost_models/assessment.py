@@ -37,12 +37,15 @@ class Returned:
 
     Of each task that leaves, ``by_kind`` (int64[P], 0 or more) for its kind of ``MachineColumns.residents``, or
     ``by_task`` (0 or more) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``
-    (int64[R], 0 or more) that comes back makes good what tasks there have taken beyond the limit.
+    (int64[R], 0 or more) that comes back makes good what tasks there have taken beyond the limit. ``barred``:
+    bool[S], shapes that the model's filter refuses as long as something is owed, though they may take nothing
+    themselves; None: there are none.
     """
 
     owed: Int64
     by_kind: Int64 | None = None
     by_task: ByTask | None = None
+    barred: Bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,12 @@ class JointRows:
     def shared(self) -> bool:
         """Whether two machines share a row."""
         return bool(np.bincount(self.row_of[self.row_of >= 0]).max(initial=0) > 1)
+
+    def holds(self) -> Bool:
+        """bool[S]: shapes that the rows keep out somewhere: those that take of them, or are barred by what is owed."""
+        takes: Bool = self.amount > 0
+        barred = None if self.returned is None else self.returned.barred
+        return takes if barred is None else takes | barred
 
 
 class Ledger(Protocol):

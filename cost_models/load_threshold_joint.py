@@ -65,9 +65,15 @@ def refusal_reasons(settings: Settings) -> tuple[str, ...]:
 
 
 def joint_rows(
-    space: Rooms, amounts: Int64, prod: Bool, running: RunningTasks | None, settings: Settings
+    space: Rooms, amounts: Int64, kinds: tuple[Bool, Bool], running: RunningTasks | None, settings: Settings
 ) -> tuple[JointRows, ...]:
-    """One row per machine, resource and set of thresholds, where there is a limit and some task to be held to it."""
+    """One row per machine, resource and set of thresholds, where there is a limit and some task to be held to it.
+
+    ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and those that
+    thresholds count for. Of these no task may come while a threshold is exceeded, whatever it takes: where that can
+    be made good by evictions, there are rows as well.
+    """
+    prod, held = kinds
     reasons = refusal_reasons(settings)
     every = np.arange(len(space.separate), dtype=np.int64)
     rows = []
@@ -77,14 +83,17 @@ def joint_rows(
         for position, left in enumerate(part.room.left):
             amount = np.where(part.shapes, amounts[:, position], 0)
             limited = part.machines & (left < NO_LIMIT // 2)
-            if limited.any() and amount.any():
-                back = None
-                if running is not None:
-                    owed = np.where(limited, np.maximum(-left, 0), 0)
-                    back = Returned(owed, by_task=_Leaving(running, position, part.room.estimated, part.prod))
-                limit = np.where(limited, np.maximum(left, 0), 0)
-                reason = reasons[EXCEEDED + 2 * position + part.period]
-                rows.append(JointRows(np.where(limited, every, -1), amount, limit, reason, back))
+            barred = part.shapes & held & (running is not None) & bool((left[part.machines] < 0).any())
+            if not (limited.any() and (amount.any() or barred.any())):
+                continue
+            back = None
+            if running is not None:
+                owed = np.where(limited, np.maximum(-left, 0), 0)
+                leaving = _Leaving(running, position, part.room.estimated, part.prod)
+                back = Returned(owed, by_task=leaving, barred=barred)
+            limit = np.where(limited, np.maximum(left, 0), 0)
+            reason = reasons[EXCEEDED + 2 * position + part.period]
+            rows.append(JointRows(np.where(limited, every, -1), amount, limit, reason, back))
     return tuple(rows)
 
 

@@ -93,7 +93,7 @@ def verdicts(
                 feasible, causes = np.ones(size, dtype=np.bool_), np.full(size, -1, dtype=np.int16)
             feasible[shape], causes[shape] = cause < 0, cause
     bound = np.where(held[:, None], charged, 0)
-    joint = joint_rows(space, bound, prod, running, settings)
+    joint = joint_rows(space, bound, (prod, held), running, settings)
     occupied = None if running is None or causes is None else causes >= EXCEEDED
     return Verdicts(feasible, causes, refusal_reasons(settings), joint, occupied, excess)
 

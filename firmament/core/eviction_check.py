@@ -174,7 +174,7 @@ class EvictionCheck:
         """Whether what models said of a machine still holds, as far as it bounds what may come there."""
         problem, machine = self._picture.problem, decided.machine
         shape = int(problem.shape[decided.cls])
-        limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.amount[shape] > 0]
+        limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
         if not all(map(by_machine, limited)):
             return False  # too much may have changed elsewhere
         others = self._newly_recorded or any(

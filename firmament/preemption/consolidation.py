@@ -34,7 +34,7 @@ def consolidate(prospect: Prospect, begin: int) -> None:
 def _moved(prospect: Prospect, cls: int, machine: int) -> bool:
     """Give a task a place without victims instead of ``machine``, if that lets a victim there stay."""
     request = prospect.request(cls)
-    wanted = np.flatnonzero(request)
+    wanted = np.flatnonzero(prospect.heeds(cls))
     roomy = np.flatnonzero((prospect.room[:, wanted] >= request[wanted]).all(axis=1))
     roomy = roomy[roomy != machine]
     if len(roomy) == 0:
@@ -120,11 +120,11 @@ def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
 
 
 def _leaves_room(prospect: Prospect, machine: int, guests: list[int], size: Int64) -> bool:
-    """Whether a machine has ``size`` to give of whatever ``guests`` ask for."""
+    """Whether a machine has ``size`` to give of whatever ``guests`` need."""
     if not guests:
         return True
-    asked = np.logical_or.reduce([prospect.request(cls) > 0 for cls in guests])
-    return bool((prospect.room[machine] >= size)[asked & (size > 0)].all())
+    needed = np.logical_or.reduce([prospect.heeds(cls) for cls in guests])
+    return bool((prospect.room[machine] >= size)[needed & (size > 0)].all())
 
 
 def evictions(prospect: Prospect) -> tuple[Eviction, ...]:

@@ -62,7 +62,7 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     may_go = np.append(prospect.may_go(cls) & ~blocked, False)
     slots = _slots(prospect, rows)
     request = prospect.request(cls)
-    wanted = np.flatnonzero(request)
+    wanted = np.flatnonzero(prospect.heeds(cls))
     open_to = may_go[slots]
     deficit = [request[wanted] - prospect.room[np.ix_(rows, wanted)]]
     size = [prospect.sizes[:, wanted][slots] * open_to[:, :, None]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Int64, JointRows
+from cost_models.interface import Bool, Int64, JointRows
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.preemption.problem import PreemptionProblem
 
@@ -22,12 +22,14 @@ ENDLESS = 2**60
 class Columns:
     """K resources, then J columns of joint rows.
 
-    ``requests``: int64[S, K + J], what a task of each shape takes; ``sizes``: int64[V + 1, K + J], what each task on a
-    machine gives back, the last row standing for no task; ``room``: int64[M, K + J], what is left, negative where more
-    has been taken than there is.
+    ``requests``: int64[S, K + J], what a task of each shape takes; ``heeded``: bool[S, K + J], columns that matter to
+    it: those of which it takes something, and those that it must not come to while more has been taken than there is;
+    ``sizes``: int64[V + 1, K + J], what each task on a machine gives back, the last row standing for no task;
+    ``room``: int64[M, K + J], what is left, negative where more has been taken than there is.
     """
 
     requests: Int64
+    heeded: Bool
     sizes: Int64
     room: Int64
 
@@ -35,15 +37,22 @@ class Columns:
 def columns(problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual) -> Columns:
     """The columns of a round after the placements in ``residual``."""
     requests, room = [problem.requests], [residual.free.T]
+    heeded = [problem.requests > 0]
     for number in preemption.returning:
         rows = problem.joint[number]
         requests.append(rows.amount[:, None])
+        heeded.append(rows.holds()[:, None])
         room.append(_room(rows, residual.joint_left[number])[:, None])
     sizes = preemption.requests[preemption.kind]
     if preemption.returning:
         sizes = np.concatenate([sizes, preemption.returns], axis=1)
     nobody = np.zeros_like(sizes[:1], shape=(1, sizes.shape[1]))
-    return Columns(np.concatenate(requests, axis=1), np.vstack([sizes, nobody]), np.concatenate(room, axis=1))
+    return Columns(
+        np.concatenate(requests, axis=1),
+        np.concatenate(heeded, axis=1),
+        np.vstack([sizes, nobody]),
+        np.concatenate(room, axis=1),
+    )
 
 
 def others(problem: PlacementProblem, preemption: PreemptionProblem, left: list[Int64]) -> list[Limit]:

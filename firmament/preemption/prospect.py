@@ -21,8 +21,9 @@ class Prospect:
     """The outlook of a round after its placements, and after the evictions chosen so far.
 
     * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone; ``requests``:
-      int64[S, K] per task that may come, ``sizes``: int64[V + 1, K] per task that may go, the last row for no task. K
-      counts resources and those joint rows of which something comes back (see ``joint_columns``);
+      int64[S, K] per task that may come, ``heeded``: bool[S, K], of what there must be that much; ``sizes``: int64[V +
+      1, K] per task that may go, the last row for no task. K counts resources and those joint rows of which something
+      comes back (see ``joint_columns``);
     * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], those at the beginning;
     * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
     * ``chosen``: the tasks chosen to go, by machine;
@@ -45,7 +46,8 @@ class Prospect:
         self.ledgers = residual.ledgers
         self.kept = KeptRooms(problem, preemption, placed)
         found = columns(problem, preemption, residual)
-        self.requests, self.sizes, self.room = found.requests, found.sizes, found.room
+        self.requests, self.heeded = found.requests, found.heeded
+        self.sizes, self.room = found.sizes, found.room
         self.gone = preemption.leaving.copy()
         np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
         self.allowed = preemption.allowed.copy()
@@ -70,7 +72,7 @@ class Prospect:
     def copy(self) -> Prospect:
         """An independent copy."""
         twin = Prospect.__new__(Prospect)
-        for name in ("problem", "preemption", "requests", "sizes", "first", "waiting", "gangs"):
+        for name in ("problem", "preemption", "requests", "heeded", "sizes", "first", "waiting", "gangs"):
             setattr(twin, name, getattr(self, name))
         for name in ("remaining", "room", "gone", "allowed", "spare"):
             setattr(twin, name, getattr(self, name).copy())
@@ -90,6 +92,11 @@ class Prospect:
         """int64[K]: what a task of a class asks for."""
         request: Int64 = self.requests[self.problem.shape[cls]]
         return request
+
+    def heeds(self, cls: int) -> Bool:
+        """bool[K]: of what a machine must have as much left as a task of a class asks for, be it nothing."""
+        heeded: Bool = self.heeded[self.problem.shape[cls]]
+        return heeded
 
     def rules(self, cls: int) -> ClassRules:
         """The rules of a class; empty ones if there are none."""
@@ -162,8 +169,7 @@ class Prospect:
 
     def fits(self, cls: int, machine: int) -> bool:
         """Whether a machine has the resources for one more task of a class."""
-        request = self.request(cls)
-        return bool(((self.room[machine] >= request) | (request == 0)).all())
+        return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
 
     def overdrawn(self, victims: Iterable[int]) -> int:
         """By how much evicting ``victims`` as well would exceed the budgets, all together."""

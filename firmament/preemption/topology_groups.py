@@ -172,14 +172,14 @@ class _Attempt:
 
     def _let_off(self, twin: Prospect, victims: Int64) -> None:
         """Let victims stay that nobody needs on the places that were chosen, the most important first."""
-        asked = np.logical_or.reduce([twin.request(cls) > 0 for cls in self._classes.tolist()])
+        needed = np.logical_or.reduce([twin.heeds(cls) for cls in self._classes.tolist()])
         for unit in victims.tolist():
             members = self._units.members(np.array([unit]))
             machines, which = np.unique(twin.preemption.machine[members], return_inverse=True)
             sizes = np.zeros((len(machines), twin.room.shape[1]), dtype=np.int64)
             np.add.at(sizes, which, twin.sizes[members])
             guests = np.array([bool(twin.guests.get(machine)) for machine in machines.tolist()])
-            enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~asked
+            enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~needed
             unneeded = bool((enough.all(axis=1) | ~guests).all())
             if unneeded and all(_stays_open(twin, machine, members) for machine in machines.tolist()):
                 for member in members.tolist():

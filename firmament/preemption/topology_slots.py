@@ -25,7 +25,7 @@ class LeafSlots:
         self._leaf_of[leaves] = np.arange(len(leaves))
         # Of resources all ask for the same, of joint rows perhaps not.
         request = np.max([prospect.request(cls) for cls in classes.tolist()], axis=0)
-        self._wanted = np.flatnonzero(request)
+        self._wanted = np.flatnonzero(np.logical_or.reduce([prospect.heeds(cls) for cls in classes.tolist()]))
         self._request = request[self._wanted]
         self._room = prospect.room[np.ix_(leaves, self._wanted)]
         self.open: Bool = np.stack([self._usable(cls)[leaves] for cls in classes.tolist()])
@@ -42,7 +42,9 @@ class LeafSlots:
         at = self._leaf_of[self._prospect.preemption.machine[victims]]
         there = at >= 0
         np.add.at(room, at[there], self._prospect.sizes[victims[there]][:, self._wanted])
-        fitting = (np.maximum(room, 0) // self._request).min(axis=1, initial=MANY)
+        # Where nothing is asked for, what is owed has to be back.
+        units = np.where(self._request > 0, room // np.maximum(self._request, 1), MANY)
+        fitting = np.where((room >= 0).all(axis=1), units.min(axis=1, initial=MANY), 0)
         return np.where(self.open, np.minimum(fitting, self._most), self._kept.slots(victims, fitting > 0))
 
     def _usable(self, cls: int) -> Bool:

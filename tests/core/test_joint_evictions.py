@@ -152,8 +152,11 @@ def test_who_counted_on_a_victim_that_stays_waits_again():
 # --- any model ---------------------------------------------------------------------------------------------------
 
 
-def seats(machines: int, limit: int, *, returns: bool) -> Stated:
-    """A model by which each task takes its label ``app`` of the machine's row, ``limit`` of which are there."""
+def seats(machines: int, limit: int, *, returns: bool, strict: bool = False) -> Stated:
+    """A model by which each task takes its label ``app`` of the machine's row, ``limit`` of which are there.
+
+    ``strict``: while more than that are taken nobody may come, not even those who take nothing.
+    """
 
     def weights(rows: list[ShapeRow]) -> Int64:
         return np.array([int(row.labels.get("app", "0")) for row in rows], dtype=np.int64)
@@ -162,7 +165,8 @@ def seats(machines: int, limit: int, *, returns: bool) -> Stated:
         assert columns.residents is not None
         by_kind = weights(list(columns.residents.kinds))
         taken = columns.residents.summed(by_kind.astype(np.float64), machines).astype(np.int64)
-        returned = Returned(np.maximum(taken - limit, 0), by_kind=by_kind) if returns else None
+        barred = np.ones(shapes.count, dtype=np.bool_) if strict else None
+        returned = Returned(np.maximum(taken - limit, 0), by_kind=by_kind, barred=barred) if returns else None
         rows = JointRows(
             np.arange(machines, dtype=np.int64),
             weights(list(shapes.rows)),
@@ -170,7 +174,14 @@ def seats(machines: int, limit: int, *, returns: bool) -> Stated:
             "no seats",
             returned,
         )
-        return Assessment(raw=np.zeros((shapes.count, 1)), joint=(rows,))
+        full = np.tile(taken > limit, (shapes.count, 1)) if strict else None
+        return Assessment(
+            raw=np.zeros((shapes.count, 1)),
+            feasible=None if full is None else ~full,
+            reason="seats are overfull",
+            joint=(rows,),
+            occupied=full if returns else None,
+        )
 
     model = Stated(assess, name="seats")
     model.uses_residents = True  # type: ignore[attr-defined]
@@ -191,6 +202,57 @@ def test_what_no_model_says_comes_back_stays_closed():
             overlays=[WeightedModel(seats(1, 5, returns=returns))],
         )
         assert evicted(made.run_round()) == expected
+
+
+def test_where_nobody_may_come_while_seats_are_overfull_those_who_take_none_have_others_evicted():
+    def evicted_by(strict: bool, weight: int) -> list[str]:
+        made = scheduler(
+            MachineUpserted(Machine("m", {"cpu": 4000, "pods": 10})),
+            [ClassDefined(2, seated(3, 100)), TasksBound("m", 2, ("r", "s", "t"))],
+            [ClassDefined(1, seated(weight, 100)), TasksSubmitted(1, ("p",), priority=HIGH)],
+            policy="trivial",
+            overlays=[WeightedModel(seats(1, 5, returns=True, strict=strict))],
+        )
+        result = made.run_round()
+        assert placed(result) == {"p": "m"}
+        return evicted(result)
+
+    assert len(evicted_by(strict=True, weight=0)) == 2
+    assert evicted_by(strict=False, weight=0) == []
+    assert len(evicted_by(strict=True, weight=2)) == 2
+
+
+def test_a_gang_that_takes_no_seats_has_them_vacated_as_far_as_they_are_overfull():
+    made = scheduler(
+        MachineUpserted(Machine("m", {"cpu": 4000, "pods": 10})),
+        [ClassDefined(2, seated(3, 100)), TasksBound("m", 2, ("r", "s", "t"))],
+        [ClassDefined(1, seated(0, 100)), JobDefined(Job("g", min_members=3))],
+        [TasksSubmitted(1, ("p", "q", "x"), priority=HIGH, job="g")],
+        policy="trivial",
+        overlays=[WeightedModel(seats(1, 5, returns=True, strict=True))],
+    )
+    result = made.run_round()
+    assert len(evicted(result)) == 2
+    assert placed(result) == {"p": "m", "q": "m", "x": "m"}
+
+
+@pytest.mark.parametrize("weight", [0, 1])
+def test_a_group_on_a_tree_has_overfull_seats_vacated_on_one_rack(weight: int):
+    machines = [MachineUpserted(Machine(name, {"cpu": 8000, "pods": 10})) for name in ("a-0", "b-0")]
+    held: list[Event] = [ClassDefined(5, seated(4, 100))]
+    held += [TasksBound("a-0", 5, ("low", "less")), TasksBound("b-0", 5, ("high", "higher"), priority=HIGH)]
+    made = scheduler(
+        machines,
+        tree({"a": {"a-0": 8}, "b": {"b-0": 8}}),
+        held,
+        [ClassDefined(7, seated(weight, CPU))],
+        group("g", 3, {"rack": {"hard": True}}, cls=7, priority=5),
+        policy="trivial",
+        overlays=[overlay(), WeightedModel(seats(2, 7, returns=True, strict=True))],
+    )
+    result = made.run_round()
+    assert len(evicted(result)) == 1
+    assert set(placed(result).values()) == {"a-0"}
 
 
 def test_a_group_on_a_tree_wins_seats_on_one_rack():
@@ -232,12 +294,13 @@ def test_as_few_go_as_have_to(seed: int):
         there[name].append((f"r{number}", weight, cpu, priority))
         events += [ClassDefined(10 + number, seated(weight, cpu))]
         events += [TasksBound(name, 10 + number, (f"r{number}",), priority=priority)]
-    weight, cpu = rnd.randint(1, 4), rnd.randint(0, 4)
+    strict = rnd.random() < 0.5
+    weight, cpu = rnd.randint(0 if strict else 1, 4), rnd.randint(0, 4)
     made = scheduler(
         events,
         [ClassDefined(1, seated(weight, cpu)), TasksSubmitted(1, ("p",), priority=3)],
         policy="trivial",
-        overlays=[WeightedModel(seats(len(names), limit, returns=True))],
+        overlays=[WeightedModel(seats(len(names), limit, returns=True, strict=strict))],
     )
     least: int | None = None
     for name in names:
