@@ -208,7 +208,6 @@ Race.TestCase.settings = settings(
     max_examples=150,
     stateful_step_count=30,
     deadline=None,
-    derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
 TestRace = Race.TestCase

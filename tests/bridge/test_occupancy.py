@@ -19,7 +19,7 @@ STEPS: st.SearchStrategy[Any] = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(STEPS, max_size=40))
 def test_any_order_of_changes_leaves_what_a_recount_finds(steps):
     occupancy, books = Occupancy(), {}

@@ -435,7 +435,6 @@ Cluster.TestCase.settings = settings(
     max_examples=250,
     stateful_step_count=40,
     deadline=None,
-    derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
 TestCluster = Cluster.TestCase

@@ -134,7 +134,6 @@ Cluster.TestCase.settings = settings(
     max_examples=150,
     stateful_step_count=30,
     deadline=None,
-    derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
 TestCluster = Cluster.TestCase

@@ -32,8 +32,6 @@ def deltas_of(seed: int, size: Size) -> tuple[Cluster, dict[str, PodSpec], Seque
 
 @settings(
     max_examples=60,
-    derandomize=True,
-    database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -46,7 +46,7 @@ def test_it_stays_where_more_brings_nothing():
     assert sum(limit == OPTIONS.initial for limit in server.seen) > 0.8 * len(server.seen)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None)
 @given(capacity=st.integers(OPTIONS.least, 2 * OPTIONS.most))
 def test_whatever_the_server_can_do_is_used(capacity):
     server = Server(saturated_at(capacity))

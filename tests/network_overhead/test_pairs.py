@@ -17,8 +17,6 @@ from tests.support.core import problem
 
 QUIET = settings(
     deadline=None,
-    derandomize=True,
-    database=None,
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=60,
 )

@@ -189,8 +189,6 @@ def cost(here: str, there: str) -> int:
 
 BRIEF = settings(
     deadline=None,
-    derandomize=True,
-    database=None,
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=40,
 )

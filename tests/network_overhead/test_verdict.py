@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cost_models.interface import ModelArgumentError
@@ -56,7 +56,6 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(where, draw(pairs), draw(pairs), placed)
 
 
-@settings(deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     clusters(),
     st.lists(st.tuples(st.just("a"), st.sampled_from(NAMES), st.integers(0, 40), st.just(0)), max_size=4),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.simulated.errors import ApiError
@@ -40,7 +40,6 @@ def test_merge_patch(target, patch, expected) -> None:
     assert target == before
 
 
-@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(OBJECTS, OBJECTS)
 def test_merge_patches_are_idempotent_and_leave_their_input(target, patch) -> None:
     before = copy.deepcopy(target)
