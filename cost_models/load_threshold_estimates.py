@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64, ShapeRow
-from cost_models.load_threshold_annotations import PodAnnotations, pod_annotations
+from cost_models.load_threshold_annotations import pod_annotations
 from cost_models.load_threshold_arguments import Percentages, Settings
 
 PROD = "koord-prod"
@@ -64,23 +64,24 @@ def estimates(
     column = {name: index for index, name in enumerate(resources)}
     amounts = np.zeros((len(rows), len(settings.known)), dtype=np.int64)
     windows = np.zeros((len(rows), 2))
+    windows[:] = settings.after_scheduled, settings.after_initialized
     notes: dict[str, None] = {}
-    for index, row in enumerate(rows):
-        custom = pod_annotations(row) if settings.customize and row.annotations else PodAnnotations()
-        notes.update(dict.fromkeys(custom.notes))
-        factors = {**settings.factors, **custom.factors}
+    for index, (row, request) in enumerate(zip(rows, requests.tolist(), strict=True)):
+        factors = settings.factors
+        if settings.customize and row.annotations:
+            custom = pod_annotations(row)
+            notes.update(dict.fromkeys(custom.notes))
+            factors = {**factors, **custom.factors}
+            for place, seconds in enumerate((custom.after_scheduled, custom.after_initialized)):
+                if seconds is not None:
+                    windows[index, place] = seconds
         limits = dict(row.limits)
         names = _EXTENDED.get(row.service_class)
         for position, resource in enumerate(settings.known):
-            if resource not in factors:
-                continue
-            name = resource if names is None else names.get(resource, "")
-            request = int(requests[index, column[name]]) if name in column else 0
-            amounts[index, position] = estimate(name, request, limits.get(name, 0), factors[resource])
-        windows[index] = (
-            settings.after_scheduled if custom.after_scheduled is None else custom.after_scheduled,
-            settings.after_initialized if custom.after_initialized is None else custom.after_initialized,
-        )
+            if resource in factors:
+                name = resource if names is None else names.get(resource, "")
+                asked = request[column[name]] if name in column else 0
+                amounts[index, position] = estimate(name, asked, limits.get(name, 0), factors[resource])
     prod = np.array([row.service_class == PROD for row in rows], dtype=np.bool_)
     return Estimates(amounts, prod, windows[:, 0], windows[:, 1], tuple(notes))
 
