@@ -21,7 +21,9 @@ the original had a flag that chose one of the two for all machines. Whether a ta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -40,6 +42,8 @@ from cost_models.registry import Kind
 
 NEUTRAL_PREFERENCES = 2000
 """(1000 - NA) + (1000 - PA) of a task without preferences."""
+
+TWICE_NEUTRAL = 2 * NEUTRAL_PREFERENCES
 
 LARGEST_L = 1000
 LARGEST_B = 250
@@ -76,21 +80,21 @@ class CpuMem:
         Row by row, so that a row's intermediate arrays stay in the processor's cache, and in 16 bits wherever whole
         numbers do, as answers for thousands of shapes are larger than any cache. The divisions are exact where it
         matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
-        number that it equals.
+        number that it equals; and floor(floor(x) / 250) is floor(x / 250).
         """
-        cpus, memories = (self._fractions(machines, resource) for resource in ("cpu", "memory"))
+        cpus, memories = self._fractions(machines, "cpu"), self._fractions(machines, "memory", TWICE_NEUTRAL)
         raw = np.empty((shapes.count, machines.count), dtype=np.int16)
-        imbalance, level = np.empty(machines.count), np.empty(machines.count, dtype=np.int16)
-        for row, request in zip(raw, shapes.requests, strict=True):
-            cpu, memory = cpus.after(request), memories.after(request)
-            np.subtract(cpu.exact, memory.exact, out=imbalance)
+        imbalance, level = np.empty(machines.count), np.empty(machines.count, dtype=np.uint16)
+        # No figure is negative or above 4095, so they are the same with and without a sign.
+        after = zip(cpus.after_each(shapes.requests), memories.after_each(shapes.requests), strict=True)
+        for row, (cpu, memory) in zip(raw.view(np.uint16), after, strict=True):
+            # 1000 * ((fc - fr) / 2)^2 is a 250th of the squared difference of fourths of thousandths.
+            np.subtract(cpu.fourths, memory.fourths, out=imbalance)
             np.multiply(imbalance, imbalance, out=imbalance)
-            # 1000 * ((fc - fr) / 2)^2 with fractions in thousandths; it is not negative, so the cast is its floor
-            np.multiply(imbalance, 1.0 / 4000.0, out=imbalance)
-            np.copyto(row, imbalance, casting="unsafe")
+            np.copyto(row, imbalance, casting="unsafe")  # at most 62,500 and not negative: this is its floor
+            np.floor_divide(row, 250, out=row)
             np.add(cpu.whole, memory.whole, out=level)
             np.right_shift(level, 1, out=level)
-            np.add(level, NEUTRAL_PREFERENCES, out=level)
             np.add(row, level, out=row)
         return Assessment(raw=raw)
 
@@ -110,23 +114,25 @@ class CpuMem:
         """Return when the last report about each machine will have expired; see ``taken_until``."""
         return taken_until(machines, self._availability, self._expiration)
 
-    def _fractions(self, machines: MachineColumns, resource: str) -> _Fractions:
-        """Fractions of ``resource``; a machine without any of it counts as full."""
+    def _fractions(self, machines: MachineColumns, resource: str, added: int = 0) -> _Fractions:
+        """Fractions of ``resource``; a machine without any of it counts as full. ``added``: see ``_Thousandths``."""
         column = machines.column(resource)
         if column is None:
-            return _Fractions(np.full(machines.count, 1000.0), np.ones(machines.count), None)
+            return _Fractions(np.full(machines.count, 1000.0), np.ones(machines.count), None, added)
         capacity = machines.capacity[:, column]
         used = taken(machines, column, self._availability, self._expiration)
         thousandths = np.where(capacity > 0, 1000.0 * used, 1000.0)
-        return _Fractions(thousandths, np.maximum(capacity, 1).astype(np.float64), column)
+        return _Fractions(thousandths, np.maximum(capacity, 1).astype(np.float64), column, added)
 
 
 @dataclass(frozen=True, slots=True)
 class _Thousandths:
-    """Thousandths of a resource per machine, at most 1000: ``exact`` (float64[M]), and their floors ``whole``."""
+    """Thousandths of a resource per machine, at most 1000: fourths of them (float64[M]), and their floors ``whole``, to
+    which something is added that all machines have in common.
+    """
 
-    exact: Float64
-    whole: NDArray[np.int16]
+    fourths: Float64
+    whole: NDArray[np.uint16]
 
 
 class _Fractions:
@@ -135,15 +141,20 @@ class _Fractions:
     Shapes ask for few different amounts, so what is taken after each is computed once.
     """
 
-    def __init__(self, taken: Float64, capacity: Float64, column: int | None) -> None:
+    def __init__(self, taken: Float64, capacity: Float64, column: int | None, added: int) -> None:
         self._taken = taken
         self._capacity = capacity
         self._column = column
+        self._added = added
         self._after: dict[int, _Thousandths] = {}
 
-    def after(self, request: Int64) -> _Thousandths:
-        """Thousandths taken once a task with ``request`` (int64[K]) is there."""
-        amount = int(request[self._column]) if self._column is not None else 0
+    def after_each(self, requests: Int64) -> Iterator[_Thousandths]:
+        """Thousandths taken once a task with each of ``requests`` (int64[S, K]) is there."""
+        column = self._column
+        return map(self._with, repeat(0, len(requests)) if column is None else requests[:, column].tolist())
+
+    def _with(self, amount: int) -> _Thousandths:
+        """Thousandths taken once a task that asks for ``amount`` is there."""
         found = self._after.get(amount)
         if found is None:
             if len(self._after) >= KEPT_AMOUNTS:
@@ -151,5 +162,8 @@ class _Fractions:
             fractions = self._taken + 1000.0 * amount
             fractions /= self._capacity
             np.minimum(fractions, 1000.0, out=fractions)
-            found = self._after[amount] = _Thousandths(fractions, np.floor(fractions).astype(np.int16))
+            whole = fractions.astype(np.uint16)
+            whole += self._added
+            fractions *= 0.25
+            found = self._after[amount] = _Thousandths(fractions, whole)
         return found
