@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Float64
 from firmament.core.composition import LARGEST_COST
 from firmament.core.configuration import WeightedModel
 from firmament.flow.problem import COST_UNITS_PER_POINT
@@ -18,17 +18,20 @@ from firmament.solvers.base import Int32
 ROUNDING = 1e-6
 """More than sums of units in floating point are off: they stay far below 2**53 times this."""
 
+IN_CACHE = 2**16
+"""Units that are written at once: with what they are made of they stay in a processor's own cache."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:
     """What figures in 16 bits come to where that is a straight line of each, in whole numbers.
 
-    ``slopes``: units by which each model's charge rises per unit of its figure; ``start``: int64[S], units of each row
+    ``slopes``: units by which each model's charge rises per unit of its figure; ``start``: int32[S], units of each row
     where all figures are 0.
     """
 
     slopes: Sequence[int]
-    start: Int64
+    start: Int32
 
     @classmethod
     def of(cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64) -> Lines | None:
@@ -57,22 +60,26 @@ class Lines:
         reach = sum(abs(slope) for slope in slopes) * np.iinfo(np.int16).max + float(np.abs(start).max())
         if most > LARGEST_COST or reach > np.iinfo(np.int32).max:
             return None
-        return cls([int(slope) for slope in slopes], start.astype(np.int64)[of_row])
+        return cls([int(slope) for slope in slopes], start.astype(np.int32)[of_row])
 
     def fill(self, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], rows: Int32) -> None:
-        """Write units to ``rows``, one by one, to stay in the processor's cache."""
-        part = np.empty(rows.shape[1], dtype=np.int32)
+        """Write units to ``rows``: int32[S, M], as many rows at once as stay in the processor's cache."""
         (_, first), *others = varying
         slope, *slopes = self.slopes
-        for number, start in enumerate(self.start.tolist()):
-            row = rows[number]
-            row[:] = first[number]
-            row *= slope
-            row += start
+        shapes, machines = rows.shape
+        height = max(1, IN_CACHE // max(1, machines))
+        part = np.empty((height if others else 0, machines), dtype=np.int32)
+        for begin in range(0, shapes, height):
+            block = slice(begin, min(begin + height, shapes))
+            units = rows[block]
+            units[:] = first[block]
+            units *= slope
+            units += self.start[block, None]
             for (_, raw), each in zip(others, slopes, strict=True):
-                part[:] = raw[number]
-                part *= each
-                row += part
+                charged = part[: len(units)]
+                charged[:] = raw[block]
+                charged *= each
+                units += charged
 
 
 @dataclass(frozen=True, slots=True)

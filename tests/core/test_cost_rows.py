@@ -106,6 +106,21 @@ def test_figures_of_the_default_models_come_to_lines(constants):
     assert lines.start.tolist() == np.rint(constants).tolist()
 
 
+@pytest.mark.parametrize("others", [0, 1, 2])
+@pytest.mark.parametrize("size", [(300, 700), (3, 70_000), (5, 1), (0, 4)])
+def test_lines_are_followed_however_many_pairs_there_are(size, others):
+    rng = np.random.default_rng(others)
+    varying = [(WeightedModel(Ranged(100), 1), rng.integers(0, 90, size=size).astype(np.int16))]
+    varying += [
+        (WeightedModel(Ranged(100), weight), rng.integers(0, 90, size=size).astype(np.int16))
+        for weight in range(2, 2 + others)
+    ]
+    start = rng.integers(-9, 9, size[0]).astype(np.int32)
+    units = np.full(size, -1, dtype=np.int32)
+    Lines([weighted.weight for weighted, _ in varying], start).fill(varying, units)
+    assert (units == sum(weighted.weight * raw for weighted, raw in varying) + start[:, None]).all()
+
+
 def judged(figures) -> Judgement:
     """What models said, of which only their figures matter here."""
     machines = columns({f"m{index}": b"" for index in range(MACHINES)}, {"cpu": 1000})
