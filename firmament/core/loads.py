@@ -63,7 +63,7 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
         return found
     classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
     shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
-    shown = np.ceil(_shown(cluster, late, _reported(cluster, late))).astype(np.int64)
+    shown = np.ceil(_shown(cluster, late, _reported(cluster, late, tasks.machine[late]))).astype(np.int64)
     np.add.at(found, tasks.machine[late], np.maximum(cluster.request_rows(shapes)[of_class] - shown, 0))
     return found
 
@@ -72,14 +72,14 @@ def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
     """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not ``reported``."""
     shown = cluster.task_samples.usage(rows)
     if not reported.all():
-        shown[~reported] = 0.0
+        shown[np.flatnonzero(~reported)] = 0.0
     return shown
 
 
-def _reported(cluster: Cluster, rows: Int64) -> Bool:
-    """bool[len(rows)]: the last reports of their machines have figures of tasks; all are on machines."""
+def _reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
+    """bool[len(rows)]: the last reports of their ``machines`` (int64[len(rows)], 0 or more) have figures of tasks."""
     stamp = cluster.task_samples.stamp(rows)
-    of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(cluster.tasks.machine.take(rows))
+    of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(machines)
     return (stamp > 0) & (stamp == of_machine)
 
 
@@ -89,24 +89,28 @@ def _assigned(cluster: Cluster, without: int) -> Assigned:
     on = on_machines(cluster)
     if without >= 0:
         on = on[on != without]
-    machine = tasks.machine.take(on)
+    machine, classes = tasks.machine.take(on), tasks.cls.take(on)
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
-    shape = shape_of_class.take(tasks.cls.take(on))
-    reported = _reported(cluster, on)
-    present = np.bincount(shape, minlength=len(cluster.classes.shapes)) > 0
-    shapes = np.flatnonzero(present).tolist()
+    present = np.bincount(classes, minlength=len(shape_of_class)) > 0
+    shapes, kind_of_present = np.unique(shape_of_class[present], return_inverse=True)
+    kind_of_class = np.zeros(len(shape_of_class), dtype=np.int64)
+    kind_of_class[present] = kind_of_present
+    reported = _reported(cluster, on, machine)
+    numbers = shapes.tolist()
     return Assigned(
         machine=machine,
-        kind=(np.cumsum(present) - 1).take(shape),
+        kind=kind_of_class.take(classes),
         time=_known(tasks.assigned.take(on)),
         initialized=_known(tasks.initialized.take(on)),
         reported=reported,
         usage=_shown(cluster, on, reported),
         prod=cluster.task_samples.prod(on),
-        kinds=shape_rows(cluster, shapes),
-        requests=cluster.request_rows(shapes),
+        kinds=shape_rows(cluster, numbers),
+        requests=cluster.request_rows(numbers),
     )
 
 
 def _known(times: Float64) -> Float64:
-    return np.where(times > 0, times, np.nan)
+    """``times`` with NaN for those that are not known."""
+    known = times > 0
+    return times if known.all() else np.where(known, times, np.nan)
