@@ -1,0 +1,67 @@
+"""Prices stay finite, and no calculation leaves single precision, in markets of whatever costs, stairs and sizes."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament.flow.market import FLATTEST, FORBIDDEN, Market, Stairs
+from firmament.flow.refinement import COARSE, SHARP, SHARPEST, Cleared, balanced, continued, refined
+
+DEAREST = 1e9
+"""Largest cost and crowding step of a network."""
+
+EVERYBODY = 1e9
+"""Share of the tasks that may lack a place: prices are refined from however wrong ones."""
+
+
+def market(random: np.random.Generator) -> Market:
+    """A market in which anything may be extreme: all costs alike, or nearly all forbidden, no room, flat stairs."""
+    classes, machines = int(random.choice([1, 2, 5, 20, 60])), int(random.choice([1, 2, 10, 60, 300]))
+    cost = np.floor(random.random((classes, machines)) * random.choice([0.0, 1.0, 1e4, 1e7, DEAREST]))
+    if random.random() < 0.3:
+        cost[:] = cost[:1]
+    cost[random.random(cost.shape) < random.choice([0, 0.1, 0.5, 0.95])] = FORBIDDEN
+    cost[(cost >= FORBIDDEN).all(axis=1), -1] = 0
+    step = float(random.choice([1, 50, 1e4, DEAREST]))
+    crowd = np.minimum(np.ceil(random.random(machines) * step * random.choice([1, 10, 1e3])), DEAREST)
+    crowd *= random.random(machines) < random.choice([0.3, 1.0])
+    alike = np.ceil(random.random(machines) * random.choice([1, 10, 1e4]))
+    room = np.floor(random.random(machines) * random.choice([1.5, 9, 1e5]))
+    stairs = Stairs(
+        base=(crowd * np.floor(random.random(machines) * random.choice([1, 5, 1e3]))).astype(np.float32),
+        growth=np.maximum(crowd / alike, FLATTEST * step).astype(np.float32),
+        ahead=(0.5 * random.choice([1, 50]) * alike).astype(np.float32),
+        room=room.astype(np.float32),
+        step=step,
+    )
+    tasks = np.ceil(random.random(classes) * random.choice([1, 40, 1e5])) * random.choice([1.0, 0.3])
+    return Market(cost.astype(np.float32), tasks.astype(np.float32), stairs)
+
+
+@settings(max_examples=250, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_prices_are_finite_whatever_the_market(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    given = market(random)
+    stairs = given.stairs
+    load = np.maximum(stairs.evenly(stairs.base + np.float32(random.random() * DEAREST)), np.float32(0.05))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        worth = balanced(
+            given, stairs.base + stairs.growth * load, load, float(random.choice([0.1, 1.0])) * stairs.step
+        )
+        found: list[Cleared | None] = [
+            refined(given, worth, smoothings) for smoothings in (COARSE, SHARP, SHARPEST)
+        ]
+        moved = worth + np.float32(random.normal() * stairs.step * random.choice([0, 1, 100, 1e6, 1e12]))
+        found.append(continued(given, moved, SHARPEST[-1], most_lacking=EVERYBODY))
+    for each in found:
+        if each is not None:
+            figures = np.concatenate([each.worth, each.price, each.load, [each.lacking]])
+            assert np.isfinite(figures).all()
+            assert (each.load >= 0).all()
+            assert (each.load <= stairs.room).all()
