@@ -19,6 +19,7 @@ from firmament.core.reported_use import ReportsOfUse
 from firmament.core.resources import ResourceIndex
 from firmament.core.samples import TaskSamples
 from firmament.core.selecting import ClassSelector
+from firmament.core.shape_requests import ShapeRequests
 from firmament.core.tasks import State, TaskTable
 
 
@@ -67,7 +68,7 @@ class Cluster:
         self._selector = ClassSelector(self.classes.rows)
         self._namespaces_changed = False
         self._orphans: dict[str, set[int]] = {}
-        self._shape_request: dict[int, Int64] = {}
+        self._requests = ShapeRequests(self.resources, self.classes.shapes)
 
     # --- records and reports of use ------------------------------------------------------------------------------
 
@@ -145,7 +146,7 @@ class Cluster:
         moved = self.classes.forget({*used, *self.marks.touched, *of_tasks})
         tasks.cls[: len(known)] = np.where(known, moved.classes[tasks.cls[: len(known)]], 0)
         self.marks.touched = {int(moved.classes[row]) for row in self.marks.touched}
-        self._shape_request.clear()
+        self._requests.forget()
         self._selector.reset()
         return moved
 
@@ -157,10 +158,7 @@ class Cluster:
 
     def shape_request(self, shape: int) -> Int64:
         """Request of a shape's tasks, int64[<= K], ``pods`` included."""
-        vector = self._shape_request.get(shape)
-        if vector is None:
-            vector = self._shape_request[shape] = self.resources.vector(self.classes.shapes[shape].requests)
-        return vector
+        return self._requests.of(shape)
 
     def assume_all(self, rows: Int64, machines: Int64) -> None:
         """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
@@ -207,11 +205,7 @@ class Cluster:
 
     def request_rows(self, shapes: Sequence[int]) -> Int64:
         """Requests of several shapes' tasks, ``pods`` included: int64[len(shapes), K]."""
-        requests = np.zeros((len(shapes), len(self.resources)), dtype=np.int64)
-        for index, shape in enumerate(shapes):
-            vector = self.shape_request(shape)
-            requests[index, : len(vector)] = vector
-        return requests
+        return self._requests.rows(shapes)
 
     def vacate(self, task: int) -> None:
         """Take a task off its machine, if it is on one, and mark the machine as worth another look."""

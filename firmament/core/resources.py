@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -34,6 +34,12 @@ class ResourceIndex:
             column = self._column[name] = len(self.names)
             self.names.append(name)
         return column
+
+    def columns(self, names: Sequence[str]) -> list[int]:
+        """Columns of ``names``; new ones are added, in their order."""
+        for name in dict.fromkeys(names):
+            self.column(name)
+        return list(map(self._column.__getitem__, names))
 
     def vector(self, amounts: Mapping[str, int] | Iterable[tuple[str, int]]) -> Int64:
         """Amounts as int64[K]; new names get columns first."""
