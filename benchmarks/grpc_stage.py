@@ -22,6 +22,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 
 MESSAGE_BYTES = 64 * 2**20
+CLUSTER = "benchmark"
 
 
 @dataclass(slots=True)
@@ -50,8 +51,12 @@ def solver_process(config: Path | None = None) -> Iterator[str]:
             process.terminate()
 
 
-def run_grpc(scenario: Scenario, target: str, cluster: str, machines: list[Event] | None = None) -> GrpcRun:
-    """Send a scenario to the solver at ``target`` as a cluster of its own, confirm bindings, time its tasks."""
+def run_grpc(scenario: Scenario, target: str, number: int, machines: list[Event] | None = None) -> GrpcRun:
+    """Send a scenario to the solver at ``target``, confirm bindings, time its tasks.
+
+    Each run is the next driver of one cluster, by its ``number``, from 1: its snapshot replaces what the run before has
+    left there, whose memory it uses again, as a run of the core by itself does.
+    """
     outgoing: queue.SimpleQueue[pb.ClientMessage | None] = queue.SimpleQueue()
     run = GrpcRun()
     events = machine_events(scenario) if machines is None else machines
@@ -61,7 +66,7 @@ def run_grpc(scenario: Scenario, target: str, cluster: str, machines: list[Event
     ]
     with grpc.insecure_channel(target, options=options) as channel:
         replies = scheduler_pb2_grpc.SchedulerStub(channel).Session(iter(outgoing.get, None))
-        outgoing.put(pb.ClientMessage(hello=pb.Hello(version_major=1, cluster=cluster, fencing=1)))
+        outgoing.put(pb.ClientMessage(hello=pb.Hello(version_major=1, cluster=CLUSTER, fencing=number)))
         outgoing.put(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
         begin = time.perf_counter()
         sequence = _send(outgoing, list(batches(events, 1)), 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import count
 from typing import Any
 
 from benchmarks.algorithm import AlgorithmRun, run_bursts
@@ -121,11 +120,8 @@ def _ratio(runs: Sequence[AlgorithmRun], seconds: Sequence[float]) -> float | No
 
 
 def _grpc(scenario: Scenario, cluster: list[Event], runs: int) -> dict[str, object]:
-    numbers = count(1)
     with solver_process() as target:
-        done = [run_grpc(scenario, target, f"benchmark-{next(numbers)}", cluster) for _ in range(runs + 1)][
-            1:
-        ]
+        done = [run_grpc(scenario, target, number, cluster) for number in range(1, runs + 2)][1:]
     seconds = statistics.median(run.seconds for run in done)
     ingest = statistics.median(run.ingest_seconds for run in done)
     return {

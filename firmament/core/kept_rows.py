@@ -121,6 +121,10 @@ class KeptRows:
         """Memory that kept rows take."""
         return sum(generation.nbytes for generation in self._generations)
 
+    def clear(self) -> None:
+        """Keep nothing any more; the next round begins anew."""
+        self._generations.clear()
+
     def recall(
         self,
         cluster: Cluster,

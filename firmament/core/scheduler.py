@@ -137,6 +137,10 @@ class Scheduler:
         """Let tables grow ahead of need; for quiet moments, such as when no round makes sense."""
         self._cluster.tasks.make_room()
 
+    def rest(self) -> None:
+        """Give back memory that only makes rounds faster; for a cluster that is to have none for a while."""
+        self._kept_rows.clear()
+
     # --- rounds --------------------------------------------------------------------------------------------------
 
     def next_round_in(self) -> float | None:

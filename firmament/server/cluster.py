@@ -110,6 +110,7 @@ class Cluster:
             self._fencing = fencing
             self._aside = None
             self._in_sync = False
+            self._rest()
             return former
 
     def detach(self, driver: Driver) -> None:
@@ -118,6 +119,7 @@ class Cluster:
             if self._driver is driver:
                 self._driver = None
                 self._aside = None
+                self._rest()
 
     def begin_snapshot(self, driver: Driver) -> None:
         """Start a new picture aside. An unfinished one is dropped."""
@@ -232,6 +234,11 @@ class Cluster:
     def _lose(self) -> None:
         """Drop a picture in which tasks may count as placed of whom the driver does not know it."""
         self._scheduler, self._in_sync, self._lost = None, False, True
+
+    def _rest(self) -> None:
+        """Keep no more of the picture than questions need: rounds of it are over, or wait for another snapshot."""
+        if self._scheduler is not None:
+            self._scheduler.rest()
 
     def _check(self, driver: Driver) -> None:
         if self._driver is not driver:

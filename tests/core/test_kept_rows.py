@@ -217,6 +217,19 @@ def test_memory_has_a_limit():
     assert setting.round(1) == [([100], EVERY)]
 
 
+def test_a_cluster_that_rests_keeps_nothing_and_decides_the_same():
+    setting, other = Setting(), Setting()
+    for each in (setting, other):
+        each.round(1, 2)
+    assert setting.kept.nbytes
+    setting.scheduler.rest()
+    assert setting.kept.nbytes == 0
+    asked = setting.round(2, 3)
+    assert [names for _, names in asked] == [EVERY]
+    other.round(2, 3)
+    assert setting.where == other.where
+
+
 @pytest.mark.parametrize("limits", [{"most_bytes": 0}, {"least_machines": MACHINES + 1}])
 def test_nothing_is_kept_where_that_is_told(limits: dict[str, int]):
     setting = Setting(None, **limits)

@@ -1,0 +1,78 @@
+"""What a cluster keeps while somebody drives it, and while nobody does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.events import ClassDefined, Event, TasksSubmitted
+from firmament.core.kept_rows import KeptRows
+from firmament.core.scheduler import Scheduler
+from firmament.server.cluster import Cluster
+from firmament.solvers.ortools_solver import OrToolsSolver
+from firmament.wire import EncodedRound
+from tests.support.core import Clock, machine, task_class
+
+WORLD: list[Event] = [*(machine(f"m{index}") for index in range(4)), ClassDefined(1, task_class(100))]
+
+
+class Quiet:
+    """A driver that does nothing by itself."""
+
+    def superseded(self, by_fencing: int) -> None:
+        pass
+
+    def deliver(self, result: EncodedRound) -> None:
+        pass
+
+
+class Setting:
+    """A cluster each of whose pictures keeps rows in ``kept``, the latest last."""
+
+    def __init__(self) -> None:
+        self.kept: list[KeptRows] = []
+        self.cluster = Cluster("c", self._scheduler)
+
+    def _scheduler(self) -> Scheduler:
+        self.kept.append(KeptRows(least_machines=0, asking=0))
+        return Scheduler(
+            configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=Clock(), kept_rows=self.kept[-1]
+        )
+
+    def driven(self, fencing: int, events: Iterable[Event]) -> Quiet:
+        """Return a driver whose snapshot is complete."""
+        driver = Quiet()
+        self.cluster.attach(driver, fencing)
+        self.cluster.begin_snapshot(driver)
+        self.cluster.apply(driver, list(events))
+        self.cluster.end_snapshot(driver)
+        return driver
+
+
+def test_without_a_driver_a_picture_keeps_what_questions_need_and_no_more():
+    setting = Setting()
+    driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a", "b"))])
+    assert setting.cluster.run_round() is not None
+    assert setting.kept[0].nbytes
+    setting.cluster.detach(driver)
+    assert setting.kept[0].nbytes == 0
+    assert setting.cluster.listing(with_tasks=False).assumed == 2
+    assert setting.cluster.explain("a").machine
+
+
+def test_the_picture_that_a_new_driver_replaces_keeps_no_rows_meanwhile():
+    setting = Setting()
+    former = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a", "b"))])
+    setting.cluster.run_round()
+    newer = Quiet()
+    assert setting.cluster.attach(newer, 2) is former
+    assert setting.kept[0].nbytes == 0
+
+
+def test_a_driver_that_was_replaced_takes_nothing_along():
+    setting = Setting()
+    former = setting.driven(1, WORLD)
+    setting.driven(2, [*WORLD, TasksSubmitted(1, ("a",))])
+    setting.cluster.run_round()
+    setting.cluster.detach(former)
+    assert setting.kept[1].nbytes
