@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from firmament.core.model import (
     EFFECTS,
     QOS_CLASSES,
     Container,
+    NodeSelectorTerm,
     PreferredTerm,
     TaskClass,
     Toleration,
@@ -25,46 +29,19 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     """Return the class and the number that the client gave it. Raises ``InvalidEventError``.
 
     The rules of a class that calls itself invalid are dropped unread: its tasks are never placed, and what is
-    wrong with them is often one of these rules.
+    wrong with them is often one of these rules. Only fields that are set are looked at: of two dozen most are not.
     """
     if not message.id:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")
     subject = f"TaskClass {message.id}"
-    rules = pb.TaskClass() if message.invalid else message
-    return message.id, TaskClass(
-        requests=tuple(sorted(quantities(subject, "requests", message.requests).items())),
-        node_selector=_pairs(rules.node_selector),
-        required=node_terms(subject, "required", rules.required),
-        preferred=tuple(
-            _preferred(subject, f"preferred[{i}]", term) for i, term in enumerate(rules.preferred)
-        ),
-        tolerations=tuple(_toleration(subject, i, each) for i, each in enumerate(rules.tolerations)),
-        namespace=message.namespace,
-        labels=_pairs(message.labels),
-        annotations=_pairs(message.annotations),
-        machine=message.machine,
-        invalid=message.invalid,
-        affinity=task_terms(subject, "affinity", rules.affinity),
-        anti_affinity=task_terms(subject, "anti_affinity", rules.anti_affinity),
-        preferred_affinity=task_terms(subject, "preferred_affinity", rules.preferred_affinity, weighted=True),
-        preferred_anti_affinity=task_terms(
-            subject, "preferred_anti_affinity", rules.preferred_anti_affinity, weighted=True
-        ),
-        spread=spread_rules(subject, rules.spread),
-        ports=ports(subject, message.ports),
-        volumes=tuple(
-            node_terms(subject, f"volumes[{i}].terms", volume.terms) for i, volume in enumerate(rules.volumes)
-        ),
-        images=tuple(message.images),
-        terminating=message.terminating,
-        never_preempts=message.never_preempts,
-        containers=tuple(_container(subject, i, each) for i, each in enumerate(message.containers)),
-        qos=_qos(subject, message.qos),
-        overhead=tuple(sorted(quantities(subject, "overhead", message.overhead).items())),
-        limits=tuple(sorted(quantities(subject, "limits", message.limits).items())),
-        service_class=message.service_class,
-        daemon=message.daemon,
-    )
+    decoders = _DECODERS_OF_INVALID if message.invalid else _DECODERS
+    fields: dict[str, Any] = {}
+    for descriptor, value in message.ListFields():
+        name = descriptor.name
+        decoder = decoders.get(name)
+        if decoder is not None:
+            fields[name] = decoder(subject, name, value)
+    return message.id, TaskClass(**fields)
 
 
 def check_effect(subject: str, field: str, effect: str) -> str:
@@ -74,35 +51,69 @@ def check_effect(subject: str, field: str, effect: str) -> str:
     return effect
 
 
-def _pairs(values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+# --- fields ---------------------------------------------------------------------------------------------------------
+# Each decoder takes the class, for errors, the field's name and its value.
+
+
+def _plain(_: str, __: str, value: Any) -> Any:
+    return value
+
+
+def _texts(_: str, __: str, values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+def _pairs(_: str, __: str, values: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(values.items()))
 
 
-def _preferred(subject: str, field: str, message: pb.PreferredTerm) -> PreferredTerm:
-    if not 1 <= message.weight <= 100:
-        raise refuse(subject, f"{field}.weight", f"{message.weight} is out of range; use 1 to 100")
-    return PreferredTerm(message.weight, node_term(subject, f"{field}.term", message.term))
+def _amounts(subject: str, field: str, items: Iterable[pb.Quantity]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(quantities(subject, field, items).items()))
 
 
-def _container(subject: str, index: int, message: pb.Container) -> Container:
-    field = f"containers[{index}]"
+def _preferred(subject: str, field: str, messages: Iterable[pb.PreferredTerm]) -> tuple[PreferredTerm, ...]:
+    terms = []
+    for index, message in enumerate(messages):
+        where = f"{field}[{index}]"
+        if not 1 <= message.weight <= 100:
+            raise refuse(subject, f"{where}.weight", f"{message.weight} is out of range; use 1 to 100")
+        terms.append(PreferredTerm(message.weight, node_term(subject, f"{where}.term", message.term)))
+    return tuple(terms)
+
+
+def _volumes(
+    subject: str, field: str, messages: Iterable[pb.VolumeRule]
+) -> tuple[tuple[NodeSelectorTerm, ...], ...]:
+    return tuple(
+        node_terms(subject, f"{field}[{index}].terms", message.terms)
+        for index, message in enumerate(messages)
+    )
+
+
+def _containers(subject: str, field: str, messages: Iterable[pb.Container]) -> tuple[Container, ...]:
+    return tuple(_container(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
+
+
+def _container(subject: str, field: str, message: pb.Container) -> Container:
     kind = _CONTAINER_KINDS.get(message.kind)
     if kind is None:
         raise refuse(subject, f"{field}.kind", f"{message.kind} is not a kind; use APP, INIT or SIDECAR")
-    requests = quantities(subject, f"{field}.requests", message.requests)
-    limits = quantities(subject, f"{field}.limits", message.limits)
-    return Container(message.name, kind, tuple(sorted(requests.items())), tuple(sorted(limits.items())))
+    requests = _amounts(subject, f"{field}.requests", message.requests)
+    return Container(message.name, kind, requests, _amounts(subject, f"{field}.limits", message.limits))
 
 
-def _qos(subject: str, qos: str) -> str:
-    if qos and qos not in QOS_CLASSES:
+def _qos(subject: str, field: str, qos: str) -> str:
+    if qos not in QOS_CLASSES:
         allowed = ", ".join(sorted(QOS_CLASSES))
-        raise refuse(subject, "qos", f"{qos!r} is not a QoS class; use one of {allowed}, or none")
+        raise refuse(subject, field, f"{qos!r} is not a QoS class; use one of {allowed}, or none")
     return qos
 
 
-def _toleration(subject: str, index: int, message: pb.Toleration) -> Toleration:
-    field = f"tolerations[{index}]"
+def _tolerations(subject: str, field: str, messages: Iterable[pb.Toleration]) -> tuple[Toleration, ...]:
+    return tuple(_toleration(subject, f"{field}[{index}]", message) for index, message in enumerate(messages))
+
+
+def _toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
     operator = message.operator or "Equal"
     if operator not in {"Equal", "Exists"}:
         raise refuse(subject, f"{field}.operator", f"{operator!r} is not an operator; use Equal or Exists")
@@ -111,3 +122,40 @@ def _toleration(subject: str, index: int, message: pb.Toleration) -> Toleration:
     if message.effect:
         check_effect(subject, field, message.effect)
     return Toleration(message.key, operator, message.value, message.effect)
+
+
+_Decoder: TypeAlias = Callable[[str, str, Any], Any]
+
+_RULES: Mapping[str, _Decoder] = {
+    "node_selector": _pairs,
+    "required": node_terms,
+    "preferred": _preferred,
+    "tolerations": _tolerations,
+    "affinity": task_terms,
+    "anti_affinity": task_terms,
+    "preferred_affinity": partial(task_terms, weighted=True),
+    "preferred_anti_affinity": partial(task_terms, weighted=True),
+    "spread": spread_rules,
+    "volumes": _volumes,
+}
+_DECODERS_OF_INVALID: Mapping[str, _Decoder] = MappingProxyType(
+    {
+        "requests": _amounts,
+        "namespace": _plain,
+        "labels": _pairs,
+        "annotations": _pairs,
+        "machine": _plain,
+        "invalid": _plain,
+        "ports": ports,
+        "images": _texts,
+        "terminating": _plain,
+        "containers": _containers,
+        "qos": _qos,
+        "overhead": _amounts,
+        "limits": _amounts,
+        "service_class": _plain,
+        "daemon": _plain,
+        "never_preempts": _plain,
+    }
+)
+_DECODERS: Mapping[str, _Decoder] = MappingProxyType({**_DECODERS_OF_INVALID, **_RULES})

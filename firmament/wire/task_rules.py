@@ -31,11 +31,11 @@ def task_terms(
     return tuple(terms)
 
 
-def spread_rules(subject: str, messages: Iterable[pb.SpreadRule]) -> tuple[SpreadRule, ...]:
+def spread_rules(subject: str, field: str, messages: Iterable[pb.SpreadRule]) -> tuple[SpreadRule, ...]:
     """Return topology spread rules. Raises ``InvalidEventError``."""
     rules = []
     for index, message in enumerate(messages):
-        where = f"spread[{index}]"
+        where = f"{field}[{index}]"
         if message.max_skew < 1:
             raise refuse(subject, f"{where}.max_skew", f"{message.max_skew} is out of range; use 1 or more")
         if message.min_domains < 0:
@@ -56,11 +56,11 @@ def spread_rules(subject: str, messages: Iterable[pb.SpreadRule]) -> tuple[Sprea
     return tuple(rules)
 
 
-def ports(subject: str, messages: Iterable[pb.HostPort]) -> tuple[HostPort, ...]:
+def ports(subject: str, field: str, messages: Iterable[pb.HostPort]) -> tuple[HostPort, ...]:
     """Return the machine's ports that a task takes, without repetition. Raises ``InvalidEventError``."""
     taken = set()
     for index, message in enumerate(messages):
-        where = f"ports[{index}]"
+        where = f"{field}[{index}]"
         protocol = message.protocol or "TCP"
         if not 1 <= message.port <= 65535:
             raise refuse(subject, f"{where}.port", f"{message.port} is out of range; use 1 to 65535")
