@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Arrivals, Int64, ShapeRow
 from firmament.core.cluster import Cluster
-from firmament.core.composition import shape_rows
+from firmament.core.shape_descriptions import shape_rows
 from firmament.core.tasks import State
 
 
@@ -18,7 +19,7 @@ class ShapeKinds:
 
     cluster: Cluster
 
-    def rows(self, kinds: Int64) -> list[ShapeRow]:
+    def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
         """What may be seen of each shape."""
         return shape_rows(self.cluster, kinds.tolist())
 

@@ -13,7 +13,6 @@ from cost_models.interface import (
     Arrivals,
     Assessment,
     Bool,
-    ContainerRow,
     Float64,
     Int64,
     JointRows,
@@ -23,15 +22,14 @@ from cost_models.interface import (
     Opening,
     Residents,
     ShapeBatch,
-    ShapeRow,
 )
 from firmament.core.asking import ask
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import WeightedModel
 from firmament.core.feasibility import StaticRow, StaticRows
 from firmament.core.kept_rows import Recall
-from firmament.core.model import TaskClass
 from firmament.core.preferences import Preferences, preferences
+from firmament.core.shape_descriptions import ShapeRows
 from firmament.flow.problem import COST_UNITS_PER_POINT
 
 LARGEST_COST = 1_000_000_000
@@ -137,27 +135,6 @@ def machine_columns(
     )
 
 
-def shape_rows(cluster: Cluster, shapes: Sequence[int]) -> list[ShapeRow]:
-    """What models may see of each shape."""
-    return [_shape_row(cluster.classes.shapes[shape]) for shape in shapes]
-
-
-def _shape_row(content: TaskClass) -> ShapeRow:
-    return ShapeRow(
-        namespace=content.namespace,
-        labels=dict(content.labels),
-        annotations=dict(content.annotations),
-        containers=tuple(
-            ContainerRow(each.name, each.kind, each.requests, each.limits) for each in content.containers
-        ),
-        qos=content.qos,
-        overhead=content.overhead,
-        limits=content.limits,
-        service_class=content.service_class,
-        daemon=content.daemon,
-    )
-
-
 def judge(
     cluster: Cluster,
     static_rows: StaticRows,
@@ -173,7 +150,7 @@ def judge(
     batch = ShapeBatch(
         requests=cluster.request_rows(shapes),
         counts=np.asarray(counts, dtype=np.int64),
-        rows=shape_rows(cluster, shapes),
+        rows=ShapeRows(contents),
         allowed=[row.feasible for row in rules],
     )
     assessments = ask(models, columns, batch, recall or Recall.nothing(shapes))

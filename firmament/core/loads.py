@@ -8,9 +8,9 @@ import numpy as np
 
 from cost_models.interface import Assigned, Bool, Float64, Int64, Load
 from firmament.core.cluster import Cluster
-from firmament.core.composition import shape_rows
 from firmament.core.residents import on_machines
 from firmament.core.samples import MachineSamples
+from firmament.core.shape_descriptions import shape_rows
 
 DEFAULT_INTERVAL = 60.0
 """Seconds between reports of a source that does not say."""

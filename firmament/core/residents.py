@@ -6,7 +6,7 @@ import numpy as np
 
 from cost_models.interface import Int64, Residents
 from firmament.core.cluster import Cluster
-from firmament.core.composition import shape_rows
+from firmament.core.shape_descriptions import shape_rows
 
 
 def residents(cluster: Cluster, *, without: int = -1) -> Residents:
