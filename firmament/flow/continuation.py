@@ -15,7 +15,7 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.candidates import best_offers, machines_near
 from firmament.flow.market import Float32, Market, Stairs
 from firmament.flow.problem import PlacementProblem
-from firmament.flow.refinement import SHARPEST, Cleared, continued
+from firmament.flow.refinement import SHARPEST, Cleared, continued, finest
 from firmament.flow.smoothed_market import smoothed_loads
 
 ENOUGH_KNOWN = 0.9
@@ -75,7 +75,8 @@ def continued_prices(
     market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, tasks)
     if len(present) < len(shapes):
         return None  # some shape fits none of the machines that others want
-    found = continued(market, worth[present], SHARPEST[-1], most_lacking=MISLEADING)
+    smoothings = finest(market)[len(SHARPEST) - 1 :]
+    found = continued(market, worth[present], smoothings, most_lacking=MISLEADING)
     return None if found is None else (machines, market, present, found)
 
 

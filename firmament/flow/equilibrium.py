@@ -22,7 +22,7 @@ from firmament.flow.candidates import first_worth, wanted_machines
 from firmament.flow.continuation import continued_prices
 from firmament.flow.market import Float32, Market, Stairs
 from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.refinement import SHARP, SHARPEST, Cleared, balanced, refined
+from firmament.flow.refinement import SHARP, Cleared, balanced, finest, refined
 from firmament.flow.representatives import representatives
 from firmament.flow.water import water_level_load
 from firmament.flow.worths import Worths
@@ -160,7 +160,7 @@ def _afresh(
     expected = np.maximum(market.stairs.evenly(paid), LEAST_LOAD)
     many = float(market.tasks.sum()) >= LARGE or (whole and len(shapes) >= MANY)
     begun = balanced(market, paid, expected, SHARP[0].temperature * stairs.step)
-    return machines, market, present, refined(market, begun, SHARPEST if many else SHARP)
+    return machines, market, present, refined(market, begun, finest(market) if many else SHARP)
 
 
 def _mean_load(

@@ -8,8 +8,9 @@ finer. It is the entropy-regularised transport problem with a convex cost of loa
 Newton's method on it).
 
 The unknowns are the classes' prices. Newton's equation is solved by conjugate gradients, which need the Hessian's
-products with vectors only: a step costs some dozen passes over classes x machines. The dual is concave, so a step that
-goes too far is seen by the sign of its slope, and shortened.
+products with vectors only. The dual is concave, so a step that goes too far is seen by the sign of its slope, and
+shortened. All of it is products of vectors with one matrix over classes x machines (see ``smoothed_market``), which
+half the smoothing squares: so smoothing is halved from one stage to the next.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament.flow.market import Float32, Market
-from firmament.flow.smoothed_market import Point, SmoothedMarket, by_class, by_machine
+from firmament.flow.smoothed_market import Point, SmoothedMarket, by_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Smoothing:
 COARSE = (Smoothing(0.25, 1.0, 4, 0.01),)
 """Enough to tell which machines are wanted."""
 
-_FINER = (Smoothing(0.1, 0.5, 4, 0.02), Smoothing(0.05, 0.3, 4, 0.02))
+_FINER = (Smoothing(0.08, 0.5, 4, 0.03), Smoothing(0.04, 0.3, 4, 0.03))
 """Two on the way, from which one can see how prices move as smoothing is made finer; they need not be exact."""
 
 SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
@@ -48,6 +49,15 @@ SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
 
 SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.02), Smoothing(0.01, 0.1, 6, 0.01))
 """Enough where many shapes want the same machines, or every further solve is dear."""
+
+FINEST = (*SHARPEST, Smoothing(0.005, 0.1, 6, 0.01))
+"""What brings out still finer differences between costs, where there are any."""
+
+GRAINS = 0.2
+"""Smoothing by less than this part of what costs differ by at least brings out nothing more."""
+
+LEAST = 1.5
+"""Units by which it smooths at least: prices are whole units."""
 
 LOST = 0.1
 """Share of the tasks without a machine at which less smoothing has done more harm than good."""
@@ -90,41 +100,37 @@ class Cleared:
     lacking: float
 
 
+def finest(market: Market) -> tuple[Smoothing, ...]:
+    """How far it pays to sharpen prices in this market."""
+    least = max(LEAST, GRAINS * market.grain())
+    return FINEST if FINEST[-1].temperature * market.stairs.step >= least else SHARPEST
+
+
 def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = SHARP) -> Cleared:
     """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
 
     Smoothing ends earlier where prices do not settle with less of it.
     """
-    tasks = float(market.tasks.sum())
-    found: Point | None = None
-    before: Point | None = None
-    for smoothing in smoothings:
-        smoothed = SmoothedMarket(market, smoothing.temperature * market.stairs.step, smoothing.width)
-        if before is not None and found is not None:
-            worth = _followed(before, found, float(smoothed.temperature))
-        elif found is not None:
-            worth = balanced(market, found.price, found.load, float(smoothed.temperature))
-        point = _settled(smoothed, smoothed.at(worth), smoothing.steps, smoothing.settled * tasks)
-        if found is not None and point.lacking > max(found.lacking, LOST * tasks):
-            break
-        before, found = found, point
-    assert found is not None  # there is at least one smoothing
-    return _cleared(found)
+    smoothed, (first, *finer) = SmoothedMarket(market), smoothings
+    begun = _settled(smoothed, _begun(smoothed, worth, first), first)
+    return _cleared(_sharpened(smoothed, begun, finer))
 
 
-def continued(market: Market, worth: Float32, smoothing: Smoothing, *, most_lacking: float) -> Cleared | None:
+def continued(
+    market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], *, most_lacking: float
+) -> Cleared | None:
     """The same from prices that are nearly right, at once with little smoothing.
 
     None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
     prices do not settle from there.
     """
     tasks = float(market.tasks.sum())
-    smoothed = SmoothedMarket(market, smoothing.temperature * market.stairs.step, smoothing.width)
-    point = smoothed.at(worth)
+    smoothed, (first, *finer) = SmoothedMarket(market), smoothings
+    point = _begun(smoothed, worth, first)
     if point.lacking > most_lacking * tasks:
         return None
-    point = _settled(smoothed, point, smoothing.steps, smoothing.settled * tasks)
-    return None if point.lacking > UNSETTLED * tasks else _cleared(point)
+    point = _settled(smoothed, point, first)
+    return None if point.lacking > UNSETTLED * tasks else _cleared(_sharpened(smoothed, point, finer))
 
 
 def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
@@ -139,6 +145,25 @@ def balanced(market: Market, price: Float32, load: Float32, temperature: float) 
     return worth
 
 
+def _begun(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> Point:
+    """Prices ``worth`` of the classes, from now on with this smoothing."""
+    smoothed.smooth(smoothing.temperature * smoothed.market.stairs.step, smoothing.width)
+    return smoothed.at(worth)
+
+
+def _sharpened(smoothed: SmoothedMarket, found: Point, smoothings: list[Smoothing]) -> Point:
+    """What ``found`` becomes with less and less smoothing, as far as prices settle."""
+    before: Point | None = None
+    for smoothing in smoothings:
+        temperature = smoothing.temperature * smoothed.market.stairs.step
+        worth = found.worth if before is None else _followed(before, found, temperature)
+        point = _settled(smoothed, _begun(smoothed, worth, smoothing), smoothing)
+        if point.lacking > max(found.lacking, LOST * float(smoothed.market.tasks.sum())):
+            break
+        before, found = found, point
+    return found
+
+
 def _followed(before: Point, found: Point, temperature: float) -> Float32:
     """Prices of the classes at ``temperature``, if they go on moving with it as they did between two others."""
     part = (temperature - found.temperature) / (found.temperature - before.temperature)
@@ -151,12 +176,13 @@ def _cleared(point: Point) -> Cleared:
     return Cleared(point.worth, point.price, point.load, point.temperature, point.lacking)
 
 
-def _settled(smoothed: SmoothedMarket, point: Point, steps: int, enough: float) -> Point:
-    """Up to ``steps`` Newton steps from ``point``, until no more than ``enough`` tasks lack a machine."""
-    for _ in range(steps):
+def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing) -> Point:
+    """Newton steps from ``point`` until few enough tasks lack a machine."""
+    enough = smoothing.settled * float(smoothed.market.tasks.sum())
+    for _ in range(smoothing.steps):
         if point.lacking <= enough:
             break
-        move = _newton_step(point)
+        move = _newton_step(smoothed, point)
         rise, length = float(move @ point.missing), np.float32(1.0)
         tried = smoothed.at(point.worth + move)
         for _ in range(SHORTENED):
@@ -169,19 +195,19 @@ def _settled(smoothed: SmoothedMarket, point: Point, steps: int, enough: float) 
     return point
 
 
-def _newton_step(point: Point) -> Float32:
+def _newton_step(smoothed: SmoothedMarket, point: Point) -> Float32:
     """How the classes' prices should move: the Hessian's inverse times the slope, by conjugate gradients.
 
     The first direction moves all prices alike, along which the dual is flattest.
     """
-    temperature, market = np.float32(point.temperature), point.market
-    bend = (point.load / temperature - point.slope) / (point.total * point.total)
-    diagonal = np.maximum(point.served, LEAST_SERVED * market.tasks) / temperature
+    temperature = smoothed.temperature
+    bend = point.load / temperature - point.slope
+    diagonal = np.maximum(point.served, LEAST_SERVED * smoothed.market.tasks) / temperature
     damped = diagonal * np.float32(1 + DAMPING)
     missing = point.missing
 
     def product(move: Float32) -> Float32:
-        return damped * move - by_class(point.weight, bend * by_machine(move, point.weight))
+        return damped * move - smoothed.taken_from(point, bend * smoothed.passed_on(point, move))
 
     alike = np.ones_like(missing)
     lifted = product(alike)

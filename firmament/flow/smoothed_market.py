@@ -12,7 +12,13 @@ import numpy as np
 from firmament.flow.market import Float32, Market, Stairs
 
 TINY = 1e-12
-"""Sums of exponentials are taken afresh once they leave this and its inverse."""
+"""Offers are taken afresh once their sums leave this and its inverse."""
+
+FARTHEST = 25.0
+"""They are as well once a class's price has moved by more than so many temperatures since they were."""
+
+HALVED = 1e-4
+"""A temperature is half of another if it is so by this part of it."""
 
 BLOCK = 2048
 """Machines per matrix product; products of this size run in one thread, whatever the library's settings."""
@@ -20,26 +26,23 @@ BLOCK = 2048
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Prices of the classes (``worth``) and what follows.
+    """Prices of the classes (``worth``: float32[S]) and what follows at a ``temperature`` in units.
 
-    ``weight``: float32[S, M], shares of the classes in what a machine takes, times ``total``: float32[M]; prices, loads
-    and how these grow with the price; ``served``: float32[S], tasks with a machine.
+    What a class offers to a machine is its ``factor`` (float32[S]) times the market's kernel, and its share in what the
+    machine takes is that over the ``total`` (float32[M]). ``price``, ``load``, ``slope``: float32[M], prices, loads and
+    how these grow with the price; ``served``, ``missing``: float32[S], tasks with and without a machine. The latter are
+    the slope of the dual.
     """
 
-    market: Market
     temperature: float
     worth: Float32
-    weight: Float32
+    factor: Float32
     total: Float32
     price: Float32
     load: Float32
     slope: Float32
     served: Float32
-
-    @property
-    def missing(self) -> Float32:
-        """Tasks without a machine by class: the slope of the dual."""
-        return self.market.tasks - self.served
+    missing: Float32
 
     @property
     def lacking(self) -> float:
@@ -48,47 +51,73 @@ class Point:
 
 
 class SmoothedMarket:
-    """A market with smoothed choice and stairs; remembers the machines' last prices to keep exponents small."""
+    """A market with smoothed choice and stairs.
 
-    def __init__(self, market: Market, temperature: float, width: float) -> None:
+    What a class offers to a machine is exp((worth - cost - price) / temperature). Other prices of the classes multiply
+    its rows, and half the temperature squares it. So one *kernel*, float32[S, M], does for many prices, and what
+    follows from each is found by products of a matrix and a vector (Sinkhorn's scaling). A point can be asked about
+    until the market is smoothed otherwise, or another point has been found.
+    """
+
+    def __init__(self, market: Market) -> None:
         self.market = market
-        self.temperature = np.float32(temperature)
-        self._width = np.float32(width)
-        self._cost = market.cost * np.float32(1.0 / temperature)
-        self._level: Float32 | None = None
+        self.temperature = np.float32(0)
+        self._width = np.float32(1)
+        self._kernel = np.empty((0, 0), dtype=np.float32)
+        self._worth = self._price = np.empty(0, dtype=np.float32)
+
+    def smooth(self, temperature: float, width: float) -> None:
+        """Smooth by ``temperature``, in units, and ``width``, in steps, from now on."""
+        if self._kernel.size and abs(2 * temperature - self.temperature) <= HALVED * self.temperature:
+            np.square(self._kernel, out=self._kernel)
+        else:
+            self._kernel = np.empty((0, 0), dtype=np.float32)
+        self.temperature, self._width = np.float32(temperature), np.float32(width)
 
     def at(self, worth: Float32) -> Point:
         """What follows from prices of the classes."""
-        if self._level is not None:
-            weight, total = self._weights(worth, self._level)
-            if total.min() > TINY and total.max() < 1 / TINY:
-                return self._at_level(worth, weight, total, self._level)
-        level = (worth[:, None] * (1 / self.temperature) - self._cost).max(axis=0)
-        weight, total = self._weights(worth, level)
-        return self._at_level(worth, weight, total, level)
+        if self._kernel.size:
+            moved = (worth - self._worth) / self.temperature
+            if np.abs(moved).max() <= FARTHEST:
+                factor = np.exp(moved)
+                total = by_machine(factor, self._kernel)
+                if total.min() > TINY and total.max() < 1 / TINY:
+                    return self._point(worth, factor, total)
+        self._offer(worth)
+        factor = np.ones_like(worth)
+        return self._point(worth, factor, by_machine(factor, self._kernel))
 
-    def _weights(self, worth: Float32, level: Float32) -> tuple[Float32, Float32]:
-        """Exponentials of what classes offer to machines beyond ``level``, in temperatures; their sums by machine."""
-        weight = (worth * (1 / self.temperature))[:, None] - self._cost
-        weight -= level
-        with np.errstate(over="ignore", invalid="ignore"):  # then ``level`` was too far off
-            np.exp(weight, out=weight)
-            return weight, by_machine(np.ones_like(worth), weight)
+    def taken_from(self, point: Point, places: Float32) -> Float32:
+        """Tasks of the classes, float32[S], that machines take if they take ``places`` (float32[M]) in all."""
+        return point.factor * by_class(self._kernel, places / point.total)
 
-    def _at_level(self, worth: Float32, weight: Float32, total: Float32, level: Float32) -> Point:
-        self._level = level + np.log(total)
-        price = self._level * self.temperature
+    def passed_on(self, point: Point, move: Float32) -> Float32:
+        """By how much prices of machines change, float32[M], if those of the classes do by ``move``."""
+        return by_machine(point.factor * move, self._kernel) / point.total
+
+    def _offer(self, worth: Float32) -> None:
+        """Take the kernel afresh at prices of the classes, and at what the best of them would pay on each machine."""
+        kernel = worth[:, None] - self.market.cost
+        self._worth, self._price = worth, kernel.max(axis=0)
+        kernel -= self._price
+        kernel *= 1 / self.temperature
+        self._kernel = np.exp(kernel, out=kernel)
+
+    def _point(self, worth: Float32, factor: Float32, total: Float32) -> Point:
+        risen: Float32 = np.log(total) * self.temperature
+        price = self._price + risen
         load, slope = smoothed_loads(self.market.stairs, price, self._width)
+        served = factor * by_class(self._kernel, load / total)
         return Point(
-            market=self.market,
             temperature=float(self.temperature),
             worth=worth,
-            weight=weight,
+            factor=factor,
             total=total,
             price=price,
             load=load,
             slope=slope,
-            served=by_class(weight, load / total),
+            served=served,
+            missing=self.market.tasks - served,
         )
 
 
