@@ -58,7 +58,8 @@ def _apply(cluster: Cluster, event: Event) -> None:
             rouse(cluster, job_id)
         case ClassDefined(number, content):
             cluster.classes.define(number, content)
-            cluster.resources.vector(content.requests)  # its resources have columns before any round looks
+            for name, _ in content.requests:
+                cluster.resources.column(name)  # its resources have columns before any round looks
         case ClassRemoved(number):
             cluster.classes.remove(number)
         case TaskRemoved(uid):

@@ -7,9 +7,10 @@ equal classes have one row however often and under whatever number a driver defi
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,21 @@ class ClassRow:
     pins: tuple[str, ...] | None
     hosts: tuple[str, ...] | None = None
 
+
+_OF_CLASSES = {
+    "machine",
+    "affinity",
+    "anti_affinity",
+    "preferred_affinity",
+    "preferred_anti_affinity",
+    "spread",
+    "ports",
+    "terminating",
+    "never_preempts",
+}
+"""Fields that classes of one shape may differ in; a shape has them as they are by default."""
+_OF_SHAPES = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
+_shape_fields: Callable[[TaskClass], tuple[Any, ...]] = attrgetter(*_OF_SHAPES)
 
 LEAST_SURPLUS = 64
 """Classes that have to lose their last number before it is worth looking which rows can go."""
@@ -63,9 +79,8 @@ class ClassTable:
 
     def define(self, number: int, content: TaskClass) -> int:
         """Let ``number`` stand for ``content``; returns its row. The caller has checked for conflicts."""
-        row = self._row_of.get(content)
-        if row is None:
-            row = self._row_of[content] = len(self.rows)
+        row = self._row_of.setdefault(content, len(self.rows))
+        if row == len(self.rows):
             shape, pins, hosts = self._split(content)
             if has_rules(content):
                 self.ruled.append(row)
@@ -147,24 +162,15 @@ class ClassTable:
                 volumes.append(terms)
             else:
                 hosts = set(values) if hosts is None else hosts & set(values)
-        shape = replace(
-            content,
-            requests=tuple(sorted(requests.items())),
-            required=content.required if named is None else (),
-            machine="",
-            labels=tuple(pair for pair in content.labels if pair[0] in self._model_labels),
-            namespace=content.namespace if self._model_namespaces else "",
-            affinity=(),
-            anti_affinity=(),
-            preferred_affinity=(),
-            preferred_anti_affinity=(),
-            spread=(),
-            ports=(),
-            volumes=tuple(volumes),
-            terminating=False,
-            never_preempts=False,
-        )
-        return shape, pins, None if hosts is None else tuple(sorted(hosts))
+        shape = dict(zip(_OF_SHAPES, _shape_fields(content), strict=True))
+        shape["requests"] = tuple(sorted(requests.items()))
+        shape["labels"] = tuple(pair for pair in content.labels if pair[0] in self._model_labels)
+        shape["volumes"] = tuple(volumes)
+        if named is not None:
+            shape["required"] = ()
+        if not self._model_namespaces:
+            shape["namespace"] = ""
+        return TaskClass(**shape), pins, None if hosts is None else tuple(sorted(hosts))
 
 
 def _positions(kept: Bool) -> Int64:

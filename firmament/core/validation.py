@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from firmament.core.classes import has_rules
 from firmament.core.events import (
     ClassDefined,
     ClassRemoved,
@@ -64,13 +65,7 @@ def validate(events: Sequence[Event], known: KnownClasses) -> bool:
                 _require(job.size >= 0, f"job {job.id}: size is negative")
                 _require(job.min_members >= 0, f"job {job.id}: min_members is negative")
             case ClassDefined(number, content):
-                former = content_of(number)
-                _require(number > 0, f"task class {number}: the number must be positive")
-                _require(
-                    former is None or former == content,
-                    f"task class {number}: already defined with other content; use a new number",
-                )
-                _task_class(number, content)
+                _task_class(number, content, content_of(number))
                 changed[number] = content
             case ClassRemoved(number):
                 _require(
@@ -109,6 +104,7 @@ class _NamedTasks:
         """Take in the tasks of one event; raises ``InvalidEventError`` if it names one twice."""
         self._uids.update(uids)
         self._count += len(uids)
+        _require("" not in self._uids, "tasks: a uid is empty")
         if not self.distinct:
             for uid, times in Counter(uids).items():
                 _require(times == 1, f"tasks: {uid!r} is given twice in one event; send each task once")
@@ -137,17 +133,20 @@ def _machine(machine: Machine) -> None:
         )
 
 
-def _amounts(owner: str, amounts: object) -> None:
-    for name, amount in amounts:  # type: ignore[attr-defined]  # items view or tuple of pairs
-        _require(name != "", f"{owner}: a resource has no name")
-        _require(
-            0 <= amount <= MAX_QUANTITY,
-            f"{owner}: {name} is {amount}; it must lie between 0 and {MAX_QUANTITY}",
-        )
+def _amounts(owner: str, amounts: Iterable[tuple[str, int]]) -> None:
+    for name, amount in amounts:
+        if name == "":
+            raise InvalidEventError(f"{owner}: a resource has no name")
+        if not 0 <= amount <= MAX_QUANTITY:
+            raise InvalidEventError(f"{owner}: {name} is {amount}; it must lie between 0 and {MAX_QUANTITY}")
 
 
-def _task_class(number: int, content: TaskClass) -> None:
+def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> None:
+    """Check a class; ``former``: what its number stands for already."""
     owner = f"task class {number}"
+    _require(number > 0, f"{owner}: the number must be positive")
+    if former is not None and former != content:
+        raise InvalidEventError(f"{owner}: already defined with other content; use a new number")
     _amounts(f"{owner}: requests", content.requests)
     for preferred in content.preferred:
         _require(
@@ -160,11 +159,13 @@ def _task_class(number: int, content: TaskClass) -> None:
             f"{owner}: toleration of {toleration.key!r} has operator {toleration.operator!r}; "
             "allowed are Equal and Exists",
         )
-    _containers(owner, content)
+    if content.containers or content.overhead or content.qos:
+        _containers(owner, content)
     volumes = (term for terms in content.volumes for term in terms)
     for term in (*content.required, *(preferred.term for preferred in content.preferred), *volumes):
         _term(owner, term)
-    _rules_between_tasks(owner, content)
+    if has_rules(content):
+        _rules_between_tasks(owner, content)
 
 
 def _containers(owner: str, content: TaskClass) -> None:
@@ -241,7 +242,6 @@ def _requirement(owner: str, requirement: Requirement) -> None:
 
 def _tasks(event: TasksSubmitted | TasksBound) -> None:
     count = len(event.uids)
-    _require("" not in event.uids, "tasks: a uid is empty")
     _parallel("tasks: names", event.names, count)
     if isinstance(event, TasksSubmitted):
         _parallel("tasks: created", event.created, count)
