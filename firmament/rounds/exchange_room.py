@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -42,55 +42,65 @@ def movable(problem: PlacementProblem) -> Bool:
 
 
 class ExchangeRoom:
-    """What a placement leaves of each machine, by resource and by joint row of single machines."""
+    """What a placement leaves of each of the machines ``used`` (int64[U]), by resource and by joint row of single
+    machines.
 
-    def __init__(self, problem: PlacementProblem, placed: Assignments) -> None:
+    Pairs of machines are int64[2, P], numbers in ``used``; ``shapes``, int64[2, P], those of the tasks there that are
+    to change places.
+    """
+
+    def __init__(self, problem: PlacementProblem, placed: Assignments, used: Int64) -> None:
         self._problem = problem
-        amounts, left = list(problem.requests.T), list(problem.free.T)
-        self._shared = []
-        for rows in problem.joint:
-            if rows.shared:
-                self._shared.append(rows)
-                continue
-            on_row = rows.row_of >= 0
-            room = np.full(problem.machines, ANY)
-            room[on_row] = rows.limit[rows.row_of[on_row]]
-            amounts.append(rows.amount)
-            left.append(room)
-        shapes = problem.shape[placed.cls]
-        differ = [each for each, amount in enumerate(amounts) if (amount != amount[0]).any()]
-        # One row per limit that sizes matter to: int64[K, S] and int64[K, M].
-        self._amounts = _stacked([amounts[each] for each in differ], len(problem.requests))
-        self._left = _stacked([left[each] for each in differ], problem.machines)
-        for amount, room in zip(self._amounts, self._left, strict=True):
-            np.subtract.at(room, placed.machine, amount[shapes] * placed.count)
+        self._used = used
+        number = np.full(problem.machines, -1)
+        number[used] = np.arange(len(used))
+        machine = number.take(placed.machine)
+        there = np.flatnonzero(machine >= 0)
+        machine, count = machine.take(there), placed.count.take(there)
+        shapes = problem.shape.take(placed.cls.take(there))
+        tasks = np.zeros(len(used), dtype=np.int64)
+        np.add.at(tasks, machine, count)
+        self._shared = [rows for rows in problem.joint if rows.shared]
+        self._limits = []
+        for amount, left in _limits(problem, used):
+            taken = amount.take(shapes)
+            np.subtract.at(left, machine, taken * count)
+            # Where all tasks could become the largest, exchanges never lack room.
+            if (left // tasks < taken.max() - taken.min()).any():
+                self._limits.append((amount, left))
 
-    def allows(self, large: Int64, small: Int64, source: Int64, target: Int64) -> Bool:
-        """bool[P]: whether a task of shape ``large[i]`` on ``source[i]`` and one of ``small[i]`` on ``target[i]`` may
-        change places. Each by itself: no machine twice.
-        """
-        feasible = self._problem.feasible
-        allowed: Bool = entries(feasible, large, target) & entries(feasible, small, source)
-        for amount, left in zip(self._amounts, self._left, strict=True):
-            moved = amount.take(large) - amount.take(small)
+    def allows(self, shapes: Int64, machines: Int64) -> Bool:
+        """bool[P]: whether the tasks of each pair may change places. Each by itself: no machine twice."""
+        rows = self._used.take(machines)
+        allowed: Bool = np.logical_and(*entries(self._problem.feasible, shapes[::-1], rows))
+        for amount, left in self._limits:
             # Where there is too little already, less may still come for more.
-            allowed &= np.maximum(left.take(target), 0) >= moved
-            allowed &= np.maximum(left.take(source), 0) >= -moved
-        for rows in self._shared:
+            allowed &= (np.maximum(left.take(machines), 0) >= _more(amount, shapes)).all(axis=0)
+        for joint in self._shared:
             # How others use a row that machines share is not known here: what it holds must not change.
-            allowed &= (rows.amount[large] == rows.amount[small]) | (
-                rows.row_of[source] == rows.row_of[target]
-            )
+            amounts, row = joint.amount.take(shapes), joint.row_of.take(rows)
+            allowed &= (amounts[0] == amounts[1]) | (row[0] == row[1])
         return allowed
 
-    def exchange(self, large: Int64, small: Int64, source: Int64, target: Int64) -> None:
+    def exchange(self, shapes: Int64, machines: Int64) -> None:
         """Book exchanges that were allowed."""
-        for amount, left in zip(self._amounts, self._left, strict=True):
-            moved = amount.take(large) - amount.take(small)
-            left[source] += moved
-            left[target] -= moved
+        for amount, left in self._limits:
+            left[machines] -= _more(amount, shapes)
 
 
-def _stacked(rows: Sequence[Int64], width: int) -> Int64:
-    """Copies of ``rows``, each int64[width]: int64[len(rows), width]."""
-    return np.stack(rows) if rows else np.zeros((0, width), dtype=np.int64)
+def _limits(problem: PlacementProblem, used: Int64) -> Iterator[tuple[Int64, Int64]]:
+    """Yield what a task of each shape takes, int64[S], and what there is on machines, int64[U], of each limit that is
+    theirs alone.
+    """
+    yield from zip(problem.requests.T, problem.free.take(used, axis=0).T, strict=True)
+    for rows in problem.joint:
+        if not rows.shared and len(rows.limit):
+            row = rows.row_of.take(used)
+            yield rows.amount, np.where(row >= 0, rows.limit.take(row), ANY)
+
+
+def _more(amount: Int64, shapes: Int64) -> Int64:
+    """int64[2, P]: how much more machines hold once their tasks have changed places; ``amount``: int64[S]."""
+    of_both = amount.take(shapes)
+    more: Int64 = of_both[::-1] - of_both
+    return more

@@ -90,25 +90,29 @@ class _Slots:
 
 
 class _Exchange:
-    """Turns of exchanges on ``slots``, whose ``cls`` it writes to."""
+    """Turns of exchanges on ``slots``, whose ``cls`` it writes to.
+
+    Machines with places go by their number in ``slots.used``. Pairs are int64[P] or, for both machines of each,
+    [2, P]: the one that gives its large task, then the one that takes it.
+    """
 
     def __init__(
         self, problem: PlacementProblem, heights: Heights, placed: Assignments, slots: _Slots
     ) -> None:
         size = heights.sizes(problem.shape[placed.cls], placed.machine) * placed.count
+        height = heights.start + np.bincount(placed.machine, weights=size, minlength=problem.machines)
+        used = slots.used
         self._cost = problem.cost
         self._heights = heights
         self._slots = slots
-        self._room = ExchangeRoom(problem, placed)
-        self._height = heights.start + np.bincount(placed.machine, weights=size, minlength=problem.machines)
-        # Of the task in each place: its shape, its size there, and what else it costs there.
-        self._shape = problem.shape[slots.cls]
-        self._size = heights.sizes(self._shape, slots.machine)
-        self._other = self._other_cost(self._shape, slots.machine)
+        self._room = ExchangeRoom(problem, placed, used)
+        self._height, self._growth = height.take(used), heights.growth.take(used)
+        self._rate = heights.rate.take(used, axis=1)
+        # Of the task in each place.
+        self._shape = problem.shape.take(slots.cls)
         # One size of a shape for all machines, to choose pairs by; what is gained is computed by its size on each.
-        mean = (heights.rate[:, slots.used] / heights.growth[slots.used]).mean(axis=1)
-        self._relative = heights.amount @ mean
-        present = self._relative[self._shape]
+        self._relative = heights.amount @ (self._rate / self._growth).mean(axis=1)
+        present = self._relative[np.bincount(self._shape, minlength=len(heights.amount)) > 0]
         self._smallest, self._largest = float(present.min()), float(present.max())
 
     def run(self) -> bool:
@@ -124,63 +128,65 @@ class _Exchange:
 
     def _uneven(self) -> float:
         """What would be saved if the machines with places were all as high as they are on average: a bound."""
-        used = self._slots.used
-        height = self._height[used]
-        return float((np.square(height - height.mean()) / (2 * self._heights.growth[used])).sum())
+        return float((np.square(self._height - self._height.mean()) / (2 * self._growth)).sum())
 
     def _pairs(self, turn: int) -> tuple[Int64, Int64]:
-        """Places of the fullest machines and of the emptiest, whose tasks are to change places: int64[P] each."""
+        """The fullest machines and the emptiest, [2, P], and the places there whose tasks are to change, [2, P]."""
         slots = self._slots
         place = slots.first + turn % slots.count
         size = self._relative.take(self._shape.take(place))
-        height = _coarse(self._height[slots.used])
+        height = _coarse(self._height)
         order = np.argsort(height, kind="stable")
-        down = order[::-1]
-        high, low = down[size[down] > self._smallest], order[size[order] < self._largest]
+        high = order.compress((size > self._smallest).take(order))[::-1]
+        low = order.compress((size < self._largest).take(order))
         length = min(len(high), len(low))
         # Places in the two orders: heights fall in one and rise in the other.
-        length = int(np.count_nonzero(height[high[:length]] > height[low[:length]]))
+        length = int(np.count_nonzero(height.take(high[:length]) > height.take(low[:length])))
         high, low = high[:length], low[:length]
         if turn % 3:
-            low = np.roll(low, int(length * (turn * GOLDEN % 1.0)))
-        larger = size[high] > size[low]
-        return place[high[larger]], place[low[larger]]
+            start = length - int(length * (turn * GOLDEN % 1.0))
+            low = np.concatenate((low[start:], low[:start]))
+        machines = np.array((high, low))
+        machines = machines.compress(size.take(high) > size.take(low), axis=1)
+        return machines, place.take(machines)
 
-    def _turn(self, give: Int64, take: Int64) -> float:
+    def _turn(self, machines: Int64, places: Int64) -> float:
         """Let the tasks of each pair of places change them where that saves something; returns how many units."""
-        heights = self._heights
-        source, target = self._slots.machine.take(give), self._slots.machine.take(take)
-        large, small = self._shape.take(give), self._shape.take(take)
-        there, here = heights.sizes(large, target), heights.sizes(small, source)
-        less, more = self._size.take(give) - here, there - self._size.take(take)
-        gain = less * ((self._height.take(source) - less / 2) / heights.growth.take(source) + 0.5)
-        gain -= more * ((self._height.take(target) + more / 2) / heights.growth.take(target) + 0.5)
+        shapes = self._shape.take(places)
+        rise = self._rise(shapes, machines)
+        growth = self._growth.take(machines)
+        gain = -(rise * ((self._height.take(machines) + rise / 2) / growth + 0.5)).sum(axis=0)
         # What else tasks cost is looked at where sizes alone would gain: of that the flow has left little to save.
         first = np.flatnonzero(gain > 0)
-        give, take, source, target = give[first], take[first], source[first], target[first]
-        large, small, gain = large[first], small[first], gain[first]
-        other_there, other_here = self._other_cost(large, target), self._other_cost(small, source)
-        gain += self._other[give] + self._other[take] - other_there - other_here
-        good = np.flatnonzero(gain > WORTH * heights.growth[source])
-        good = good[self._room.allows(large[good], small[good], source[good], target[good])]
-        give, take, source, target = give[good], take[good], source[good], target[good]
-        large, small, first = large[good], small[good], first[good]
-        self._room.exchange(large, small, source, target)
-        self._height[source] -= less[first]
-        self._height[target] += more[first]
-        for mine, at_give, at_take in (
-            (self._shape, small, large),
-            (self._size, here[first], there[first]),
-            (self._other, other_here[good], other_there[good]),
-            (self._slots.cls, self._slots.cls[take], self._slots.cls[give]),
-        ):
-            mine[give], mine[take] = at_give, at_take
-        return float(gain[good].sum())
+        shapes, machines = shapes.take(first, axis=1), machines.take(first, axis=1)
+        gain = gain.take(first) + self._other_gain(shapes, machines)
+        worth = gain > WORTH * growth[0].take(first)
+        good = np.flatnonzero(worth & self._room.allows(shapes, machines))
+        shapes, machines, first = shapes.take(good, axis=1), machines.take(good, axis=1), first.take(good)
+        self._room.exchange(shapes, machines)
+        self._height[machines] += rise.take(first, axis=1)
+        places = places.take(first, axis=1)
+        self._shape[places] = shapes[::-1]
+        self._slots.cls[places] = self._slots.cls.take(places[::-1])
+        return float(gain.take(good).sum())
 
-    def _other_cost(self, shapes: Int64, machines: Int64) -> Float64:
-        """What tasks cost besides their part of the heights: float64[P]."""
-        other: Float64 = entries(self._cost, shapes, machines) - self._heights.charged(shapes, machines)
-        return other
+    def _rise(self, shapes: Int64, machines: Int64) -> Float64:
+        """By how much machines rise once tasks of ``shapes`` that are there change places: float64[2, P]."""
+        rise = np.zeros(machines.shape)
+        for amount, rate in zip(self._heights.amount.T, self._rate, strict=True):
+            of_both = amount.take(shapes)
+            rise += (of_both[0] - of_both[1]) * rate.take(machines)
+        np.negative(rise[0], out=rise[0])
+        return rise
+
+    def _other_gain(self, shapes: Int64, machines: Int64) -> Float64:
+        """What tasks cost less, besides their part of the heights, once they have changed places: float64[P]."""
+        rows = self._slots.used.take(machines)
+        now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()
+        other = entries(self._cost, *now_and_then) - self._heights.charged(*now_and_then)
+        now, then = other.reshape(2, 2, -1).sum(axis=1)
+        gain: Float64 = now - then
+        return gain
 
 
 def _coarse(heights: Float64) -> NDArray[np.uint16]:
