@@ -1,7 +1,7 @@
 """Which machines are likely to be used, found at prices that clear a part of the machines.
 
 Prices of the classes say it at once: a machine is wanted if some class would pay more for a place there than the
-machine charges. A few thousand machines are enough to find such prices roughly.
+machine charges. Some thousand machines are enough to find such prices roughly.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from firmament.flow.problem import PlacementProblem
 from firmament.flow.refinement import COARSE, balanced, refined
 from firmament.flow.water import water_level_load
 
-LOOKED_AT = 2_500
-"""Machines on which the first prices are found, at least; a quarter of all if that is more."""
+LOOKED_AT = 1_250
+"""Machines on which the first prices are found, at least; a tenth of all if that is more."""
 
-RARE = 40
+RARE = 30
 """A shape that fits fewer of those has no price yet; it is taken to want all machines that it fits."""
 
 FIRST_REACH, REACH = 3.0, 1.5
@@ -96,7 +96,7 @@ def machines_near(stairs: Stairs, paid: Float32, reach: float) -> Int64:
 
 def _some(machines: int) -> Int64:
     """Rows of some machines, ascending; the same at every call."""
-    many = max(LOOKED_AT, machines // 4)
+    many = max(LOOKED_AT, machines // 10)
     if machines <= 2 * LOOKED_AT:
         return np.arange(machines)
     return np.sort(np.random.default_rng(machines).permutation(machines)[:many])
