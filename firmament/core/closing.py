@@ -16,7 +16,7 @@ from firmament.core.limits_now import LimitsNow
 from firmament.core.opening import Picture
 from firmament.core.rechecking import Decided, Recheck
 from firmament.core.results import Placements
-from firmament.flow.problem import Assignments
+from firmament.flow.problem import Assignments, PlacementProblem
 
 
 def assume_placements(
@@ -63,26 +63,28 @@ def assume_placements(
 def _decided(picture: Picture, placed: Assignments) -> Decided:
     """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
     if picture.problem.rules is None and not picture.problem.ledgers:
-        terms = picture.problem.topology
-        position = placed.machine if terms is None else terms.position[placed.machine]
-        order = np.lexsort((placed.machine, position, placed.cls))
+        order = _by_class(picture.problem, placed)
         placed = Assignments(placed.cls[order], placed.machine[order], placed.count[order])
     cls = np.repeat(placed.cls, placed.count)
     machine = np.repeat(placed.machine, placed.count)
     by_class = np.argsort(cls, kind="stable")
-    taken = np.bincount(cls, minlength=len(picture.members)) if len(cls) else np.zeros(0, np.int64)
-    task = np.empty(len(cls), dtype=np.int64)
-    task[by_class] = np.concatenate(
-        [rows[:count] for rows, count in zip(picture.members, taken.tolist(), strict=False)]
-        or [np.empty(0, dtype=np.int64)]
+    taken = np.bincount(cls, minlength=len(picture.members))
+    place = np.empty(len(cls), dtype=np.int64)
+    place[by_class] = np.arange(len(cls)) + np.repeat(picture.first - (np.cumsum(taken) - taken), taken)
+    return Decided(
+        cls,
+        machine,
+        picture.tasks[place],
+        list(map(picture.uids.__getitem__, place.tolist())),
+        list(map(picture.machine_names.__getitem__, machine.tolist())),
     )
-    in_class_order = [
-        uid for uids, count in zip(picture.uids, taken.tolist(), strict=False) for uid in uids[:count]
-    ]
-    turn = np.empty(len(cls), dtype=np.int64)
-    turn[by_class] = np.arange(len(cls))
-    uids = list(map(in_class_order.__getitem__, turn.tolist()))
-    return Decided(cls, machine, task, uids, list(map(picture.machine_names.__getitem__, machine.tolist())))
+
+
+def _by_class(problem: PlacementProblem, placed: Assignments) -> Int64:
+    """Order of assignments by class, each class's by machine, in that of the tree if any."""
+    if problem.topology is None:
+        return np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")
+    return np.lexsort((placed.machine, problem.topology.position[placed.machine], placed.cls))
 
 
 def decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:

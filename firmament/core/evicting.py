@@ -167,7 +167,7 @@ def _leans(
     uids = []
     taken: dict[int, int] = {}
     for cls in earlier[0].tolist():
-        uids.append(picture.uids[cls][taken.get(cls, 0)])
+        uids.append(picture.uids[int(picture.first[cls]) + taken.get(cls, 0)])
         taken[cls] = taken.get(cls, 0) + 1
     found = leaders(
         problem,

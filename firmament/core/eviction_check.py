@@ -192,9 +192,9 @@ class EvictionCheck:
         tasks, picture = self._cluster.tasks, self._picture
         decided, guest = self._decided[index], int(self._guests[index])
         cls = int(picture.cls[decided.cls])
-        place = int(np.flatnonzero(picture.members[decided.cls] == guest)[0])
+        place = int(picture.first[decided.cls] + np.flatnonzero(picture.members[decided.cls] == guest)[0])
         return bool(
-            tasks.uid[guest] == picture.uids[decided.cls][place]
+            tasks.uid[guest] == picture.uids[place]
             and tasks.state[guest] == State.PENDING
             and tasks.cls[guest] == cls
             and tasks.priority[guest] == self._preemption.priority[decided.cls]

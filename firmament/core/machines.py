@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -70,9 +71,9 @@ class MachineTable:
         if self._described.version != self.static_version:
             self._described = Described(
                 self.static_version,
-                tuple(spec.name for spec in self.specs),
+                tuple(map(attrgetter("name"), self.specs)),
                 tuple(self.labels.rows),
-                tuple(spec.annotations for spec in self.specs),
+                tuple(map(attrgetter("annotations"), self.specs)),
             )
         return self._described
 
@@ -193,7 +194,8 @@ class MachineTable:
     def book_all(self, rows: Int64, requests: Int64) -> None:
         """Add one task per entry: ``rows``: int64[N], ``requests``: int64[N, K]."""
         self._fit_columns()
-        np.add.at(self._used, rows, requests)
+        for column in range(requests.shape[1]):  # several times faster than all at once
+            np.add.at(self._used[:, column], rows, requests[:, column])
         np.add.at(self._running[:, 0], rows, 1)
         self.changes.touch_all(rows)
 

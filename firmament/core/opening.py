@@ -44,8 +44,9 @@ class Picture:
     """The problem of a round and what its indices mean.
 
     ``members[c]`` are the task rows of class c of the problem, longest waiting first, those of groups with rules in the
-    order of their names; ``cls[c]`` is its row in the class table; ``uids`` are those of the members, to recognise rows
-    that were used anew meanwhile.
+    order of their names; ``cls[c]`` is its row in the class table. ``tasks``: int64[T], the members of all classes, one
+    class after another, from ``first[c]`` on (int64[C]); ``uids``: theirs, to recognise rows that were used anew
+    meanwhile.
     ``preemption``: whom these tasks could evict, None if nobody could evict anybody.
     ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
     what has happened since: see ``Cluster``; so does ``seen``.
@@ -54,7 +55,9 @@ class Picture:
     problem: PlacementProblem
     judgement: Judgement
     members: tuple[Int64, ...]
-    uids: tuple[tuple[str, ...], ...]
+    tasks: Int64
+    first: Int64
+    uids: Sequence[str]
     cls: Int64
     machine_names: tuple[str, ...]
     version: int
@@ -88,6 +91,7 @@ def take_picture(
         cluster, configuration, muster, groups, judgement, charged, trees, recall_worths(groups.shapes)
     )
     members = _in_order(cluster, problem.topology, groups)
+    tasks = np.concatenate(members)
     preemption = None
     if configuration.options.preemption:
         preemption = preemption_problem(
@@ -104,7 +108,9 @@ def take_picture(
         problem=problem,
         judgement=judgement,
         members=members,
-        uids=tuple(tuple(map(cluster.tasks.uid.__getitem__, rows.tolist())) for rows in members),
+        tasks=tasks,
+        first=np.cumsum([0, *map(len, members[:-1])]),
+        uids=list(map(cluster.tasks.uid.__getitem__, tasks.tolist())),
         cls=groups.cls,
         machine_names=tuple(columns.names),
         version=cluster.version,

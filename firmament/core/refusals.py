@@ -116,9 +116,8 @@ def _still_pending(cluster: Cluster, picture: Picture) -> dict[int, Int64]:
     """By class of the picture, its members that are the same tasks as then, unchanged, and pending, if any."""
     tasks = cluster.tasks
     pending: Bool = (tasks.state == int(State.PENDING)) & ~tasks.revised
-    counts = [len(rows) for rows in picture.members]
-    every = np.concatenate(picture.members) if counts else np.empty(0, dtype=np.int64)
-    concerned = np.unique(np.repeat(np.arange(len(counts)), counts)[pending[every]])
+    places = np.flatnonzero(pending[picture.tasks])
+    concerned = np.unique(np.searchsorted(picture.first, places, side="right") - 1)
     return {index: rows[pending[rows]] for index in concerned.tolist() for rows in (picture.members[index],)}
 
 

@@ -63,7 +63,7 @@ def example(policy: str, solver: Solver) -> Example:
     outcome = optimal_flow(residual, fits, solver, GenerationOptions())
     assert outcome is not None
     jobs = list(JOBS)
-    names = tuple(jobs[uids[0].startswith("b")] for uids in problem_of.uids)
+    names = tuple(jobs[problem_of.uids[each].startswith("b")] for each in problem_of.first.tolist())
     return Example(policy, outcome, names, problem_of.machine_names)
 
 
