@@ -81,27 +81,39 @@ class Session:
 
     async def run(self, messages: AsyncIterator[pb.ClientMessage]) -> AsyncIterator[pb.ServerMessage | bytes]:
         """Yield what to send, serialised or not; ``ending`` says afterwards how the stream is to end."""
+        taken_over = asyncio.create_task(self._take_over())
+        parts: list[asyncio.Task[None]] = []
         try:
-            former = self._cluster.attach(self, self._hello.fencing)
-        except StaleDriverError as error:
-            self.ending = Ending(grpc.StatusCode.FAILED_PRECONDITION, str(error))
-            return
-        if former is not None:
-            former.superseded(self._hello.fencing)
-        self._log("session opened", client=self._hello.client, fencing=self._hello.fencing)
-        reader = asyncio.create_task(self._read(messages))
-        rounds = asyncio.create_task(self._run_rounds())
-        try:
+            await asyncio.shield(taken_over)
+            self._log("session opened", client=self._hello.client, fencing=self._hello.fencing)
+            parts += [asyncio.create_task(self._read(messages)), asyncio.create_task(self._run_rounds())]
             yield self._welcome()
             while not isinstance(item := await self._outbox.take(), Ending):
                 yield item
             self.ending = item
             self._log("session ended", code=item.code.name, reason=item.message)
+        except StaleDriverError as error:
+            self.ending = Ending(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         finally:
-            reader.cancel()
-            rounds.cancel()
-            self._cluster.detach(self)
-            self._ended.set()
+            for part in parts:
+                part.cancel()
+            # Also if this is cancelled: the cluster must not stay with a driver that is gone.
+            await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
+
+    async def _take_over(self) -> None:
+        """Become the cluster's driver; raises ``StaleDriverError``.
+
+        In a thread, as ``_leave``: the cluster may be busy opening a round, and this loop has health checks to answer.
+        """
+        former = await asyncio.to_thread(self._cluster.attach, self, self._hello.fencing)
+        if former is not None:
+            former.superseded(self._hello.fencing)
+
+    async def _leave(self, taken_over: asyncio.Task[None]) -> None:
+        """Give the cluster up, once it has been taken over or refused."""
+        await asyncio.gather(taken_over, return_exceptions=True)
+        await asyncio.to_thread(self._cluster.detach, self)
+        self._ended.set()
 
     async def drain(self) -> None:
         """Send the round in progress, then end the stream; returns when it has ended."""

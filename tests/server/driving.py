@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -131,9 +132,10 @@ async def running_server(
     solver: str = DEFAULT_SOLVER,
     configuration: SchedulerConfiguration | None = None,
     artefacts: ArtefactOptions | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Running]:
     options = ServeOptions(Address("127.0.0.1", 0), artefacts=artefacts, solver=solver)
-    server = SolverServer(configuration or SchedulerConfiguration(), options)
+    server = SolverServer(configuration or SchedulerConfiguration(), options, clock=clock)
     try:
         address = await server.start()
         async with grpc.aio.insecure_channel(str(address)) as channel:

@@ -1,0 +1,88 @@
+"""What goes on in the server while a cluster is busy opening a round."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.server.driving import SECONDS, eventually, machine, running_server, task_class, tasks
+
+WORLD = (machine("m1"), machine("m2"), task_class())
+
+
+class Gate:
+    """A clock that stands still, and whoever reads it with it, while the gate is shut."""
+
+    def __init__(self) -> None:
+        self._open = threading.Event()
+        self._open.set()
+        self.reached = threading.Event()
+
+    def shut(self) -> None:
+        self._open.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    def __call__(self) -> float:
+        if not self._open.is_set():
+            self.reached.set()
+            self._open.wait(SECONDS / 3)  # a loop that waits for this, too, must get on, and fail
+        return time.time()
+
+
+async def test_others_are_answered_while_a_driver_waits_for_a_busy_cluster():
+    gate = Gate()
+    async with running_server(clock=gate) as running:
+        await running.driving(*WORLD, tasks("a"))
+        gate.shut()
+        round_ = asyncio.create_task(_schedule(running.stub))
+        await eventually(gate.reached.is_set)
+        newer = running.driver()
+        greeted = asyncio.create_task(newer.hello(fencing=2))
+        started = time.monotonic()
+        for _ in range(5):
+            health = health_pb2_grpc.HealthStub(running.channel)
+            reply = await health.Check(health_pb2.HealthCheckRequest())
+            assert reply.status == health_pb2.HealthCheckResponse.SERVING
+        assert time.monotonic() - started < SECONDS / 6
+        assert not greeted.done()
+        gate.open()
+        assert (await greeted).reset_required
+        await round_
+
+
+async def test_a_driver_that_goes_while_it_waits_for_a_busy_cluster_does_not_keep_it():
+    gate = Gate()
+    async with running_server(clock=gate) as running:
+        former = await running.driving(*WORLD, tasks("a"))
+        gate.shut()
+        round_ = asyncio.create_task(_schedule(running.stub))
+        await eventually(gate.reached.is_set)
+        newer = running.driver()
+        await newer.send(hello=pb.Hello(version_major=1, cluster="c", fencing=2, client="test"))
+        await eventually(lambda: running.metric("firmament_sessions") == 2)
+        newer.call.cancel()
+        gate.open()
+        await round_
+        await eventually(lambda: running.metric("firmament_sessions") == 0)
+        assert (await former.end()).code is grpc.StatusCode.ABORTED
+        # Nobody drives the cluster now, so a round may be asked for, which the snapshot of a driver would forbid.
+        assert await _schedule(running.stub)
+
+
+async def _schedule(stub: Any) -> bool:
+    """Ask for a round; returns whether there was one."""
+    try:
+        await stub.Schedule(pb.ScheduleRequest(cluster="c"))
+    except grpc.aio.AioRpcError as error:
+        if error.code() not in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ABORTED):
+            raise
+        return False
+    return True
