@@ -20,7 +20,7 @@ def stated_heights(judgement: Judgement, models: Sequence[WeightedModel]) -> Hei
         for weighted, assessment in zip(models, judgement.assessments, strict=True)
         if assessment.heights is not None
     ]
-    if not stated or not any(len(np.unique(heights.amount, axis=0)) > 1 for _, _, heights in stated):
+    if not stated or not any((heights.amount != heights.amount[:1]).any() for _, _, heights in stated):
         return None
     start = np.zeros(judgement.machines.count)
     rates, amounts, charges = [], [], []

@@ -40,21 +40,17 @@ def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
     heights = problem.heights
     if heights is None:
         return 0.0
-    shapes = problem.shape[placed.cls]
-    rows = problem.machines
-    total = np.bincount(
-        placed.machine, weights=heights.sizes(shapes, placed.machine) * placed.count, minlength=rows
-    )
-    tasks = np.bincount(placed.machine, weights=placed.count, minlength=rows)
-    growth = heights.growth
-    grows = growth > 0
-    exact = (
-        np.divide(total * (heights.start + total / 2), growth, out=np.zeros(rows), where=grows) + total / 2
-    )
-    counted = grows[placed.machine]
-    charged = heights.charged(shapes, placed.machine) * placed.count
+    shapes = problem.shape.take(placed.cls)
+    size = heights.sizes(shapes, placed.machine) * placed.count
+    size_on = np.bincount(placed.machine, weights=size, minlength=problem.machines)
+    tasks_on = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines)
+    grows = heights.growth > 0
+    used = np.flatnonzero((tasks_on > 0) & grows)
+    total, tasks, growth = size_on.take(used), tasks_on.take(used), heights.growth.take(used)
+    exact = total * (heights.start.take(used) + total / 2) / growth + total / 2
     crowding = growth * tasks * (tasks - 1) / 2
-    return float(exact[grows].sum() - charged[counted].sum() - crowding[grows].sum())
+    charged = heights.charged(shapes, placed.machine) * placed.count * grows.take(placed.machine)
+    return float((exact - crowding).sum() - charged.sum())
 
 
 def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool, Int64, JointRows
 from firmament.flow.heights import entries
 from firmament.flow.problem import Assignments, PlacementProblem
 
@@ -60,9 +60,12 @@ class ExchangeRoom:
         shapes = problem.shape.take(placed.cls.take(there))
         tasks = np.zeros(len(used), dtype=np.int64)
         np.add.at(tasks, machine, count)
-        self._shared = [rows for rows in problem.joint if rows.shared]
-        self._limits = []
-        for amount, left in _limits(problem, used):
+        self._shared: list[JointRows] = []
+        alone: list[JointRows] = []
+        for rows in problem.joint:
+            (self._shared if rows.shared else alone).append(rows)
+        self._limits: list[tuple[Int64, Int64]] = []
+        for amount, left in _limits(problem, alone, used):
             taken = amount.take(shapes)
             np.subtract.at(left, machine, taken * count)
             # Where all tasks could become the largest, exchanges never lack room.
@@ -88,13 +91,15 @@ class ExchangeRoom:
             left[machines] -= _more(amount, shapes)
 
 
-def _limits(problem: PlacementProblem, used: Int64) -> Iterator[tuple[Int64, Int64]]:
-    """Yield what a task of each shape takes, int64[S], and what there is on machines, int64[U], of each limit that is
-    theirs alone.
+def _limits(
+    problem: PlacementProblem, joint: Sequence[JointRows], used: Int64
+) -> Iterator[tuple[Int64, Int64]]:
+    """Yield what a task of each shape takes, int64[S], and what there is on machines, int64[U], of each resource and of
+    ``joint`` rows.
     """
     yield from zip(problem.requests.T, problem.free.take(used, axis=0).T, strict=True)
-    for rows in problem.joint:
-        if not rows.shared and len(rows.limit):
+    for rows in joint:
+        if len(rows.limit):
             row = rows.row_of.take(used)
             yield rows.amount, np.where(row >= 0, rows.limit.take(row), ANY)
 
