@@ -19,6 +19,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.flow.network import Network
+from firmament.flow.ordering import order_of
 from firmament.flow.prices import Prices
 from firmament.flow.pricing import FullPrices
 from firmament.solvers.base import Int32
@@ -108,8 +109,7 @@ class _Graph:
         self._part = part = np.flatnonzero((np.abs(wrong.reduced) <= wrong.largest) & (arcs.capacities > 0))
         tail = np.concatenate([arcs.tails[part], arcs.heads[part]])
         head = np.concatenate([arcs.heads[part], arcs.tails[part]])
-        small = len(self.excess) < 2**16  # then sorting takes two passes of counting
-        self._order = order = np.argsort(tail.astype(np.uint16) if small else tail, kind="stable")
+        self._order = order = order_of(tail, len(self.excess))
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         self._mate = place[np.where(order < len(part), order + len(part), order - len(part))]

@@ -17,6 +17,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.flow.network import Network
+from firmament.flow.ordering import order_of
 from firmament.flow.problem import WAIT_BUCKETS
 
 UNREACHABLE = np.int64(2**59)
@@ -103,7 +104,7 @@ class _Residual:
             cost=cost,
             forward=np.where(flows[columns] < arcs.capacities[columns], cost, UNREACHABLE),
             carrying=carrying,
-            by_machine=carrying[np.argsort(network.column_machine[carrying], kind="stable")],
+            by_machine=carrying[order_of(network.column_machine[carrying], n_machines)],
             leave=leave,
             stay=stay,
             next_step=next_step,
@@ -137,7 +138,7 @@ class _Residual:
 
     def from_sink(self) -> tuple[Int64, Int64]:
         """The least valid prices: minus the shortest paths from the sink, for classes and (used) machines."""
-        order = np.argsort(self.column_machine, kind="stable")
+        order = order_of(self.column_machine, len(self.next_step))
         open_class, open_cost = self.column_class[order], self.forward[order]
         per_machine = np.bincount(self.column_machine, minlength=len(self.next_step))
         back_machine, back_cost = self.column_machine[self.carrying], self.cost[self.carrying]
