@@ -20,6 +20,7 @@ from firmament.faults import schema_fault
 from firmament.network import NetworkSection
 from firmament.sections import Duration, PositiveDuration, Section, parse_duration
 from firmament.sharing import AnnouncementSection, RecoverySection
+from firmament.stream import StreamSection
 from firmament.utilisation import UtilisationSection
 from firmament.volumes import VolumeSection
 
@@ -139,6 +140,7 @@ class SchedulerConfiguration(Section):
     utilisation: UtilisationSection = Field(default_factory=UtilisationSection)
     recovery: RecoverySection = Field(default_factory=RecoverySection)
     announcements: AnnouncementSection = Field(default_factory=AnnouncementSection)
+    stream: StreamSection = Field(default_factory=StreamSection)
     volumes: VolumeSection = Field(default_factory=VolumeSection)
     network: NetworkSection = Field(default_factory=NetworkSection)
     gangs: GangSection = Field(default_factory=GangSection)

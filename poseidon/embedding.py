@@ -98,6 +98,14 @@ def counts_seconds(configuration: Configuration) -> float:
     return configuration.announcements.counts_after
 
 
+def silent_seconds(configuration: Configuration) -> float:
+    """Return how long the solver may leave events unacknowledged before the stream to it is given up."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return configuration.stream.silence_timeout
+
+
 def shares_fairly(configuration: Configuration) -> bool:
     """Return whether the cluster is divided between namespaces."""
     from firmament.configuration import SchedulerConfiguration

@@ -14,6 +14,11 @@ class BridgeMetrics:
         self.stream_errors = Counter(
             "poseidon_solver_stream_errors", "Streams lost or refused.", registry=registry
         )
+        self.silences = Counter(
+            "poseidon_solver_silences",
+            "Streams given up because the solver acknowledged nothing any more.",
+            registry=registry,
+        )
         self.events_sent = Counter("poseidon_solver_events", "Events sent to the solver.", registry=registry)
         self.rounds = Counter("poseidon_rounds", "Rounds received.", registry=registry)
         self.deltas = Counter("poseidon_deltas", "Deltas received.", ["kind"], registry=registry)

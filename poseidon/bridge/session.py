@@ -213,6 +213,7 @@ class Session:
         while oldest is None or window.oldest != oldest:
             oldest = window.oldest
             await asyncio.sleep(self._options.silent_seconds)
+        self._metrics.silences.inc()
         raise StreamLostError(
             f"{self._target}: event batch {oldest} not acknowledged within {self._options.silent_seconds:g} s"
         )

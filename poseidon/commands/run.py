@@ -112,6 +112,7 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
     """What the bridge takes from the configuration and the command line."""
     from poseidon import embedding
     from poseidon.bridge.options import BridgeOptions
+    from poseidon.bridge.session import SessionOptions
 
     return BridgeOptions(
         firmament=solver,
@@ -125,6 +126,7 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
         instance=socket.gethostname(),
         dry_run=dry_run,
         utilisation=embedding.utilisation_options(configuration),
+        session=SessionOptions(silent_seconds=embedding.silent_seconds(configuration)),
         counts_seconds=embedding.counts_seconds(configuration),
         recovery=embedding.recovery_options(configuration),
         volume_seconds=embedding.volume_seconds(configuration),

@@ -44,14 +44,14 @@ class Peer:
 
 
 @asynccontextmanager
-async def session_with(port, peer, options=QUICK):
+async def session_with(port, peer, options=QUICK, registry=None):
     session = Session(
         f"127.0.0.1:{port}",
         peer,
         cluster="test",
         fencing=7,
         client="poseidon test",
-        metrics=BridgeMetrics(CollectorRegistry()),
+        metrics=BridgeMetrics(registry or CollectorRegistry()),
         random=Random(1),
         clock=time.monotonic,
         options=options,
@@ -101,11 +101,12 @@ async def test_unacknowledged_batches_are_bounded(peer):
 async def test_a_solver_that_acknowledges_nothing_is_left_and_tried_again(peer, caplog):
     solver = ScriptedSolver()
     solver.hold_acks = True
-    options = replace(QUICK, silent_seconds=0.2)
-    async with running_solver(solver) as port, session_with(port, peer, options) as (session, _):
+    options, registry = replace(QUICK, silent_seconds=0.2), CollectorRegistry()
+    async with running_solver(solver) as port, session_with(port, peer, options, registry) as (session, _):
         session.start()
         await until(lambda: solver.streams == 2)
         assert "event batch 1 not acknowledged within 0.2 s" in caplog.text
+        assert registry.get_sample_value("poseidon_solver_silences_total") == 1
         solver.hold_acks = False
         await until(lambda: solver.synced)
         assert len(solver.states()) == 10

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from poseidon.bridge.announcements import COUNTS_SECONDS
-from poseidon.embedding import ConfigurationError, counts_seconds, load_configuration, recovery_options
+from poseidon.bridge.session import SessionOptions
+from poseidon.embedding import (
+    ConfigurationError,
+    counts_seconds,
+    load_configuration,
+    recovery_options,
+    silent_seconds,
+)
 from poseidon.kube.pod_recovery import RecoveryOptions
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
@@ -15,6 +22,7 @@ def test_what_is_done_about_refused_pods_and_counts(tmp_path):
     text = """
 recovery: {recreateBarePods: false, maxRecreations: 2, deleteReplacedPods: true}
 announcements: {countsAfter: 5m}
+stream: {silenceTimeout: 90s}
 """
     path = tmp_path / "config.yaml"
     path.write_text(HEADER + text)
@@ -23,8 +31,10 @@ announcements: {countsAfter: 5m}
         recreate_bare=False, max_recreations=2, delete_replaced=True
     )
     assert counts_seconds(configuration) == 300.0
+    assert silent_seconds(configuration) == 90.0
     assert recovery_options(load_configuration(None)) == RecoveryOptions()
     assert counts_seconds(load_configuration(None)) == COUNTS_SECONDS
+    assert silent_seconds(load_configuration(None)) == SessionOptions().silent_seconds
 
 
 @pytest.mark.parametrize(
@@ -36,6 +46,11 @@ announcements: {countsAfter: 5m}
         ),
         ("recovery: {recreateBarePods: 1}", "recovery.recreateBarePods: "),
         ("announcements: {countsAfter: often}", "announcements.countsAfter: 'often' is not a duration"),
+        (
+            "stream: {silenceTimeout: 0.5}",
+            "stream.silenceTimeout: must be greater than or equal to 1, not 0.5",
+        ),
+        ("stream: {silenceTimeout: null}", "stream.silenceTimeout: None is not a duration"),
     ],
 )
 def test_faults_of_these_sections(tmp_path, text, line):
