@@ -54,11 +54,13 @@ class Judgement:
     preferred: tuple[Preferences | None, ...]
 
     def feasible(self) -> Bool:
-        """bool[S, M]."""
-        count = self.machines.count
-        return (
-            np.stack([row.feasible for row in self.static]) if self.static else np.zeros((0, count), np.bool_)
-        )
+        """bool[S, M], read-only where all shapes have the same machines."""
+        rows = [row.feasible for row in self.static]
+        if not rows:
+            return np.zeros((0, self.machines.count), dtype=np.bool_)
+        if all(row is rows[0] for row in rows):
+            return np.broadcast_to(rows[0], (len(rows), self.machines.count))
+        return np.stack(rows)
 
     def joint(self) -> tuple[JointRows, ...]:
         """Joint rows of all models."""

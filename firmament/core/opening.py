@@ -222,6 +222,8 @@ def _open_machines(
     """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
     feasible, held, occupied = judgement.feasible(), judgement.held(), judgement.occupied()
     shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
+    if shut:
+        feasible = feasible.copy()
     for machines in (feasible, held, occupied):
         if machines is not None:
             for index, rows in shut:

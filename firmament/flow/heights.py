@@ -74,4 +74,6 @@ class Heights:
 
 def entries(matrix: NDArray[Any], rows: Int64, columns: Int64) -> NDArray[Any]:
     """``matrix[rows, columns]`` for ``matrix`` in order of its rows, by one index instead of two: twice as fast."""
+    if not matrix.flags.c_contiguous:  # it would be written out as a whole for that
+        return matrix[rows, columns]
     return matrix.take(rows * np.int64(matrix.shape[1]) + columns)
