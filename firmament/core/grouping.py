@@ -115,11 +115,13 @@ def _shapes(
 
     While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
     """
-    row_of: dict[tuple[int, frozenset[int]], int] = {}
-    shape_of = np.empty(len(groups), dtype=np.int64)
-    for index, (cls, priority) in enumerate(groups):
-        closed = (
-            frozenset(reservations.closed_rows(cluster, cls, priority)) if len(reservations) else frozenset()
-        )
-        shape_of[index] = row_of.setdefault((cluster.classes.rows[cls].shape, closed), len(row_of))
-    return [shape for shape, _ in row_of], [closed for _, closed in row_of], shape_of
+    rows = cluster.classes.rows
+    none: frozenset[int] = frozenset()
+    wanted = [(rows[cls].shape, none) for cls, _ in groups]
+    if len(reservations):
+        closed = [frozenset(reservations.closed_rows(cluster, cls, priority)) for cls, priority in groups]
+        wanted = [(shape, machines) for (shape, _), machines in zip(wanted, closed, strict=True)]
+    distinct = list(dict.fromkeys(wanted))
+    row_of = {each: row for row, each in enumerate(distinct)}
+    shape_of = np.array(list(map(row_of.__getitem__, wanted)), dtype=np.int64)
+    return [shape for shape, _ in distinct], [machines for _, machines in distinct], shape_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 
 import numpy as np
 
@@ -47,6 +46,8 @@ class MachineTable:
         self.images = ImageIndex()
         self.static_version = 0
         self._names = LabelColumn([])
+        self._named: list[str] = []  # of each spec, as those of ten thousand are slow to ask one by one
+        self._annotations: list[Mapping[str, str]] = []
         self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
         self._used = np.zeros((64, len(resources)), dtype=np.int64)
         self._running = np.zeros((64, 1), dtype=np.int64)
@@ -71,9 +72,9 @@ class MachineTable:
         if self._described.version != self.static_version:
             self._described = Described(
                 self.static_version,
-                tuple(map(attrgetter("name"), self.specs)),
+                tuple(self._named),
                 tuple(self.labels.rows),
-                tuple(map(attrgetter("annotations"), self.specs)),
+                tuple(self._annotations),
             )
         return self._described
 
@@ -137,6 +138,8 @@ class MachineTable:
             row = len(self.specs)
             self.row_of[machine.name] = row
             self.specs.append(machine)
+            self._named.append(machine.name)
+            self._annotations.append(machine.annotations)
             self._grow(row + 1)
             self._used[row] = 0
             self._running[row] = 0
@@ -145,6 +148,7 @@ class MachineTable:
         else:
             changed = not _looks_alike(self.specs[row], machine)
             self.specs[row] = machine
+            self._annotations[row] = machine.annotations
         vector = self.resources.vector(machine.allocatable)
         self._fit_columns()
         self._capacity[row] = 0
@@ -170,7 +174,7 @@ class MachineTable:
         self.labels.remove(row)
         self.images.remove(row)
         self.taints.move(last, row)
-        moved = self.specs.pop()
+        moved, name, annotations = self.specs.pop(), self._named.pop(), self._annotations.pop()
         self.static_version += 1
         if row == last:
             self.samples.reset(row)
@@ -178,7 +182,7 @@ class MachineTable:
         for array in (self._capacity, self._total, self._used, self._running, self._flags):
             array[row] = array[last]
         self.samples.move(last, row)
-        self.specs[row] = moved
+        self.specs[row], self._named[row], self._annotations[row] = moved, name, annotations
         self.row_of[moved.name] = row
         self._names.set(row, moved.name)
         self.changes.touch(row)
