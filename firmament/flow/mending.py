@@ -53,7 +53,7 @@ def mended(network: Network, flows: Int64, prices: FullPrices, most: int) -> Men
         wrong = _Contradictions.of(network, flows, price)
         if not len(wrong):
             return Mended(flows, Prices(cls=price[:classes], machine=price[2 * classes : -1]))
-        if len(wrong) > most or wrong.largest >= _FAR >> len(price).bit_length() + 1:
+        if len(wrong) > most:
             return None
         graph = _Graph(network, flows, wrong)
         if not graph.balance():
@@ -105,8 +105,10 @@ class _Graph:
             np.add.at(self.excess, arcs.heads[some], moved)
             np.subtract.at(self.excess, arcs.tails[some], moved)
         self.risen = np.zeros_like(self.excess)
-        # What was moved can be moved back, so few of the shortest paths are longer than what that costs.
-        self._part = part = np.flatnonzero((np.abs(wrong.reduced) <= wrong.largest) & (arcs.capacities > 0))
+        # What was moved can be moved back, so few of the shortest paths are longer than what that costs; and tasks that
+        # were left out at a penalty, which is far more than any path costs, find a place along much shorter ones.
+        farthest = min(wrong.largest, (_FAR >> len(self.excess).bit_length() + 1) - 1)
+        self._part = part = np.flatnonzero((np.abs(wrong.reduced) <= farthest) & (arcs.capacities > 0))
         tail = np.concatenate([arcs.tails[part], arcs.heads[part]])
         head = np.concatenate([arcs.heads[part], arcs.tails[part]])
         self._order = order = order_of(tail, len(self.excess))

@@ -92,6 +92,22 @@ def test_tasks_that_waited_come_in_when_a_machine_opens():
     assert found.flows[wide.blocks[1]].tolist() == [0]
 
 
+def test_a_task_that_was_left_out_at_a_penalty_beyond_what_lengths_can_hold_finds_a_place():
+    dear = 2**27
+    residual = Residual(
+        problem(tasks=[2, 1], requests=[[1], [1]], free=[[1], [1], [1]], cost=[[5, 8, dear], [dear, 3, 9]])
+    )
+    narrow = network_of(residual, [(0, 0), (0, 1), (1, 1)])
+    flows, prices = solved(residual, narrow)
+    assert flows[narrow.blocks[1]].sum() == 1
+    wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
+    # Prices as they would be if the task had its place.
+    *_, right = solved(residual, wide)
+    found = mended(wide, carried_over(narrow, flows, wide, 3), right, 1_000)
+    assert found is not None
+    assert found.flows[wide.blocks[0]].tolist() == [1, 1, 0, 1]
+
+
 def test_costs_beyond_what_lengths_can_hold_are_left_to_the_solver():
     given = varied()
     residual = Residual(given)
