@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.arrays import any_of_row
 from cost_models.interface import (
     Assessment,
     Assigned,
@@ -125,7 +126,7 @@ def _figures(score: NDArray[np.int16], excess: Mapping[int, Float64]) -> NDArray
 def _eligible(machines: MachineColumns, shapes: ShapeBatch) -> Iterator[Bool]:
     """Yield for each shape the machines that could take a task of it by all other rules and by requests: bool[M]."""
     for shape, request in enumerate(shapes.requests):
-        fits: Bool = np.asarray((machines.free[:, : len(request)] >= request).all(axis=1))
+        fits = ~any_of_row(machines.free[:, : len(request)] < request)
         yield fits if shapes.allowed is None else fits & shapes.allowed[shape]
 
 

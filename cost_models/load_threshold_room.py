@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.arrays import any_of_row
 from cost_models.interface import Bool, Float64, Int64, JointRows, Load, MachineColumns
 from cost_models.load_threshold_arguments import Settings
 from cost_models.load_threshold_joint import EXCEEDED, Room, Rooms, joint_rows, refusal_reasons
@@ -48,7 +49,7 @@ def rooms(machines: MachineColumns, load: Load, use: Use, limits: Thresholds, se
         used[rows] = aggregated(machines, load, use, settings, aggregation)[rows]
     whole = _room(load, use, limits.whole, limits.allocatable, (used, use.estimated), settings)
     whole = replace(whole, aggregated=kinds[limits.aggregation])
-    separate: Bool = np.asarray((limits.prod > 0).any(axis=1))
+    separate = any_of_row(limits.prod > 0)
     allocatable = np.ascontiguousarray(limits.allocatable.T)
     if not separate.any():
         return Rooms(whole, whole, separate, allocatable)
@@ -126,7 +127,7 @@ def _room(
         refused[unknown] = np.where(expired[unknown], _EXPIRED, _MISSING)
     estimated = unknown if settings.missing == "estimate" else np.zeros_like(unknown)
     held = np.where(estimated[:, None], used[1], used[0])
-    refused[~(percent > 0).any(axis=1)] = _OPEN
+    refused[~any_of_row(percent > 0)] = _OPEN
     left = headroom(percent, allocatable, held, settings.rounding)
     left[ignored] = NO_LIMIT
     return Room(

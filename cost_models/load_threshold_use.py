@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cost_models.arrays import any_of_row
 from cost_models.interface import Bool, Float64, Int64, Load, MachineColumns
 from cost_models.load_threshold_arguments import AGGREGATIONS, Aggregation, Settings
 from cost_models.load_threshold_risk import FIGURE_DRAWS
@@ -57,7 +58,7 @@ def machine_use(
     Without ``alone``, so do estimates alone of machines with fresh figures, which stand for them there.
     """
     tasks = RunningTasks.of(machines, load, settings)
-    measured: Bool = np.asarray(~np.isnan(machines.usage).all(axis=1)) & load.reported
+    measured = any_of_row(~np.isnan(machines.usage)) & load.reported
     fresh = _fresh(machines, settings)
     late = np.flatnonzero(tasks.estimated)
     guessed = ALL if alone else np.flatnonzero(~(measured & fresh).take(load.assigned.machine))
@@ -127,7 +128,7 @@ def aggregated(
     if aggregation.kind not in AGGREGATIONS:  # an annotation may name anything
         return plain if aggregation.seconds == 0 else use.estimated
     window = load.windows.usage(aggregation.kind, aggregation.seconds)
-    there: Bool = np.asarray(~np.isnan(window).all(axis=1))
+    there = any_of_row(~np.isnan(window))
     columns = [machines.column(name) for name in settings.known]
     figures = whole(np.where(there[:, None], _chosen(window, columns), 0.0)) + use.delta
     return np.where(there[:, None], figures, plain if aggregation.seconds == 0 else use.estimated)
