@@ -42,8 +42,9 @@ class Bundled:
             served[gang] = self._serve(members, int(self.whole.gang_need[gang]), share, left)
         gang_of = self.whole.gang if len(self.whole.gang) else np.full(self.whole.classes, -1)
         for bucket in range(WAIT_BUCKETS):
-            waiting = np.maximum(self.whole.counts[:, : bucket + 1].sum(axis=1) - share, 0)
-            share += self._in_turn(np.where(served[gang_of], waiting, 0), left)
+            if self.whole.counts[:, bucket].any():
+                waiting = np.maximum(self.whole.counts[:, : bucket + 1].sum(axis=1) - share, 0)
+                share += self._in_turn(np.where(served[gang_of], waiting, 0), left)
         return self._handed_over(placed, share)
 
     def gathered(self, placed: Assignments) -> Assignments:
@@ -84,7 +85,8 @@ class Bundled:
         A bundle's places come machine by machine in turn: a class gets as many machines as it can.
         """
         bundle, machine = np.repeat(placed.cls, placed.count), np.repeat(placed.machine, placed.count)
-        order = np.lexsort((_turn(bundle * np.int64(self.whole.machines) + machine), bundle))
+        turn = _turn(bundle * np.int64(self.whole.machines) + machine)
+        order = np.argsort(bundle * (1 + turn.max(initial=0)) + turn, kind="stable")
         bundle, machine = bundle[order], machine[order]
         classes = np.argsort(self.of, kind="stable")
         cls = np.repeat(classes, share[classes])
@@ -137,8 +139,9 @@ def _turn(keys: Int64) -> Int64:
     """int64[N]: how many equal keys come before each of ``keys``."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(keys)])
     turn = np.empty(len(keys), dtype=np.int64)
-    turn[order] = np.arange(len(keys)) - np.searchsorted(ordered, ordered)
+    turn[order] = np.arange(len(keys)) - np.repeat(first, np.diff(np.append(first, len(keys))))
     return turn
 
 
