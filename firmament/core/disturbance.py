@@ -58,14 +58,16 @@ class Seen:
         return found
 
     def told(self, cluster: Cluster) -> frozenset[str]:
-        """Kinds of records about machines of which some have come or gone since."""
+        """Kinds of records of which some have come or gone since."""
         records = cluster.records
-        return frozenset(
+        of_machines = (
             kind
             for kind, losses in self.losses.items()
             if records.losses[kind] != losses
             or max(records.came.get(kind, {}).values(), default=-1) > self.came
         )
+        others = (kind for kind, count in self.changes.items() if records.changes[kind] != count)
+        return frozenset((*of_machines, *others))
 
     def _anything(self, cluster: Cluster) -> bool:
         """Whether a record has changed that may concern any machine, or one about some machine has gone."""

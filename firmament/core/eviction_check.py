@@ -10,7 +10,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.gang_members import lacking
-from firmament.core.limits_now import by_machine
+from firmament.core.limits_now import by_machine, newly_limited
 from firmament.core.opening import Picture
 from firmament.core.pair_closing import pairs_now
 from firmament.core.rule_compiler import compile_rules
@@ -47,7 +47,7 @@ class EvictionCheck:
         self._told = {victim for each in decided for victim in each.evicts}
         self._pairs: PairState | None = None
         self._disturbed: Bool = np.zeros(0, dtype=np.bool_)
-        self._newly_recorded = False
+        self._newly_limited = False
 
     def standing(self) -> Bool:
         """bool[N]: what still holds."""
@@ -59,7 +59,9 @@ class EvictionCheck:
         if moved_on:
             self._pairs = pairs_now(self._cluster, self._picture)
             self._disturbed = self._picture.seen.disturbed(self._cluster)
-            self._newly_recorded = bool(self._picture.seen.told(self._cluster))
+            self._newly_limited = newly_limited(
+                self._cluster, self._static_rows, self._picture, {each.cls for each in self._decided}
+            )
             for indices in by_machine.values():
                 dropped[indices] = not self._holds(indices)
             dropped |= self._of_overtaken_groups()
@@ -177,7 +179,7 @@ class EvictionCheck:
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
         if not all(map(by_machine, limited)):
             return False  # too much may have changed elsewhere
-        others = self._newly_recorded or any(
+        others = self._newly_limited or any(
             each.feasible is not None or each.ledger is not None
             for each in self._picture.judgement.assessments
         )

@@ -1,14 +1,14 @@
 """Models' limits as they are when a round is closed: filters, joint rows and ledgers, asked once more.
 
 What a round decided kept the limits that models stated when it was opened. If something has come to the machines since
-(see `disturbance`), the models that had limits to state are asked again, and so are those whose records about machines
-have changed: they may have some now. They are asked about all machines as they are now and the shapes of what was
+(see `disturbance`), the models that had limits to state are asked again, and so are those whose records have changed:
+they may have some now. They are asked about all machines as they are now and the shapes of what was
 decided; then every decision is held against the answer, whatever machine it is for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -121,6 +121,24 @@ def limits_now(
     columns = model_columns(cluster, picture.configuration, picture.judgement.machines.now)
     judgement = judge(cluster, static_rows, columns, shapes.tolist(), counts.tolist(), asked)
     return LimitsNow(shapes.tolist(), judgement.assessments)
+
+
+def newly_limited(
+    cluster: Cluster, static_rows: StaticRows, picture: Picture, classes: Collection[int]
+) -> bool:
+    """Whether a model that had no limits to state when ``picture`` was taken has some now, for some of its classes."""
+    told = picture.seen.told(cluster)
+    asked = [
+        each
+        for each, answer in zip(picture.configuration.models, picture.judgement.assessments, strict=True)
+        if not states_limits(answer) and not told.isdisjoint(each.model.record_kinds)
+    ]
+    if not asked or not classes:
+        return False
+    shapes = sorted({cluster.classes.rows[row].shape for row in picture.cls[list(classes)].tolist()})
+    columns = model_columns(cluster, picture.configuration, picture.judgement.machines.now)
+    judgement = judge(cluster, static_rows, columns, shapes, [1] * len(shapes), asked)
+    return any(map(states_limits, judgement.assessments))
 
 
 def by_machine(rows: JointRows) -> bool:

@@ -20,16 +20,18 @@ Path = tuple[str, ...] | None
 
 def overtaken_groups(cluster: Cluster, picture: Picture, used: Mapping[str, Int64]) -> frozenset[str]:
     """Jobs whose places were decided by what is no longer so: rules, the tree about these places, or the tasks that the
-    group has there already.
+    group has there already. So are those of all that have rules now and had none then.
 
     ``used``: per job of a group with rules, the machines (rows of the picture) that were decided for it.
     """
     terms, model = picture.problem.topology, picture.configuration.group_model
+    ruled = frozenset() if terms is None else frozenset(picture.gangs[gang] for gang in terms.groups)
+    newly_ruled = cluster.ruled_gangs - ruled
     if terms is None or model is None or not used:
-        return frozenset()
+        return newly_ruled
     now = model.topology_terms(machine_columns(cluster, picture.judgement.machines.now))
     number = {picture.gangs[gang]: gang for gang in terms.groups}
-    return frozenset(
+    return newly_ruled | frozenset(
         job
         for job, machines in used.items()
         if not _stands(cluster, picture, now, job, terms.groups[number[job]], machines)
