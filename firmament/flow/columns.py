@@ -33,6 +33,9 @@ PAIRS_PER_TASK = 50
 SAMPLES_PER_MACHINE = 5.0
 """Sampled pairs per likely machine, in each direction: where machines take many tasks each, few classes share one."""
 
+FEWEST = 3
+"""Classes of which a likely machine has columns, if of any: the price of one that few may use is as wrong as theirs."""
+
 AT_ONCE = 300_000
 """Pairs of classes and machines that are looked at together; bounds memory, suits the cache."""
 
@@ -98,8 +101,10 @@ def starting_columns(
     every = len(classes) * len(likely) <= min(every_pair, PAIRS_PER_TASK * int(tasks.sum()))
     samples = min(samples, SAMPLES_PER_MACHINE * len(likely) / int(tasks.sum()))
     sample = SystematicSample(len(likely)) if len(classes) > 1 and samples > 0 and not every else None
+    least = np.empty(len(classes), dtype=np.int64)
     for at in _chunks(np.arange(len(classes)), len(likely)):
         key = _keys(problem, classes[at], fits, likely, spread)
+        least[at] = key.min(axis=1, initial=UNWANTED // 2)
         few = _lacks_candidates(problem, classes[at], fits, key)
         enough = np.flatnonzero(~few)
         chosen = key < UNWANTED if every and len(classes) > 1 else np.zeros(key.shape, dtype=np.bool_)
@@ -111,7 +116,28 @@ def starting_columns(
             key = _keys(problem, classes[some], fits, np.arange(problem.machines), spread)
             chosen = cheapest(key, want[some], begin[some])
             parts.append(Columns.where(chosen, classes[some], np.arange(problem.machines)))
-    return Columns.joined(parts, problem.machines)
+    columns = Columns.joined(parts, problem.machines)
+    if sample is None:
+        return columns
+    number = np.bincount(columns.machine, minlength=problem.machines)[likely]
+    thin = likely[(number > 0) & (number < FEWEST)]
+    key = _keys(problem, classes, fits, thin, spread)
+    eager = _most_eager(np.ascontiguousarray((key - least[:, None]).T), classes, thin)
+    return Columns.joined([columns, *eager], problem.machines)
+
+
+def _most_eager(dearer: Int64, classes: Int64, machines: Int64) -> list[Columns]:
+    """Of each machine the columns of those classes to which it is least ``dearer`` than the cheapest of all.
+
+    ``dearer``: int64[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
+    """
+    every, parts = np.arange(len(machines)), []
+    for _ in range(FEWEST):
+        best = dearer.argmin(axis=1)
+        usable = dearer[every, best] < UNWANTED // 2
+        parts.append(Columns(classes[best[usable]], machines[usable]))
+        dearer[every, best] = UNWANTED
+    return parts
 
 
 def _pinned(problem: PlacementProblem, fits: dict[int, Bool], classes: Int64) -> Columns:

@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.flow.cheapest import LOOKED_AT, cheapest
-from firmament.flow.equilibrium import UNWANTED
+from firmament.flow.columns import FEWEST, starting_columns
+from firmament.flow.equilibrium import UNWANTED, expected_spread
+from firmament.flow.problem import Residual
 from firmament.flow.sampling import SystematicSample
+from tests.support.core import problem
 
 
 def one_by_one(key: list[int], want: int, begin: int) -> set[int]:
@@ -85,3 +88,40 @@ def test_what_is_drawn_does_not_depend_on_how_classes_are_divided_up():
     sample = SystematicSample(50)
     parts = np.vstack([sample.drawn(part.copy()) for part in (weight[:7], weight[7:])])
     assert (whole == parts).mean() > 0.995  # sums are rounded differently
+
+
+def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
+    random = np.random.default_rng(5)
+    classes, machines = 12, 400
+    feasible = random.random((classes, machines)) < 0.8
+    feasible[3] = False
+    given = problem(
+        tasks=[20] * classes,
+        requests=[[1]] * classes,
+        free=[[4]] * machines,
+        feasible=feasible.tolist(),
+        cost=(random.integers(0, 60, machines) + random.integers(0, 30, (classes, machines))).tolist(),
+        crowd=random.integers(80, 160, machines).tolist(),
+    )
+    residual = Residual(given)
+    fits = {shape: residual.fits(shape) for shape in range(classes)}
+    spread = expected_spread(residual, fits)
+    columns = starting_columns(residual, fits, spread, base=2, samples=0.1, every_pair=0)
+    assert len(columns) < 0.3 * classes * len(spread.candidates)
+    assert feasible[columns.cls, columns.machine].all()
+    present = np.zeros((classes, machines), dtype=np.bool_)
+    present[columns.cls, columns.machine] = True
+    able = feasible.sum(axis=0)
+    used = np.flatnonzero(present.any(axis=0))
+    assert len(used) > 50
+    assert (present.sum(axis=0) >= np.minimum(FEWEST, able))[used].all()
+    # One that is used by so few has them of those to which it is least dear in comparison with what they like best.
+    key = np.where(feasible, given.cost + spread.price, UNWANTED)
+    dearer = key - key[:, spread.candidates].min(axis=1, keepdims=True)
+    alone = starting_columns(residual, fits, spread, base=2, samples=0.0, every_pair=0)
+    before = np.bincount(alone.machine, minlength=machines)
+    thin = np.flatnonzero((before > 0) & (present.sum(axis=0) == FEWEST) & (able > FEWEST))
+    assert len(thin) > 10
+    dearer = np.where(feasible, dearer, UNWANTED)
+    rank = np.argsort(np.argsort(dearer, axis=0, kind="stable"), axis=0)
+    assert np.where(present, rank, classes)[:, thin].min(axis=0).max() == 0

@@ -44,7 +44,7 @@ def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementPro
     )
 
 
-FEW = GenerationOptions(base_total=0, base_least=1, base_most=1, samples=0.1, sampled=0, every_pair=0)
+FEW = GenerationOptions(base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0, every_pair=0)
 REPAIRING = replace(FEW, mended=0)
 
 

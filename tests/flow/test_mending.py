@@ -98,7 +98,7 @@ def test_a_task_that_was_left_out_at_a_penalty_beyond_what_lengths_can_hold_find
         problem(tasks=[2, 1], requests=[[1], [1]], free=[[1], [1], [1]], cost=[[5, 8, dear], [dear, 3, 9]])
     )
     narrow = network_of(residual, [(0, 0), (0, 1), (1, 1)])
-    flows, prices = solved(residual, narrow)
+    flows, _ = solved(residual, narrow)
     assert flows[narrow.blocks[1]].sum() == 1
     wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
     # Prices as they would be if the task had its place.
