@@ -71,7 +71,9 @@ def run_grpc(scenario: Scenario, target: str, number: int, machines: list[Event]
         begin = time.perf_counter()
         sequence = _send(outgoing, list(batches(events, 1)), 1)
         outgoing.put(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
-        _await_ack(replies, sequence - 1)
+        outgoing.put(pb.ClientMessage(events=pb.EventBatch(sequence=sequence)))
+        _await_ack(replies, sequence)  # of a batch behind the snapshot's end, which is thus complete
+        sequence += 1
         run.ingest_seconds = time.perf_counter() - begin
         run.ingest_objects = sum(len(getattr(event, "uids", "x")) for event in events)
 

@@ -128,11 +128,15 @@ class Cluster:
             self._aside = self._new_scheduler()
 
     def end_snapshot(self, driver: Driver) -> None:
-        """Swap the new picture in. A round that is being solved on the former one will be dropped."""
+        """Swap the new picture in, with room for a burst that may follow at once.
+
+        A round that is being solved on the former one will be dropped.
+        """
         with self._lock:
             self._check(driver)
             if self._aside is None:
                 raise OrderError("SnapshotEnd came without SnapshotBegin; begin a snapshot first")
+            self._aside.make_room()
             if self._scheduler is not None:
                 self._earlier_rounds += self._scheduler.counts().rounds
             self._scheduler, self._aside = self._aside, None

@@ -91,7 +91,7 @@ class DriverLoop:
         self._window.reading(_now())
 
     def read(self, *, events: bool = False) -> None:
-        """Note that the message has been applied; ``events``: it was a batch of them."""
+        """Note that the message has been applied; ``events``: it was a batch with some in it."""
         self._window.read(_now(), events=events)
         self._wake.set()
 

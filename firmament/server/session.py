@@ -193,7 +193,7 @@ class Session:
                     grpc.StatusCode.INVALID_ARGUMENT,
                     "ClientMessage: body: is missing or unknown to this version",
                 )
-        self._loop.read(events=body == "events")
+        self._loop.read(events=body == "events" and len(message.events.events) > 0)
 
     async def _apply(self, batch: pb.EventBatch) -> None:
         if batch.sequence != self._sequence + 1:

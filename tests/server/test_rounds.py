@@ -12,6 +12,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from firmament.configuration import RoundSection, SchedulerConfiguration
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import Running, eventually, machine, running_server, task_class, tasks
 from tests.solvers.scripted_solvers import FAIL_WHILE, FAILING, SLOW, SLOW_SECONDS
@@ -102,6 +103,18 @@ async def test_rounds_take_their_time_while_the_driver_has_plenty_to_do(monkeypa
         await driver.report(many)
         await driver.events(tasks("c"))
         await driver.until(lambda: "c" in driver.placed)
+
+
+async def test_a_batch_without_events_is_no_arrival():
+    window = 20.0
+    configuration = SchedulerConfiguration(round=RoundSection(batching_window=window))
+    async with running_server(configuration=configuration) as running:
+        driver = await running.driving(*WORLD)
+        started = time.monotonic()
+        await driver.events()
+        await driver.events(tasks("a"))
+        await driver.until(lambda: "a" in driver.placed)
+        assert time.monotonic() - started < window / 2, "taken for a stream of arrivals, to be collected"
 
 
 async def test_metrics(running: Running):
