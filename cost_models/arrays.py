@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
+Int8 = NDArray[np.int8]
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 
 def any_of_row(flags: Bool) -> Bool:
     """bool[N]: rows of ``flags`` (bool[N, K]) in which some holds; along many short rows numpy is ten times as slow."""
-    found: Bool = np.ascontiguousarray(flags.T).any(axis=0)
+    found: Bool = np.logical_or.reduce(np.ascontiguousarray(flags.T), axis=0)
     return found

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.arrays import any_of_row
+from cost_models.arrays import Int8, any_of_row
 from cost_models.interface import (
     Assessment,
     Assigned,
@@ -113,8 +113,8 @@ class LoadThreshold:
         return used_growth(amounts, allocatable.T, weights_of(settings))
 
 
-def _figures(score: NDArray[np.int16], excess: Mapping[int, Float64]) -> NDArray[Any]:
-    """Scores in 16 bits, as answers for many shapes are larger than any cache; less than 0 by ``excess``."""
+def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:
+    """Scores in 8 bits, as answers for many shapes are larger than any cache; less than 0 by ``excess``."""
     if not excess:
         return score
     raw = score.astype(np.float64)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.arrays import Int8
 from cost_models.interface import Float64, Int64
 from cost_models.load_threshold_arguments import Percentages
 from cost_models.load_threshold_strategy import Strategy
@@ -47,7 +48,8 @@ class Weights:
 class UsedScores:
     """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M].
 
-    Scores are whole numbers of few digits: they are summed in 16 bits where weights allow.
+    Scores are whole numbers of few digits: they are kept in 8 bits, as those for many shapes are larger than any cache,
+    and summed in as few bits as weights allow.
     """
 
     def __init__(self, use: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> None:
@@ -57,7 +59,7 @@ class UsedScores:
             for position, weight in enumerate(weights.resources.tolist())
             if weight or weights.worst
         ]
-        self._sums = np.int16 if 100 * weights.total < np.iinfo(np.int16).max else np.int64
+        self._sums = np.min_scalar_type(100 * max(weights.total, 1)).type
         self._worst, self._total = self._sums(weights.worst), self._sums(weights.total)
         largest = max(int(allocatable.max(initial=0)), int(use.max(initial=0)))
         self._type = np.float64 if largest < EXACT else np.int64
@@ -69,13 +71,14 @@ class UsedScores:
         # An array: with a single number, numpy takes twice as long to find the larger.
         self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
-    def write(self, score: NDArray[np.int16], shapes: Int64, amounts: Int64) -> None:
+    def write(self, score: Int8, shapes: Int64, amounts: Int64) -> None:
         """Write scores for tasks of ``amounts`` (int64[N, R]), 0 to 100, to the rows ``shapes`` (int64[N]) of ``score``
-        (int16[S, M]).
+        (int8[S, M]).
         """
         if not self._counted:
             score[shapes] = 0
             return
+        unsigned = score.view(np.uint8)
         # Tasks of different shapes often ask for as much.
         singles = [
             {amount: self._single(position, amount) for amount in set(amounts[:, position].tolist())}
@@ -85,21 +88,20 @@ class UsedScores:
             parts = [
                 single[wanted[position]] for (position, _), single in zip(self._counted, singles, strict=True)
             ]
-            row = score[shape]
-            np.floor_divide(self._summed(parts), self._total, out=row, casting="same_kind")
+            np.floor_divide(self._summed(parts), self._total, out=unsigned[shape], casting="unsafe")
 
-    def _summed(self, parts: Sequence[NDArray[np.int16]]) -> NDArray[Any]:
+    def _summed(self, parts: Sequence[NDArray[np.uint8]]) -> NDArray[Any]:
         """Weighted sum of the scores of the resources that count: int[M], not to be written to."""
         weighted = [
-            part if weight == 1 else part * self._sums(weight)
+            part if weight == 1 else np.multiply(part, weight, dtype=self._sums)
             for part, (_, weight) in zip(parts, self._counted, strict=True)
         ]
         if self._worst:
-            weighted.append(np.minimum.reduce(parts) * self._worst)
-        return reduce(np.add, weighted)
+            weighted.append(np.multiply(np.minimum.reduce(parts), self._worst, dtype=self._sums))
+        return reduce(partial(np.add, dtype=self._sums), weighted)
 
-    def _single(self, position: int, amount: int) -> NDArray[np.int16]:
-        """Score of one resource. In 16 bits: there may be as many as there are shapes."""
+    def _single(self, position: int, amount: int) -> NDArray[np.uint8]:
+        """Score of one resource. There may be as many as there are shapes."""
         offered = self._offered[position]
         part = self._left[position] - amount * 100
         if self._most:
@@ -107,7 +109,7 @@ class UsedScores:
         else:
             np.maximum(part, self._nothing, out=part)
         score = part // offered if self._type is np.int64 else np.divide(part, offered, out=part)
-        return score.astype(np.int16)
+        return score.astype(np.uint8)
 
 
 def used_growth(amounts: Float64, allocatable: Int64, weights: Weights) -> Float64:

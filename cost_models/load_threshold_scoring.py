@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cost_models.arrays import Int8
 from cost_models.interface import Bool, Float64, Heights, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
 from cost_models.load_threshold_arguments import Settings
 from cost_models.load_threshold_estimates import Estimates, rounded
@@ -23,19 +22,17 @@ from cost_models.load_threshold_scores import (
 from cost_models.load_threshold_strategy import Strategy
 from cost_models.load_threshold_use import Use, aggregated
 
-Int16: TypeAlias = NDArray[np.int16]
-
 BLIND_SECONDS = 60.0
 """Trimaran: tasks that got their machine less than this before the last report are not in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """``score``: int16[S, M], 0 to 100; ``growth``: float64[M], by how much one falls per task; ``heights``: what is
+    """``score``: int8[S, M], 0 to 100; ``growth``: float64[M], by how much one falls per task; ``heights``: what is
     below 100 before scores are rounded, where it is a sum of what single tasks use; None where it is not.
     """
 
-    score: Int16
+    score: Int8
     growth: Float64
     heights: Heights | None = None
 
@@ -77,7 +74,7 @@ class Scorer:
     def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
         settings = self._settings
         weights = weights_of(settings)
-        score = np.empty((shapes.count, self._machines.count), dtype=np.int16)
+        score = np.empty((shapes.count, self._machines.count), dtype=np.int8)
         prod = expected.prod if settings.score_prod else np.zeros_like(expected.prod)
         for among, of_prod in ((~prod, False), (prod, True)):
             wanted = np.flatnonzero(among)
@@ -103,7 +100,7 @@ class Scorer:
         column = self._machines.column("cpu")
         count = self._machines.count
         if column is None:
-            return Scored(np.zeros((shapes.count, count), dtype=np.int16), np.zeros(count))
+            return Scored(np.zeros((shapes.count, count), dtype=np.int8), np.zeros(count))
         total = self._load.total[:, column].astype(np.float64)
         offered = np.maximum(total, 1.0)
         used = self._cpu_figures() + self._unseen(column, strategy)
@@ -111,7 +108,7 @@ class Scorer:
             predicted_cpu(row, int(request), strategy)
             for row, request in zip(shapes.rows, shapes.requests[:, column], strict=True)
         ]
-        score = np.empty((shapes.count, count), dtype=np.int16)
+        score = np.empty((shapes.count, count), dtype=np.int8)
         for shape, amount in enumerate(added):
             percent = np.where(total > 0, 100.0 * (used + amount) / offered, 0.0)
             score[shape] = packing_score(percent, strategy.target)
@@ -157,7 +154,7 @@ class Scorer:
                 np.minimum(score[shape], single, out=score[shape])
             share = np.where(capacity > 0, mean[column] / np.maximum(capacity, 1.0), 0.0)
             np.maximum(growth, 50.0 * np.minimum(share, 1.0), out=growth)
-        return Scored(np.floor(score + 0.5).astype(np.int16), growth)
+        return Scored(np.floor(score + 0.5).astype(np.int8), growth)
 
     def _estimated_use(self) -> Int64:
         """Use of all tasks for the score, by estimates alone where there are no fresh figures: int64[M, R]."""

@@ -18,13 +18,15 @@ from firmament.solvers.base import Int32
 ROUNDING = 1e-6
 """More than sums of units in floating point are off: they stay far below 2**53 times this."""
 
+SHORT = (np.dtype(np.int8), np.dtype(np.int16))
+
 IN_CACHE = 2**16
 """Units that are written at once: with what they are made of they stay in a processor's own cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What figures in 16 bits come to where that is a straight line of each, in whole numbers.
+    """What figures in 16 bits or less come to where that is a straight line of each, in whole numbers.
 
     ``slopes``: units by which each model's charge rises per unit of its figure; ``start``: int32[S], units of each row
     where all figures are 0.
@@ -39,7 +41,7 @@ class Lines:
 
         None unless they give exactly what rounding the sums gives.
         """
-        if not varying or any(raw.dtype != np.int16 or raw.size == 0 for _, raw in varying):
+        if not varying or any(raw.dtype not in SHORT or raw.size == 0 for _, raw in varying):
             return None
         first, *others = (_charged(weighted, raw) for weighted, raw in varying)
         values, of_row = np.unique(constant, return_inverse=True)
