@@ -118,12 +118,12 @@ def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
 
     Those that are not, and very long ones, are left to protobuf.
     """
-    by_hand = "" not in uids and "" not in machines and "".join((*uids, *machines)).isascii()
+    by_hand = all(uids) and all(machines) and "".join(uids).isascii() and "".join(machines).isascii()
     if by_hand:
         with suppress(IndexError):  # a length that the tables do not have
             return "".join(
                 [
-                    f"{_HEAD[len(uid) + (width := len(machine))]}{_TASK[len(uid)]}{uid}{_MACHINE[width]}{machine}"
+                    f"{_BEFORE[len(uid)][len(machine)]}{uid}{_MACHINE[len(machine)]}{machine}"
                     for uid, machine in zip(uids, machines, strict=True)
                 ]
             ).encode("latin-1")
@@ -163,4 +163,7 @@ _HEAD: Final = _heads(
     range(len(_KIND) + 4, len(_KIND) + 4 + 2 * _LONGEST + 1),  # 4: tags and lengths of both
     _KIND,
 )
-"""What stands before the task of a delta, by the characters that task and machine have together."""
+_BEFORE: Final = tuple(
+    tuple(head + task for head in _HEAD[length : length + _LONGEST + 1]) for length, task in enumerate(_TASK)
+)
+"""What stands before the task of a delta, by the characters of the task and of the machine."""
