@@ -4,13 +4,14 @@ Such a task keeps its place until it has another one. It takes part in a round b
 of equal priority: so nobody else has to be evicted for the sake of a move. What nobody counts on any more because of
 it is withdrawn (see ``evictions``).
 
-Left alone are members of gangs, tasks that rules between tasks or pairs concern, since others may have been placed with
-a view to them, and in their own place those that a ledger counts on arriving in order.
+Left alone are members of gangs, tasks to which others may be drawn or with which they are spread, and those that pairs
+concern, since others may have been placed with a view to them; and in their own place those that a ledger counts on
+arriving in order. Tasks that others only keep away from may move: nobody was placed where they are because of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ from firmament.core.reservations import Reservations
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State
+from firmament.rules.ruleset import ClassRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Moves:
             dtype=np.int64,
         )
         if len(found):
-            found = found[~_concerned(cluster, found)]
+            found = found[~_tied(cluster, found)]
         self._roused.update((task, int(tasks.came[task])) for task in found.tolist())
 
     def due(self, cluster: Cluster) -> bool:
@@ -157,11 +159,14 @@ class Moves:
         return _settled(cluster, picture, stayed)
 
 
-def _concerned(cluster: Cluster, rows: Int64) -> Bool:
-    """bool[N]: tasks that rules between tasks, or pairs of tasks, concern."""
+def _tied(cluster: Cluster, rows: Int64) -> Bool:
+    """bool[N]: tasks with a view to whose place others may have theirs, by rules between tasks or by pairs of tasks.
+
+    Who is only kept away from others, as by ports and anti-affinity, is tied to nobody.
+    """
     tasks, table = cluster.tasks, cluster.classes.rows
     classes = tasks.cls[rows]
-    concerned = {
+    tied = {
         cls
         for cls in np.unique(classes).tolist()
         if any(key in cluster.pair_labels for key, _ in table[cls].content.labels)
@@ -170,9 +175,23 @@ def _concerned(cluster: Cluster, rows: Int64) -> Bool:
     together = np.unique(np.append(pending, classes)).tolist()
     rules = compile_rules(cluster, together)
     if rules is not None:
-        concerned.update(together[index] for index in rules.of)
-    concerned_rows: Bool = np.isin(classes, sorted(concerned))
-    return concerned_rows
+        drawing = {number for each in rules.of.values() for number in _drawing(each)}
+        tied.update(
+            together[index]
+            for index, each in rules.of.items()
+            if each.attraction or each.spreadings or each.soft or not drawing.isdisjoint(each.adds)
+        )
+    tied_rows: Bool = np.isin(classes, sorted(tied))
+    return tied_rows
+
+
+def _drawing(rules: ClassRules) -> Iterator[int]:
+    """The counters by which tasks of a class are drawn to others, or spread with them."""
+    if rules.attraction is not None:
+        yield from rules.attraction.counters
+    yield from (each.counter for each in rules.spreadings)
+    yield from (each.counter for each in rules.soft_spreadings)
+    yield from (each.counter for each in rules.inclinations)
 
 
 def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
@@ -200,12 +219,16 @@ def _settled(cluster: Cluster, picture: Picture, stayed: Iterable[int]) -> list[
 
 
 def _needs_room_alone(picture: Picture, task: int, name: str) -> bool:
-    """Whether it is the machine's resources alone that decide if a task (row) may be there: no model has a say."""
+    """Whether it is the machine's resources alone that decide if a task (row) may be there: neither a model nor a rule
+    between tasks has a say.
+    """
     cls = next(index for index, members in enumerate(picture.members) if task in members)
     problem, shape = picture.problem, int(picture.problem.shape[cls])
     machine = picture.machine_names.index(name) if name in picture.machine_names else -1
     if machine < 0 or not problem.feasible[shape, machine]:
         return False
     if any(rows.row_of[machine] >= 0 and rows.amount[shape] > 0 for rows in problem.joint):
+        return False
+    if problem.rules is not None and problem.rules.rules(cls).binding:
         return False
     return not keeps_order(picture, np.array([cls]), np.array([machine]))[0]

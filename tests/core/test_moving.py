@@ -10,13 +10,21 @@ import pytest
 
 from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBatch
 from firmament.core.configuration import WeightedModel
-from firmament.core.events import BindingReport, JobDefined, MachineRemoved, TaskRemoved, TasksSubmitted
-from firmament.core.model import Job, TaskSelector, TaskTerm
+from firmament.core.events import (
+    BindingReport,
+    Event,
+    JobDefined,
+    MachineRemoved,
+    TaskRemoved,
+    TasksSubmitted,
+)
+from firmament.core.model import HostPort, Job, TaskSelector, TaskTerm
 from firmament.core.results import Delta, DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from tests.core.test_preemption import running, wanted
 from tests.support.core import machine, scheduler, task_class, tasks
 from tests.support.models import Stated
+from tests.support.rules import app
 
 WITHDRAWN = Delta(DeltaKind.PREEMPT, "big", "m", withdrawn=True)
 
@@ -224,6 +232,66 @@ def test_tasks_that_rules_concern_keep_their_places(content):
     assert moves(made.run_round()) == {"p": ("m", ("big",))}
     made.apply([machine("n", labels={"kubernetes.io/hostname": "n"})])
     assert made.next_round_in() is None
+
+
+HOST = "kubernetes.io/hostname"
+
+
+def host(name: str, **content: Any) -> Event:
+    return machine(name, labels={HOST: name}, **content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"ports": (HostPort(80),)},
+        {"labels": (("app", "w"),), "anti_affinity": (TaskTerm(HOST, app("w", namespaces=("",))),)},
+    ],
+)
+def test_tasks_that_only_keep_away_from_others_move_to_where_those_are_not(content: dict[str, Any]):
+    made = scheduler(
+        host("m"),
+        host("o", cpu=3000),
+        running("m", "big", cpu=3000),
+        running("o", "alike", cpu=1000, priority=30, **content),
+        wanted("p", cpu=2000, **content),
+    )
+    assert moves(made.run_round()) == {"p": ("m", ("big",))}
+    made.apply([TaskRemoved("nobody"), host("o", cpu=5000)])
+    assert made.run_round().deltas == ()
+    made.apply([host("n")])
+    assert made.run_round().deltas == (Delta(DeltaKind.PLACE, "p", "n"), WITHDRAWN)
+
+
+def test_a_port_that_somebody_has_yet_to_leave_is_waited_for():
+    """The machine has the resources, and is marked; what keeps the task out is the port alone."""
+    port: dict[str, Any] = {"ports": (HostPort(80),)}
+    made = scheduler(
+        host("m"),
+        running("m", "big", cpu=1000, **port),
+        running("m", "other", cpu=1000, priority=20),
+        wanted("p", cpu=1000, **port),
+    )
+    assert moves(made.run_round()) == {"p": ("m", ("big",))}
+    made.apply([TaskRemoved("other")])
+    assert made.run_round().deltas == ()
+    assert states(made)["p"] == ("ASSUMED", "m")
+    made.apply([TaskRemoved("big")])
+    made.report([BindingReport("p", "m", bound=True)])
+    assert states(made) == {"p": ("BOUND", "m")}
+
+
+def test_a_task_that_others_want_to_be_near_keeps_its_place():
+    near = (TaskTerm(HOST, app("w", namespaces=("",))),)
+    made = scheduler(
+        host("m"),
+        running("m", "big", cpu=3000),
+        wanted("p", cpu=2000, labels=(("app", "w"),)),
+        tasks(7, "friend", content=task_class(100, affinity=near), priority=10),
+    )
+    assert moves(made.run_round())["p"] == ("m", ("big",))
+    made.apply([host("n")])
+    assert "p" not in moves(made.run_round())
 
 
 def two_on_m(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
