@@ -107,9 +107,13 @@ def _add(
     """Add the tasks of events as pending members of their jobs; returns their rows: int64[N]."""
     sizes = [len(event.uids) for event in events]
     row_of_class = {number: cluster.classes.row(number) for number in {event.task_class for event in events}}
+    uids = list(chain.from_iterable(event.uids for event in events))
+    names = uids
+    if any(event.names for event in events):
+        names = list(chain.from_iterable(event.names or event.uids for event in events))
     rows = cluster.tasks.add_all(
-        list(chain.from_iterable(event.uids for event in events)),
-        names=list(chain.from_iterable(event.names or event.uids for event in events)),
+        uids,
+        names=names,
         jobs=list(chain.from_iterable(map(repeat, (event.job for event in events), sizes))),
         cls=np.repeat([row_of_class[event.task_class] for event in events], sizes),
         priority=np.repeat([event.priority for event in events], sizes),

@@ -130,15 +130,15 @@ class TaskTable:
         now: float,
     ) -> Int64:
         """Add pending tasks, given as columns of one length; returns their rows. The uids must be new and distinct."""
-        numbers = self._take_rows(len(uids))
+        rows = self._take_rows(len(uids))
+        numbers = rows.tolist()
         new = len(self.message) - len(self.uid)
-        again = len(numbers) - new  # so many of the rows, the first, have had a task before
+        again = len(rows) - new  # so many of the rows, the first, have had a task before
         for column, values in ((self.uid, uids), (self.name, names), (self.job, jobs)):
             deque(map(column.__setitem__, numbers[:again], values), maxlen=0)  # the fastest loop there is
             column.extend(values[again:])
         self.row_of.update(zip(uids, numbers, strict=True))
         self._room -= len(uids)
-        rows = np.array(numbers, dtype=np.int64)
         self.cls[rows] = cls
         self.priority[rows] = priority
         self.state[rows] = State.PENDING
@@ -150,7 +150,7 @@ class TaskTable:
         self._next_sequence += len(rows)
         return rows
 
-    def _take_rows(self, count: int) -> list[int]:
+    def _take_rows(self, count: int) -> Int64:
         """Rows without tasks: those that became free last, then new ones; these lack uid, name and job yet."""
         free = self._free[: -count - 1 : -1]
         del self._free[len(self._free) - len(free) :]
@@ -161,7 +161,7 @@ class TaskTable:
             texts.extend(repeat("", new))
         while first + new > len(self.state):
             self._grow()
-        return [*free, *range(first, first + new)]
+        return np.append(np.array(free, dtype=np.int64), np.arange(first, first + new))
 
     def remove(self, row: int) -> None:
         """Forget the task in ``row``; what it used on a machine must have been given back."""
@@ -198,7 +198,7 @@ class TaskTable:
 
     def in_state(self, state: State) -> Int64:
         """Rows of all tasks in ``state``, ascending."""
-        return np.flatnonzero(self.state[: len(self.uid)] == state)
+        return np.flatnonzero(self.state[: len(self.uid)] == int(state))  # an enum's member takes twice as long
 
     def _grow(self) -> None:
         for column in self.COLUMNS:
