@@ -24,7 +24,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 DOUBT = 6.0
 """A step is surely filled if its cost is below the expected price by more than this many times the smoothing."""
 
-AMPLE = 12.0
+AMPLE = 16.0
 """A step is left out if its cost is above the expected price by more than this many times the smoothing.
 
 An arc too many costs little; where one too few keeps a task from its machine, prices are of no use, and half the

@@ -41,16 +41,16 @@ class Smoothing:
 COARSE = (Smoothing(0.25, 1.0, 4, 0.01),)
 """Enough to tell which machines are wanted."""
 
-_FINER = (Smoothing(0.08, 0.5, 4, 0.03), Smoothing(0.04, 0.3, 4, 0.03))
+_FINER = (Smoothing(0.08, 0.5, 4, 0.06), Smoothing(0.04, 0.3, 4, 0.06))
 """Two on the way, from which one can see how prices move as smoothing is made finer; they need not be exact."""
 
 SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
 """Enough to tell which machine is wanted by whom."""
 
-SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.02), Smoothing(0.01, 0.1, 6, 0.01))
+SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.04), Smoothing(0.01, 0.1, 6, 0.01))
 """Enough where many shapes want the same machines, or every further solve is dear."""
 
-FINEST = (*SHARPEST, Smoothing(0.005, 0.1, 6, 0.01))
+FINEST = (*SHARPEST[:-1], Smoothing(0.01, 0.1, 6, 0.03), Smoothing(0.005, 0.1, 6, 0.01))
 """What brings out still finer differences between costs, where there are any."""
 
 GRAINS = 0.2
@@ -71,7 +71,7 @@ TOO_FAR = 0.3
 SHORTENED = 3
 """How often a step is shortened at most."""
 
-EXACT = 0.1
+EXACT = 0.2
 """Conjugate gradients end when the residual is this part of what it was, in the norm of the preconditioner."""
 
 PRODUCTS = 15
@@ -129,8 +129,8 @@ def continued(
     point = _begun(smoothed, worth, first)
     if point.lacking > most_lacking * tasks:
         return None
-    point = _settled(smoothed, point, first)
-    return None if point.lacking > UNSETTLED * tasks else _cleared(_sharpened(smoothed, point, finer))
+    found = _sharpened(smoothed, _settled(smoothed, point, first), finer)
+    return None if found.lacking > UNSETTLED * tasks else _cleared(found)
 
 
 def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:

@@ -20,8 +20,8 @@ FARTHEST = 25.0
 HALVED = 1e-4
 """A temperature is half of another if it is so by this part of it."""
 
-BLOCK = 2048
-"""Machines per matrix product; products of this size run in one thread, whatever the library's settings."""
+BLOCK = 400_000
+"""Entries of a matrix per product with a vector; those run in one thread, whatever the library's settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,20 @@ def smoothed_loads(stairs: Stairs, price: Float32, width: np.float32) -> tuple[F
 
 def by_class(matrix: Float32, vector: Float32) -> Float32:
     """Product of a matrix float32[S, M] with one entry per machine: float32[S]."""
-    if matrix.shape[1] <= BLOCK:
+    if matrix.size <= BLOCK:
         return matrix @ vector
-    parts = [matrix[:, at : at + BLOCK] @ vector[at : at + BLOCK] for at in range(0, matrix.shape[1], BLOCK)]
-    return np.sum(parts, axis=0)
+    return np.sum([matrix[:, some] @ vector[some] for some in _blocks(matrix)], axis=0)
 
 
 def by_machine(vector: Float32, matrix: Float32) -> Float32:
     """Product of one entry per class with a matrix float32[S, M]: float32[M]."""
-    if matrix.shape[1] <= BLOCK:
+    if matrix.size <= BLOCK:
         return vector @ matrix
-    return np.concatenate([vector @ matrix[:, at : at + BLOCK] for at in range(0, matrix.shape[1], BLOCK)])
+    return np.concatenate([vector @ matrix[:, some] for some in _blocks(matrix)])
+
+
+def _blocks(matrix: Float32) -> list[slice]:
+    """Columns that are multiplied together."""
+    classes, machines = matrix.shape
+    width = max(1, BLOCK // classes)
+    return [slice(begin, begin + width) for begin in range(0, machines, width)]
