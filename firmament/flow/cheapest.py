@@ -12,8 +12,8 @@ LOOKED_AT = 512
 """Machines from which it is estimated up to which key the cheapest ones reach, if there are twice as many or more."""
 
 
-def cheapest(key: Int32, want: Int64, begin: Int64) -> Bool:
-    """bool[C', M']: about ``want`` machines of each row with the least key.
+def cheapest(key: Int32, want: Int64, begin: Int64) -> tuple[Int64, Int64]:
+    """About ``want`` machines of each row with the least key: rows and columns of the pairs, in order.
 
     Of those that tie at the end, the ones from column ``begin`` on. ``key``: int32[C', M'], ``UNWANTED`` where a
     machine is of no use; ``want``, ``begin``: int64[C'].
@@ -25,12 +25,13 @@ def cheapest(key: Int32, want: Int64, begin: Int64) -> Bool:
         some = np.random.default_rng(width).permutation(width)[:LOOKED_AT]
         seen, spare = key.take(np.sort(some), axis=1), want // 2 + 8
     limit = _nth_smallest(seen, want * seen.shape[1] // max(1, width))
-    chosen: Bool = key <= np.minimum(limit, UNWANTED - 1)[:, None]
-    count = np.count_nonzero(chosen, axis=1)
-    tied = np.flatnonzero((limit < UNWANTED) & (count > want + spare))
-    if len(tied):
-        chosen[tied] = _in_turn(key[tied], limit[tied], want[tied], begin[tied])
-    return chosen
+    hit = np.flatnonzero(key <= np.minimum(limit, UNWANTED - 1)[:, None])
+    count = np.diff(np.searchsorted(hit, np.arange(len(key) + 1) * width))
+    row = np.repeat(np.arange(len(key)), count)
+    place = hit - row * width
+    many = (limit < UNWANTED) & (count > want + spare)
+    kept = _in_turn(row, place, many[row] & (key.ravel().take(hit) == limit.take(row)), want, begin)
+    return row[kept], place[kept]
 
 
 def _nth_smallest(key: Int32, nth: Int64) -> Int32:
@@ -44,14 +45,18 @@ def _nth_smallest(key: Int32, nth: Int64) -> Int32:
     return least[np.arange(len(key)), nth]
 
 
-def _in_turn(key: Int32, limit: Int32, want: Int64, begin: Int64) -> Bool:
-    """bool[C', M']: ``want`` machines of each row with a key up to ``limit``, those at it from column ``begin`` on."""
-    below, at_limit = key < limit[:, None], key == limit[:, None]
-    nth = np.cumsum(at_limit, axis=1, dtype=np.int32)
-    number = nth[:, -1]
-    # Columns at the limit are numbered from 0 at ``begin``, and on from the left end.
-    before = np.where(begin > 0, nth[np.arange(len(key)), np.maximum(begin - 1, 0)], 0)
-    turn = nth - (before + 1)[:, None]
-    turn += np.where(turn < 0, number[:, None], 0).astype(np.int32)
-    chosen: Bool = below | (at_limit & (turn < (want - below.sum(axis=1))[:, None]))
-    return chosen
+def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64) -> Bool:
+    """bool[P]: the pairs of ``row`` and ``place``, in order, of which ``want`` are left per row where possible.
+
+    Only pairs ``at_limit`` are left out; those from ``begin`` on stay first, and after them those from the left end on.
+    """
+    kept = np.ones(len(row), dtype=np.bool_)
+    some = np.flatnonzero(at_limit)
+    tied = row[some]
+    number = np.bincount(tied, minlength=len(want))
+    turn = np.arange(len(some)) - (np.cumsum(number) - number)[tied]
+    turn -= np.bincount(tied[place[some] < begin[tied]], minlength=len(want))[tied]
+    turn += np.where(turn < 0, number[tied], 0)
+    below = np.bincount(row, minlength=len(want)) - number
+    kept[some[turn >= (want - below)[tied]]] = False
+    return kept

@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.flow.cheapest import cheapest
 from firmament.flow.equilibrium import UNWANTED, Spread, narrowed
 from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.sampling import SystematicSample
+from firmament.flow.sampling import FlowSample
 from firmament.solvers.base import Int32
 
 CANDIDATES_ENOUGH = 200
@@ -53,8 +52,12 @@ class Columns:
     @classmethod
     def where(cls, chosen: Bool, classes: Int64, machines: Int64) -> Columns:
         """The pairs of ``classes`` and ``machines``, both ascending, that are ``chosen``: bool[C', M']."""
-        row, place = _divided(np.flatnonzero(chosen.ravel()), max(1, len(machines)))
-        return cls(classes[row], machines[place])
+        return cls.of_places(_divided(np.flatnonzero(chosen), max(1, len(machines))), classes, machines)
+
+    @classmethod
+    def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> Columns:
+        """The ``pairs`` of places in ``classes`` and in ``machines``, in their order."""
+        return cls(classes[pairs[0]], machines[pairs[1]])
 
     @classmethod
     def of(cls, parts_cls: list[Int64], parts_machine: list[Int64], machines: int) -> Columns:
@@ -70,7 +73,7 @@ class Columns:
         key += np.concatenate([part.machine for part in parts])
         if (key[1:] > key[:-1]).all():
             return cls(*_divided(key, machines))
-        key.sort()
+        key.sort(kind="stable")  # most of it is in order already, which this kind finds
         return cls(*_divided(key[np.r_[True, key[1:] != key[:-1]]], machines))
 
     def merged(self, other: Columns, machines: int) -> Columns:
@@ -79,13 +82,20 @@ class Columns:
 
 
 def starting_columns(
-    residual: Residual, fits: dict[int, Bool], spread: Spread, *, base: int, samples: float, every_pair: int
+    residual: Residual,
+    fits: dict[int, Bool],
+    spread: Spread,
+    *,
+    base: int,
+    samples: float,
+    samples_each: float,
+    every_pair: int,
 ) -> Columns:
     """Columns of all waiting classes.
 
-    A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n more
-    by expected flow, in each direction, or all pairs with likely machines if those are at most ``every_pair``, and not
-    many for the tasks. Pinned classes get all of their machines.
+    A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n +
+    ``samples_each`` more by expected flow, in each direction, or all pairs with likely machines if those are at most
+    ``every_pair``, and not many for the tasks. Pinned classes get all of their machines.
     """
     problem = residual.problem
     active = residual.active()
@@ -95,35 +105,36 @@ def starting_columns(
     parts = [_pinned(problem, fits, active[is_pinned[active]])]
     if len(classes) == 0:
         return parts[0]
-    likely, tasks = spread.candidates, residual.remaining[classes].sum(axis=1)
+    likely, everyone, price = spread.candidates, np.arange(problem.machines), narrowed(spread.price)
+    tasks = residual.remaining[classes].sum(axis=1)
     want = tasks // 2 + base
     begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
     every = len(classes) * len(likely) <= min(every_pair, PAIRS_PER_TASK * int(tasks.sum()))
     samples = min(samples, SAMPLES_PER_MACHINE * len(likely) / int(tasks.sum()))
-    sample = SystematicSample(len(likely)) if len(classes) > 1 and samples > 0 and not every else None
+    sampled = samples > 0 and len(classes) > 1 and not every
+    sample = FlowSample(spread, samples * tasks + samples_each) if sampled else None
     least = np.empty(len(classes), dtype=np.int64)
     for at in _chunks(np.arange(len(classes)), len(likely)):
-        key = _keys(problem, classes[at], fits, likely, spread)
+        key = _keys(problem, classes[at], fits, likely, price)
         least[at] = key.min(axis=1, initial=UNWANTED // 2)
-        few = _lacks_candidates(problem, classes[at], fits, key)
-        enough = np.flatnonzero(~few)
-        chosen = key < UNWANTED if every and len(classes) > 1 else np.zeros(key.shape, dtype=np.bool_)
         if sample is not None:
-            chosen |= sample.drawn(_expected_flow(key, tasks[at], spread, samples))
-        chosen[enough] |= cheapest(key[enough], want[at[enough]], np.searchsorted(likely, begin[at[enough]]))
-        parts.append(Columns.where(chosen, classes[at], likely))
+            sample.see(at, key)
+        if every and len(classes) > 1:
+            parts.append(Columns.where(key < UNWANTED, classes[at], likely))
+        few = _lacks_candidates(problem, classes[at], fits, key)
+        enough = at[~few]
+        key = key[~few] if few.any() else key
+        parts.append(_cheapest(key, classes[enough], likely, want[enough], begin[enough]))
         for some in _chunks(at[few], problem.machines):
-            key = _keys(problem, classes[some], fits, np.arange(problem.machines), spread)
-            chosen = cheapest(key, want[some], begin[some])
-            parts.append(Columns.where(chosen, classes[some], np.arange(problem.machines)))
-    columns = Columns.joined(parts, problem.machines)
+            key = _keys(problem, classes[some], fits, everyone, price)
+            parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some]))
     if sample is None:
-        return columns
+        return Columns.joined(parts, problem.machines)
+    columns = Columns.joined([*parts, Columns.of_places(sample.drawn(), classes, likely)], problem.machines)
     number = np.bincount(columns.machine, minlength=problem.machines)[likely]
     thin = likely[(number > 0) & (number < FEWEST)]
-    key = _keys(problem, classes, fits, thin, spread)
-    eager = _most_eager(np.ascontiguousarray((key - least[:, None]).T), classes, thin)
-    return Columns.joined([columns, *eager], problem.machines)
+    dearer = _keys(problem, classes, fits, thin, price) - least[:, None]
+    return Columns.joined([columns, *_most_eager(dearer.T.copy(), classes, thin)], problem.machines)
 
 
 def _most_eager(dearer: Int64, classes: Int64, machines: Int64) -> list[Columns]:
@@ -138,6 +149,11 @@ def _most_eager(dearer: Int64, classes: Int64, machines: Int64) -> list[Columns]
         parts.append(Columns(classes[best[usable]], machines[usable]))
         dearer[every, best] = UNWANTED
     return parts
+
+
+def _cheapest(key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64) -> Columns:
+    """About ``want`` (int64[C']) columns of each class with the least ``key`` (int32[C', M']), from ``begin`` on."""
+    return Columns.of_places(cheapest(key, want, np.searchsorted(machines, begin)), classes, machines)
 
 
 def _pinned(problem: PlacementProblem, fits: dict[int, Bool], classes: Int64) -> Columns:
@@ -156,34 +172,22 @@ def _chunks(rows: Int64, width: int) -> list[Int64]:
 
 
 def _keys(
-    problem: PlacementProblem, classes: Int64, fits: dict[int, Bool], machines: Int64, spread: Spread
+    problem: PlacementProblem, classes: Int64, fits: dict[int, Bool], machines: Int64, price: Int32
 ) -> Int32:
     """Cost plus price of each class on each of ``machines``, ``UNWANTED`` where it does not fit: int32[C', M']."""
-    key = np.empty((len(classes), len(machines)), dtype=np.int32)
-    usable = np.empty(key.shape, dtype=np.bool_)
+    key = problem.costs_of(problem.shape[classes], machines)
+    unfit = np.empty(key.shape, dtype=np.bool_)
     for row, shape in enumerate(problem.shape[classes].tolist()):
-        problem.cost[shape].take(machines, out=key[row], mode="clip")
-        fits[shape].take(machines, out=usable[row], mode="clip")
-    key += narrowed(spread.price)[machines]
-    np.copyto(key, UNWANTED, where=~usable)
+        fits[shape].take(machines, out=unfit[row], mode="clip")
+    np.logical_not(unfit, out=unfit)
+    key += price[machines]
+    np.copyto(key, UNWANTED, where=unfit)
     return key
-
-
-def _expected_flow(key: Int32, tasks: Int64, spread: Spread, times: float) -> NDArray[np.float32]:
-    """``times`` the tasks of each class that are expected on each candidate at the spread's prices: float32[C', M']."""
-    least = key.min(axis=1)
-    flow = (key - least[:, None]).astype(np.float32)
-    flow *= np.float32(-1.0 / spread.temperature)
-    np.exp(flow, out=flow)
-    flow *= spread.appeal
-    total = np.maximum(flow.sum(axis=1), np.float32(1e-12))
-    flow *= (times * np.where(least < UNWANTED, tasks, 0) / total).astype(np.float32)[:, None]
-    return flow
 
 
 def _lacks_candidates(problem: PlacementProblem, classes: Int64, fits: dict[int, Bool], key: Int32) -> Bool:
     """bool[C']: classes that fit too few of the candidates, and more machines than those."""
-    few: Bool = np.count_nonzero(key < UNWANTED, axis=1) < CANDIDATES_ENOUGH
+    few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < CANDIDATES_ENOUGH)
     for row in np.flatnonzero(few).tolist():
         usable = int(fits[int(problem.shape[classes[row]])].sum())
         few[row] = int((key[row] < UNWANTED).sum()) < min(CANDIDATES_ENOUGH, usable)

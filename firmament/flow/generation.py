@@ -41,17 +41,19 @@ class GenerationOptions:
 
     A class of n tasks starts with n / 2 + base columns: its part of ``base_total``, or one for ``machines_each`` likely
     machines if that is more (the more are alike, the less is known about which it will use), within ``base_least`` ..
-    ``base_most``. About twice ``samples`` x n are sampled, more (up to ``samples_most`` for ``samples``) if all are
-    fewer than ``sampled``; or there are all pairs of classes and likely machines if those are at most ``every_pair``:
-    then the first solve is nearly always the last. At most ``added`` columns join per iteration, of which there are at
-    most ``iterations``. Where at most ``mended`` arcs contradict the prices, the flow is mended without a solve.
+    ``base_most``. About twice ``samples`` x n + ``samples_each`` are sampled, more (up to ``samples_most`` for
+    ``samples``) if those for tasks are fewer than ``sampled``; or there are all pairs of classes and likely machines if
+    those are at most ``every_pair``: then the first solve is nearly always the last. At most ``added`` columns join per
+    iteration, of which there are at most ``iterations``. Where at most ``mended`` arcs contradict the prices, the flow
+    is mended without a solve.
     """
 
     base_total: int = 4_000
     base_least: int = 8
     base_most: int = 200
-    machines_each: int = 75
+    machines_each: int = 90
     samples: float = 1.0
+    samples_each: float = 5.0
     samples_most: float = 8.0
     sampled: int = 12_000
     every_pair: int = 40_000
@@ -142,14 +144,14 @@ class _Search:
             patched = self._patched(wider, carried, full)
             if patched is not None:
                 network, flows, prices = wider, patched.flows, patched.prices
-                settled = full if violations.complete else None
+                settled = violations.settled
                 continue
             try:
                 repaired = repair(wider, carried, full, self._solver, self._time_limit)
             except SolverTimeoutError:
                 self._time_limited = True
                 break
-            network, settled = wider, None
+            network, settled = wider, violations.settled
             prices, flows = self._priced(network, self._counted(repaired))
         return self._outcome(network, flows, certified=False)
 
@@ -189,6 +191,7 @@ class _Search:
             spread,
             base=self._options.base(len(self._residual.active()), len(spread.candidates)),
             samples=self._options.rate(int(self._residual.remaining.sum())),
+            samples_each=self._options.samples_each,
             every_pair=self._options.every_pair,
         )
 

@@ -8,7 +8,7 @@ cheapest price of its own arcs to the sink.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from firmament.flow.columns import Columns
 from firmament.flow.equilibrium import machine_units
 from firmament.flow.network import Network, crowding_cost
 from firmament.flow.prices import Prices
-from firmament.flow.problem import Residual
+from firmament.flow.problem import PlacementProblem, Residual
 from firmament.solvers.base import Int32
 
 FORBIDDEN = np.int64(2**61)
@@ -30,23 +30,6 @@ PAIRS_AT_ONCE = 200_000
 
 NARROW = 2**26
 """Prices below this, in half units, are compared in 32 bits; twice the largest cost and this stay below 2**31."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violations:
-    """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more steps.
-
-    ``total`` counts all that were found, also those beyond the bound on what is added at once.
-    """
-
-    columns: Columns
-    machines: Int64
-    total: int
-
-    @property
-    def complete(self) -> bool:
-        """Whether all that were found are here."""
-        return len(self.columns) + len(self.machines) == self.total
 
 
 def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
@@ -77,6 +60,20 @@ class FullPrices:
 
 
 @dataclass(frozen=True, slots=True)
+class Violations:
+    """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more steps.
+
+    ``total`` counts all that were found, also those beyond the bound on what is added at once. ``settled``: prices at
+    which no arc violates that is left out when the columns have been added.
+    """
+
+    columns: Columns
+    machines: Int64
+    total: int
+    settled: FullPrices
+
+
+@dataclass(frozen=True, slots=True)
 class Offers:
     """The arcs that a network may leave out, of one residual.
 
@@ -100,6 +97,10 @@ class Offers:
             np.minimum(cheapest, problem.cost[shape], out=cheapest)
         return cls(classes, shapes, fits, cheapest)
 
+    def at(self, rows: Int64) -> Offers:
+        """Those of some classes, places among ``classes``."""
+        return replace(self, classes=self.classes[rows], shapes=self.shapes[rows])
+
     def within_reach(self, machine_price: Int64, dearest: int) -> Int64:
         """Machines that could violate for some class, if the dearest class's price is ``dearest`` half units."""
         return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)
@@ -117,23 +118,26 @@ def price_out(
 ) -> Violations:
     """Price all left-out arcs; return at most about ``limit`` of the worst violators, shared out over the classes.
 
-    ``settled``: prices at which none of them violates. Then only those are looked at whose machine has become cheaper
-    since in comparison with their class.
+    ``settled``: prices at which no arc violates that is left out, such as those of the pricing before. Then only arcs
+    are looked at whose machine is cheaper now in comparison with their class.
     """
     share = max(1, limit // max(1, len(network.classes)))
     waiting = residual.remaining.sum(axis=1)
-    parts_cls, parts_machine, total = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
+    cls_price, parts, total = prices.cls.copy(), [], 0
     for sale in _sales(residual, network, prices, offers, settled):
         row, place = sale.violating()
         if len(row) == 0:
             continue
         total += len(row)
-        kept = _worst(row, sale.reduced(row, place), np.minimum(share, waiting[sale.classes] + 64))
-        parts_cls.append(sale.classes[row[kept]])
-        parts_machine.append(sale.near[place[kept]])
+        reduced = sale.reduced(row, place)
+        kept = _worst(row, reduced, np.minimum(share, waiting[sale.classes] + 64))
+        parts.append(Columns(sale.classes[row[kept]], sale.near[place[kept]]))
+        left = np.flatnonzero(~kept)
+        at = np.searchsorted(network.classes, sale.classes[row[left]])
+        np.minimum.at(cls_price, at, prices.cls[at] + reduced[left])
     saturated = _saturated_machines(residual, network, flows, prices)
-    columns = Columns(np.concatenate(parts_cls), np.concatenate(parts_machine))
-    return Violations(columns=columns, machines=saturated, total=total + len(saturated))
+    columns = Columns.joined(parts, residual.problem.machines)
+    return Violations(columns, saturated, total + len(saturated), replace(prices, cls=cls_price))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +157,16 @@ class _Sale:
 
     def violating(self) -> tuple[Int64, Int64]:
         """Pairs that the rules allow with a reduced cost below 0: rows, and indices into ``near``."""
-        ceiling = self.price[:, None]
-        if self.priced.dtype == np.int32:
-            ceiling = ceiling.astype(np.int32)  # comparing two types would convert all pairs
-        hit = np.flatnonzero((self.priced < ceiling).ravel())
-        row = hit // max(1, len(self.near))
-        place = hit - row * len(self.near)
+        # Mostly few classes have any, and the least of a row is found faster than all of it is compared.
+        some = np.flatnonzero(self.priced.min(axis=1, initial=np.iinfo(self.priced.dtype).max) < self.price)
+        ceiling = self.price[some].astype(self.priced.dtype)  # two types would mean converting all pairs
+        hit, place = np.nonzero(self.priced[some] < ceiling[:, None])
+        row = some[hit]
         allowed = np.empty(len(row), dtype=np.bool_)
         ends = np.searchsorted(row, np.arange(len(self.classes) + 1)).tolist()
-        for index, shape in enumerate(self.shapes.tolist()):
+        for index in some.tolist():
             begin, end = ends[index], ends[index + 1]
-            if begin < end:
-                allowed[begin:end] = self.fits[shape].take(self.near[place[begin:end]])
+            allowed[begin:end] = self.fits[int(self.shapes[index])].take(self.near[place[begin:end]])
         return row[allowed], place[allowed]
 
     def reduced(self, row: Int64, place: Int64) -> Int64:
@@ -177,57 +179,76 @@ def _sales(
     residual: Residual, network: Network, prices: FullPrices, offers: Offers, settled: FullPrices | None
 ) -> Iterator[_Sale]:
     """All left-out arcs to machines that could violate, class by class, as many at once as suit the cache."""
-    problem = residual.problem
     at = np.searchsorted(network.classes, offers.classes)
     price = prices.cls[at]
-    dearest = int(price.max(initial=0))
-    near = offers.within_reach(prices.machine, dearest)
-    rows = np.arange(len(at))
+    near = offers.within_reach(prices.machine, int(price.max(initial=0)))
+    blocks = [(np.arange(len(at)), near)]
     if settled is not None:
-        rows, near = _closer(price - settled.cls[at], prices.machine - settled.machine, near)
-    level = prices.machine[near]
-    narrow = dearest < NARROW and int(level.min(initial=0)) >= 0
+        blocks = _closer(price - settled.cls[at], prices.machine - settled.machine, near)
+    for rows, some in blocks:
+        yield from _sales_of(residual.problem, network, prices.machine, price[rows], offers.at(rows), some)
+
+
+def _sales_of(
+    problem: PlacementProblem,
+    network: Network,
+    machine_price: Int64,
+    price: Int64,
+    offers: Offers,
+    near: Int64,
+) -> Iterator[_Sale]:
+    """The left-out arcs of ``offers`` to the machines ``near``, both ascending; ``price``: of the classes."""
+    level = machine_price[near]
+    narrow = int(price.max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
     dtype = np.int32 if narrow else np.int64
     level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
-    position = np.full(problem.machines, -1, dtype=np.int64)
-    position[near] = np.arange(len(near))
-    place = position[network.columns.machine]
-    classes, shapes = offers.classes[rows], offers.shapes[rows]
-    first = np.searchsorted(network.columns.cls, classes).tolist()
-    last = np.searchsorted(network.columns.cls, classes, side="right").tolist()
+    inside_row, inside_place = _inside(network, offers.classes, near, problem.machines)
     size = max(1, PAIRS_AT_ONCE // max(1, len(near)))
-    for begin in range(0, len(rows), size):
+    for begin in range(0, len(price), size):
         chunk = slice(begin, begin + size)
-        priced = np.empty((len(shapes[chunk]), len(near)), dtype=dtype)
-        for row, shape in enumerate(shapes[chunk].tolist()):
-            priced[row] = problem.cost[shape].take(near)
+        classes, shapes = offers.classes[chunk], offers.shapes[chunk]
+        priced: NDArray[Any] = problem.costs_of(shapes, near).astype(dtype, copy=False)
         priced += priced
         priced += level
-        for row in range(len(priced)):
-            inside = place[first[begin + row] : last[begin + row]]
-            priced[row, inside[inside >= 0]] = np.iinfo(dtype).max
-        yield _Sale(classes[chunk], shapes[chunk], near, priced, price[rows[chunk]], offers.fits)
+        inside = slice(*np.searchsorted(inside_row, [begin, begin + size]).tolist())
+        priced[inside_row[inside] - begin, inside_place[inside]] = np.iinfo(dtype).max
+        yield _Sale(classes, shapes, near, priced, price[chunk], offers.fits)
 
 
-def _closer(risen: Int64, changed: Int64, near: Int64) -> tuple[Int64, Int64]:
-    """Rows and machines among ``near`` of pairs that may have come closer.
+def _inside(network: Network, classes: Int64, near: Int64, machines: int) -> tuple[Int64, Int64]:
+    """Columns of ``classes`` and the machines ``near``, both ascending, in the network, as places in those two."""
+    row, place = np.full(len(network.classes), -1), np.full(machines, -1)
+    row[np.searchsorted(network.classes, classes)] = np.arange(len(classes))
+    place[near] = np.arange(len(near))
+    row, place = row[network.column_class], place[network.columns.machine]
+    both = (row >= 0) & (place >= 0)
+    return row[both], place[both]
+
+
+def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int64]]:
+    """Blocks of rows and of machines among ``near``: all pairs that may have come closer are in one of them.
 
     A pair's reduced cost falls by what its class's price has ``risen`` (int64[U]) beyond its machine's (``changed``:
-    int64[M]).
+    int64[M]). Most prices move together, or not at all: few classes rise beyond that, and few machines fall behind.
     """
-    near = near[changed[near] < risen.max(initial=-FORBIDDEN)]
-    return np.flatnonzero(risen > changed[near].min(initial=FORBIDDEN)), near
+    usual = np.median(risen) if len(risen) else 0
+    blocks = []
+    for rows in (np.flatnonzero(risen > usual), np.flatnonzero(risen <= usual)):
+        some = near[changed[near] < risen[rows].max(initial=-FORBIDDEN)]
+        blocks.append((rows[risen[rows] > changed[some].min(initial=FORBIDDEN)], some))
+    return blocks
 
 
-def _worst(row: Int64, reduced: Int64, want: Int64) -> Int64:
-    """Indices of the entries to keep: of each row at most ``want`` (by row), those with the least reduced cost."""
+def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
+    """Which entries to keep: of each row at most ``want`` (by row), those with the least reduced cost."""
     counts = np.bincount(row, minlength=len(want))
-    if (counts <= want).all():
-        return np.arange(len(row))
-    order = np.lexsort((reduced, row))
-    first = np.cumsum(counts) - counts
-    nth = np.arange(len(row)) - first[row[order]]
-    return np.sort(order[nth < want[row[order]]])
+    kept = np.ones(len(row), dtype=np.bool_)
+    if (counts > want).any():
+        order = np.lexsort((reduced, row))
+        first = np.cumsum(counts) - counts
+        nth = np.arange(len(row)) - first[row[order]]
+        kept[order] = nth < want[row[order]]
+    return kept
 
 
 def _saturated_machines(residual: Residual, network: Network, flows: Int64, prices: FullPrices) -> Int64:

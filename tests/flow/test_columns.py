@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from firmament.flow.cheapest import LOOKED_AT, cheapest
 from firmament.flow.columns import FEWEST, starting_columns
-from firmament.flow.equilibrium import UNWANTED, expected_spread
+from firmament.flow.equilibrium import UNWANTED, Spread, expected_spread
 from firmament.flow.problem import Residual
-from firmament.flow.sampling import SystematicSample
+from firmament.flow.sampling import PAIRS_PER_DRAW, FlowSample, systematic_sample
 from tests.support.core import problem
 
 
@@ -39,9 +39,10 @@ def test_the_cheapest_machines_of_many_classes_are_those_of_each(data: st.DataOb
     key = [data.draw(st.lists(value, min_size=width, max_size=width)) for _ in range(classes)]
     want = data.draw(st.lists(st.integers(0, 9), min_size=classes, max_size=classes))
     begin = data.draw(st.lists(st.integers(0, width), min_size=classes, max_size=classes))
-    chosen = cheapest(np.array(key, dtype=np.int32), np.array(want), np.array(begin))
+    row, place = cheapest(np.array(key, dtype=np.int32), np.array(want), np.array(begin))
     for cls in range(classes):
-        assert set(np.flatnonzero(chosen[cls]).tolist()) == one_by_one(key[cls], want[cls], begin[cls])
+        assert set(place[row == cls].tolist()) == one_by_one(key[cls], want[cls], begin[cls])
+    assert sorted(set(zip(row, place, strict=True))) == list(zip(row, place, strict=True))
 
 
 @pytest.mark.parametrize("kinds", [1, 7, 100_000])
@@ -50,7 +51,8 @@ def test_among_many_machines_about_as_many_as_wanted_are_chosen_and_none_dearer_
     key = random.integers(0, kinds, (5, 4 * LOOKED_AT)).astype(np.int32)
     key[:, random.permutation(key.shape[1])[:300]] = UNWANTED
     want = np.array([60, 100, 300, 600, 1_000])
-    chosen = cheapest(key, want, np.array([0, 1, 500, 2_000, key.shape[1]]))
+    chosen = np.zeros(key.shape, dtype=np.bool_)
+    chosen[cheapest(key, want, np.array([0, 1, 500, 2_000, key.shape[1]]))] = True
     for row, wanted in zip(range(len(key)), want.tolist(), strict=True):
         assert 0.4 * wanted < chosen[row].sum() < 2 * wanted
         dearest = key[row][chosen[row]].max()
@@ -58,14 +60,12 @@ def test_among_many_machines_about_as_many_as_wanted_are_chosen_and_none_dearer_
         assert chosen[row][key[row] < dearest].all()
 
 
-@pytest.mark.parametrize("pieces", [1, 3])
 @pytest.mark.parametrize("scale", [0.2, 1.0, 5.0])
-def test_pairs_are_drawn_in_proportion_to_their_weight_by_class_and_by_machine(scale: float, pieces: int):
+def test_pairs_are_drawn_in_proportion_to_their_weight_by_class_and_by_machine(scale: float):
     weight = (np.random.default_rng(5).random((9, 400)) ** 4 * scale).astype(np.float32)
     weight[4] = 0
     weight[:, 17] = 0
-    sample = SystematicSample(weight.shape[1])
-    drawn = np.vstack([sample.drawn(part.copy()) for part in np.array_split(weight, pieces)])
+    drawn = systematic_sample(weight)
     assert not drawn[weight == 0].any()
     # A weight below 1 holds at most one mark of each grid, one of 1 or more at least one.
     assert drawn[weight > 1.001].all()
@@ -76,18 +76,56 @@ def test_pairs_are_drawn_in_proportion_to_their_weight_by_class_and_by_machine(s
 
 
 def test_every_machine_with_enough_weight_is_met():
-    weight = np.full((40, 300), 2 / 40, dtype=np.float32)
-    drawn = SystematicSample(300).drawn(weight)
+    drawn = systematic_sample(np.full((40, 300), 2 / 40, dtype=np.float32))
     assert (drawn.sum(axis=0) >= 2).all()
     assert (drawn.sum(axis=1) >= 14).all()
 
 
-def test_what_is_drawn_does_not_depend_on_how_classes_are_divided_up():
-    weight = (np.random.default_rng(3).random((20, 50)) / 4).astype(np.float32)
-    whole = SystematicSample(50).drawn(weight.copy())
-    sample = SystematicSample(50)
-    parts = np.vstack([sample.drawn(part.copy()) for part in (weight[:7], weight[7:])])
-    assert (whole == parts).mean() > 0.995  # sums are rounded differently
+def spread_over(machines: int) -> Spread:
+    """Machines in a row that are all likely to take a task."""
+    nothing = np.zeros(machines, dtype=np.int64)
+    return Spread(nothing, nothing, np.arange(machines), 10.0, np.ones(machines, dtype=np.float32))
+
+
+def sampled(key: np.ndarray, draws: np.ndarray, pieces: int = 1) -> np.ndarray:
+    """bool[C', M']: what is drawn if classes come in so many pieces."""
+    sample = FlowSample(spread_over(key.shape[1]), draws)
+    for at in np.array_split(np.arange(len(key)), pieces):
+        sample.see(at, key[at])
+    drawn = np.zeros(key.shape, dtype=np.bool_)
+    drawn[sample.drawn()] = True
+    return drawn
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_a_sample_follows_the_flow_that_is_expected(parts: int):
+    classes, machines = 60, 40 * PAIRS_PER_DRAW * parts // 60
+    draws = np.full(classes, 40 / 60)
+    draws[0] = 5
+    key = np.random.default_rng(7).integers(0, 100, (classes, machines)).astype(np.int32)
+    key[1], key[2:, :4] = UNWANTED, UNWANTED
+    drawn = sampled(key, draws)
+    assert not drawn[key == UNWANTED].any()
+    assert 0.6 * 2 * draws.sum() < drawn.sum() < 1.4 * 2 * draws.sum()
+    assert 5 <= drawn[0].sum() <= 20
+    # What costs five temperatures more than the least is as good as never drawn.
+    assert (key[drawn] < 60).all()
+    assert np.median(key[drawn]) < 15
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_what_is_drawn_does_not_depend_on_how_classes_are_divided_up(parts: int):
+    key = np.random.default_rng(3).integers(0, 40, (50, PAIRS_PER_DRAW * parts)).astype(np.int32)
+    whole = sampled(key, np.ones(50))
+    assert whole.any()
+    assert (sampled(key, np.ones(50), pieces=3) == whole).all()
+
+
+def test_of_many_machines_each_is_looked_at_by_some_class():
+    key = np.zeros((400, 8 * PAIRS_PER_DRAW), dtype=np.int32)
+    drawn = sampled(key, np.full(400, 3.0))
+    assert (drawn.sum(axis=0) >= 2).all()
+    assert (drawn.sum(axis=1) >= 3).all()
 
 
 def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
@@ -106,7 +144,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(classes)}
     spread = expected_spread(residual, fits)
-    columns = starting_columns(residual, fits, spread, base=2, samples=0.1, every_pair=0)
+    columns = starting_columns(residual, fits, spread, base=2, samples=0.1, samples_each=0.0, every_pair=0)
     assert len(columns) < 0.3 * classes * len(spread.candidates)
     assert feasible[columns.cls, columns.machine].all()
     present = np.zeros((classes, machines), dtype=np.bool_)
@@ -118,7 +156,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     # One that is used by so few has them of those to which it is least dear in comparison with what they like best.
     key = np.where(feasible, given.cost + spread.price, UNWANTED)
     dearer = key - key[:, spread.candidates].min(axis=1, keepdims=True)
-    alone = starting_columns(residual, fits, spread, base=2, samples=0.0, every_pair=0)
+    alone = starting_columns(residual, fits, spread, base=2, samples=0.0, samples_each=0.0, every_pair=0)
     before = np.bincount(alone.machine, minlength=machines)
     thin = np.flatnonzero((before > 0) & (present.sum(axis=0) == FEWEST) & (able > FEWEST))
     assert len(thin) > 10

@@ -226,7 +226,13 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0, every_pai
     residual = Residual(given)
     usable = fits(residual)
     return starting_columns(
-        residual, usable, expected_spread(residual, usable), base=base, samples=samples, every_pair=every_pair
+        residual,
+        usable,
+        expected_spread(residual, usable),
+        base=base,
+        samples=samples,
+        samples_each=0.0,
+        every_pair=every_pair,
     )
 
 
