@@ -143,7 +143,7 @@ async def _grpc(
 
 def _schedulers(options: MeasureOptions) -> list[str]:
     return [
-        "poseidon",
+        Ours.name,
         *(["bindings-only"] if options.bindings_only else []),
         *(["kube-scheduler"] if options.kube_scheduler else []),
     ]
@@ -181,7 +181,8 @@ async def _end_to_end(
         more_for_cluster=options.server.arguments(),
     )
     async with Stack(stack_options) as stack:
-        await stack.start_servers()
+        # Beside others a solver would only take time.
+        await (stack.start_servers() if scheduler == Ours.name else stack.start_cluster())
         chosen = _scheduler(scheduler, stack, name, folder, options)
         own = options.kubeconfig is None
         try:

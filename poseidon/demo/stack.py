@@ -71,6 +71,12 @@ class Stack:
         if own_cluster:
             await self.cluster.announced()
 
+    async def start_cluster(self) -> None:
+        """Start the cluster alone, unless there is one already. Raises ``ChildDiedError``."""
+        if self._options.kubeconfig is None:
+            await self.cluster.start()
+            await self.cluster.announced()
+
     async def start_solver(self) -> None:
         """Start the solver and wait until it listens: where it did before, at first anywhere."""
         self.solver = self._child("firmament serve", "firmament", self._solver_arguments())
