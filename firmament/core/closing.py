@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import compress
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Int64
 from firmament.core.chaining import chained, keeps_order
@@ -75,9 +76,15 @@ def _decided(picture: Picture, placed: Assignments) -> Decided:
         cls,
         machine,
         picture.tasks[place],
-        list(map(picture.uids.__getitem__, place.tolist())),
-        list(map(picture.machine_names.__getitem__, machine.tolist())),
+        _chosen(picture.uids, place),
+        _chosen(picture.machine_names, machine),
     )
+
+
+def _chosen(texts: Sequence[str], which: Int64) -> list[str]:
+    """The texts in these places. As an array, since texts lie all over memory: one by one, each would be waited for."""
+    every: NDArray[np.object_] = np.fromiter(texts, dtype=np.object_, count=len(texts))
+    return every[which].tolist()
 
 
 def _by_class(problem: PlacementProblem, placed: Assignments) -> Int64:

@@ -115,10 +115,11 @@ def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:
 def _still_pending(cluster: Cluster, picture: Picture) -> dict[int, Int64]:
     """By class of the picture, its members that are the same tasks as then, unchanged, and pending, if any."""
     tasks = cluster.tasks
-    pending: Bool = (tasks.state == int(State.PENDING)) & ~tasks.revised
-    places = np.flatnonzero(pending[picture.tasks])
-    concerned = np.unique(np.searchsorted(picture.first, places, side="right") - 1)
-    return {index: rows[pending[rows]] for index in concerned.tolist() for rows in (picture.members[index],)}
+    then = picture.tasks
+    left = np.flatnonzero((tasks.state[then] == int(State.PENDING)) & ~tasks.revised[then])
+    cls = np.searchsorted(picture.first, left, side="right") - 1
+    concerned, starts = np.unique(cls, return_index=True)
+    return dict(zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)) if len(left) else {}
 
 
 def _reason_counts(

@@ -64,11 +64,8 @@ class Reservations:
             self._held.remove(held)
             cluster.mark(held.machine)
         tasks = cluster.tasks
-        size = len(tasks.uid)
-        starved = np.flatnonzero(
-            (tasks.passed_over[:size] >= self._options.reserve_after_rounds)
-            & (tasks.state[:size] == State.PENDING)
-        )
+        pending = tasks.in_state(State.PENDING)
+        starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
         held_uids = {held.uid for held in self._held}
         limit = max(1, len(cluster.machines) // MACHINES_PER_RESERVATION)
         order = starved[
@@ -89,9 +86,8 @@ class Reservations:
         if not overtaken:
             return
         tasks = cluster.tasks
-        size = len(tasks.uid)
-        waiting = tasks.parked[:size] & ~tasks.refused[:size] & (tasks.state[:size] == State.PENDING)
-        tasks.passed_over[:size][waiting] += 1
+        pending = tasks.in_state(State.PENDING)
+        tasks.passed_over[pending[tasks.parked[pending] & ~tasks.refused[pending]]] += 1
         for held in self._held:
             held.rounds -= 1
 
