@@ -28,6 +28,7 @@ from firmament.flow.prices import NotOptimalError, Prices, node_prices
 from firmament.flow.pricing import FullPrices, Offers, Violations, price_out
 from firmament.flow.problem import Residual
 from firmament.flow.repair import carried_over, repair
+from firmament.flow.widening import widened
 from firmament.flow.worths import Worths
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
@@ -139,8 +140,7 @@ class _Search:
                 break
             self._unfold(unfilled)
             self._widen(violations, full)
-            wider = self._network()
-            carried = carried_over(network, flows, wider, self._residual.problem.machines)
+            wider, carried = self._wider(network, flows, None if len(unfilled) else violations)
             patched = self._patched(wider, carried, full)
             if patched is not None:
                 network, flows, prices = wider, patched.flows, patched.prices
@@ -174,9 +174,8 @@ class _Search:
                 self._residual, near.cut, flows, full, self._offers, limit=self._options.added
             )
             self._add(missing)
-            narrow, network = network, self._network()
+            network, carried = self._wider(network, flows, missing)
             if missing.total <= self._options.mended:
-                carried = carried_over(narrow, flows, network, self._residual.problem.machines)
                 patched = self._patched(network, carried, full)
                 if patched is not None:
                     return network, patched.flows, patched.prices
@@ -197,6 +196,18 @@ class _Search:
 
     def _network(self) -> Network:
         return build_network(self._residual, self.columns, self._penalties, self._steps, self._merged)
+
+    def _wider(self, network: Network, flows: Int64, added: Violations | None) -> tuple[Network, Int64]:
+        """The network of the columns and steps so far, and a flow of ``network`` on it.
+
+        ``added``: what has been added since ``network`` was built; None: other things have changed, too.
+        """
+        if added is not None and len(network.columns) + added.total == len(self.columns):
+            found = widened(self._residual, network, flows, added.columns)
+            if found is not None:
+                return found
+        wider = self._network()
+        return wider, carried_over(network, flows, wider, self._residual.problem.machines)
 
     def _counted(self, solution: FlowSolution) -> Int64:
         """The solution's flow, with its solve and seconds added up."""

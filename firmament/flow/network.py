@@ -105,8 +105,7 @@ def build_network(
     machines, column_machine = _reached(columns, problem.machines)
     column_class = class_index[columns.cls]
     waiting = residual.remaining.sum(axis=1)
-    capacity = _column_capacity(residual, columns, waiting)
-    cost = problem.cost[problem.shape[columns.cls], columns.machine].astype(np.int64)
+    capacity, cost = column_arcs(residual, columns)
 
     given = _steps(residual, machines, classes, steps)
     arcs = given.arcs(None if merged is None else merged[machines])
@@ -157,15 +156,16 @@ def _reached(columns: Columns, machines: int) -> tuple[Int64, Int64]:
     return np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
 
 
-def _column_capacity(residual: Residual, columns: Columns, waiting: Int64) -> Int64:
-    """How many of a class's ``waiting`` tasks (int64[C]) each column's machine takes at most: int64[A]."""
+def column_arcs(residual: Residual, columns: Columns) -> tuple[Int64, Int64]:
+    """How many waiting tasks of its class each column's machine takes at most, and what it costs each: int64[A]."""
     problem = residual.problem
-    capacity = np.minimum(residual.units(problem.shape[columns.cls], columns.machine), waiting[columns.cls])
+    waiting, shapes = residual.remaining.sum(axis=1), problem.shape[columns.cls]
+    capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
     if problem.most:
         most = waiting.copy()
         most[list(problem.most)] = list(problem.most.values())
         np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
-    return capacity
+    return capacity, problem.cost[shapes, columns.machine].astype(np.int64)
 
 
 def _steps(residual: Residual, machines: Int64, classes: Int64, most: Int64) -> Steps:
