@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -71,34 +70,31 @@ class UsedScores:
         # An array: with a single number, numpy takes twice as long to find the larger.
         self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
-    def write(self, score: Int8, shapes: Int64, amounts: Int64) -> None:
-        """Write scores for tasks of ``amounts`` (int64[N, R]), 0 to 100, to the rows ``shapes`` (int64[N]) of ``score``
-        (int8[S, M]).
-        """
+    def of(self, amounts: Int64) -> Int8:
+        """Scores for tasks of ``amounts`` (int64[N, R]): int8[N, M], 0 to 100."""
+        machines = self._left.shape[1]
         if not self._counted:
-            score[shapes] = 0
-            return
-        unsigned = score.view(np.uint8)
-        # Tasks of different shapes often ask for as much.
-        singles = [
-            {amount: self._single(position, amount) for amount in set(amounts[:, position].tolist())}
-            for position, _ in self._counted
-        ]
-        for shape, wanted in zip(shapes.tolist(), amounts.tolist(), strict=True):
-            parts = [
-                single[wanted[position]] for (position, _), single in zip(self._counted, singles, strict=True)
-            ]
-            np.floor_divide(self._summed(parts), self._total, out=unsigned[shape], casting="unsafe")
+            return np.zeros((len(amounts), machines), dtype=np.int8)
+        sums = np.empty((len(amounts), machines), dtype=self._sums)
+        singles = [self._singles(position, amounts[:, position].tolist()) for position, _ in self._counted]
+        for row, *parts in zip(sums, *singles, strict=True):
+            self._sum(parts, row)
+        np.floor_divide(sums, self._total, out=sums)
+        return sums.view(np.int8) if sums.itemsize == 1 else sums.astype(np.int8)
 
-    def _summed(self, parts: Sequence[NDArray[np.uint8]]) -> NDArray[Any]:
-        """Weighted sum of the scores of the resources that count: int[M], not to be written to."""
-        weighted = [
-            part if weight == 1 else np.multiply(part, weight, dtype=self._sums)
-            for part, (_, weight) in zip(parts, self._counted, strict=True)
-        ]
+    def _sum(self, parts: Sequence[NDArray[np.uint8]], row: NDArray[Any]) -> None:
+        """Write the weighted sum of the scores of the resources that count to ``row``."""
+        (_, weight), *others = self._counted
+        np.multiply(parts[0], self._sums(weight), out=row)
+        for part, (_, weight) in zip(parts[1:], others, strict=True):
+            row += part if weight == 1 else np.multiply(part, weight, dtype=self._sums)
         if self._worst:
-            weighted.append(np.multiply(np.minimum.reduce(parts), self._worst, dtype=self._sums))
-        return reduce(partial(np.add, dtype=self._sums), weighted)
+            row += np.multiply(np.minimum.reduce(parts), self._worst, dtype=self._sums)
+
+    def _singles(self, position: int, amounts: Sequence[int]) -> list[NDArray[np.uint8]]:
+        """Scores of one resource; tasks of different shapes often ask for as much."""
+        single = {amount: self._single(position, amount) for amount in set(amounts)}
+        return [single[amount] for amount in amounts]
 
     def _single(self, position: int, amount: int) -> NDArray[np.uint8]:
         """Score of one resource. There may be as many as there are shapes."""

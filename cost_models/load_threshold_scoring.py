@@ -74,14 +74,10 @@ class Scorer:
     def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
         settings = self._settings
         weights = weights_of(settings)
-        score = np.empty((shapes.count, self._machines.count), dtype=np.int8)
-        prod = expected.prod if settings.score_prod else np.zeros_like(expected.prod)
-        for among, of_prod in ((~prod, False), (prod, True)):
-            wanted = np.flatnonzero(among)
-            if len(wanted):
-                use = self._prod_use() if of_prod else self._estimated
-                scores = UsedScores(use.T, self._allocatable, weights, most=most)
-                scores.write(score, wanted, expected.amounts[wanted])
+        score = UsedScores(self._estimated.T, self._allocatable, weights, most=most).of(expected.amounts)
+        if settings.score_prod and expected.prod.any():
+            by_prod = UsedScores(self._prod_use().T, self._allocatable, weights, most=most)
+            score[expected.prod] = by_prod.of(expected.amounts[expected.prod])
         if most:
             return Scored(score, np.zeros(self._machines.count))
         mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
