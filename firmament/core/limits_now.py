@@ -1,9 +1,9 @@
 """Models' limits as they are when a round is closed: filters, joint rows and ledgers, asked once more.
 
 What a round decided kept the limits that models stated when it was opened. If something has come to the machines since
-(see `disturbance`), the models that had limits to state are asked again, and so are those whose records have changed:
-they may have some now. They are asked about all machines as they are now and the shapes of what was
-decided; then every decision is held against the answer, whatever machine it is for.
+(see `disturbance`), the models that had limits to state are asked again, and so are those that may have some now: their
+records have changed, or they look at single tasks on machines. They are asked about all machines as they are now, and
+about the shapes of what was decided; then every decision is held against the answer, whatever machine it is for.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from cost_models.interface import Assessment, Bool, Int64, JointRows, Ledger
+from cost_models.interface import Assessment, Bool, Int64, JointRows, Ledger, uses_load
 from firmament.core.cluster import Cluster
 from firmament.core.composition import judge
+from firmament.core.configuration import WeightedModel
 from firmament.core.feasibility import StaticRows
 from firmament.core.opening import Picture, model_columns
 from firmament.flow.problem import Assignments
@@ -107,7 +108,7 @@ def limits_now(
     asked = [
         each
         for each, answer in zip(weighted, picture.judgement.assessments, strict=True)
-        if states_limits(answer) or not told.isdisjoint(each.model.record_kinds)
+        if states_limits(answer) or _may_have_limits(each, told)
     ]
     if not asked:
         return None
@@ -131,7 +132,7 @@ def newly_limited(
     asked = [
         each
         for each, answer in zip(picture.configuration.models, picture.judgement.assessments, strict=True)
-        if not states_limits(answer) and not told.isdisjoint(each.model.record_kinds)
+        if not states_limits(answer) and _may_have_limits(each, told)
     ]
     if not asked or not classes:
         return False
@@ -139,6 +140,11 @@ def newly_limited(
     columns = model_columns(cluster, picture.configuration, picture.judgement.machines.now)
     judgement = judge(cluster, static_rows, columns, shapes, [1] * len(shapes), asked)
     return any(map(states_limits, judgement.assessments))
+
+
+def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
+    """Whether a model that stated none may have limits by now; ``told``: kinds of records that have changed."""
+    return uses_load(asked.model) or not told.isdisjoint(asked.model.record_kinds)
 
 
 def by_machine(rows: JointRows) -> bool:

@@ -146,6 +146,19 @@ def test_a_threshold_holds_for_what_others_brought_during_a_solve():
     assert placed_after(core, TasksBound("m", 2, ("foreign",), assigned=(START,))) == {}
 
 
+def test_a_threshold_that_others_exceed_meanwhile_holds_for_who_takes_nothing_of_the_resource():
+    thresholds = {"usageThresholds": {"memory": 50}, "estimatedScalingFactors": {"memory": 100}}
+    model = WeightedModel(load_model("load_threshold", thresholds))
+    free = task_class(cpu=1_000, service_class="koord-free")
+    half = task_class(cpu=100, memory=2**33, limits=(("memory", 2**33),))
+    core = scheduler(machine("m", memory=2**34), tasks(1, "a", content=free), overlays=[model])
+    core.apply([MachineSampled("m", START, {"memory": 0.0}), ClassDefined(2, half)])
+    assert placed_after(core, TasksBound("m", 2, ("foreign",), assigned=(START,))) == {}
+    core = scheduler(machine("m", memory=2**34), tasks(1, "a", content=free), overlays=[model])
+    core.apply([MachineSampled("m", START, {"memory": 0.0})])
+    assert placed_after(core, machine("n", memory=2**34)) == {"a": "m"}
+
+
 def test_a_report_of_use_alone_overturns_no_decision():
     core = scheduler(machine("m"), tasks(1, "a", content=task_class(cpu=1_000)), overlays=under_half())
     core.apply([MachineSampled("m", START, {"cpu": 0.0})])
