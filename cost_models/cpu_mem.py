@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -49,6 +49,9 @@ LARGEST_L = 1000
 LARGEST_B = 250
 """Variance of two fractions in 0..1 is at most a quarter."""
 
+
+IN_CACHE = 2**16
+"""Figures that are reckoned at once: with what they are made of they stay in a processor's own cache."""
 
 KEPT_AMOUNTS = 256
 """Rows over machines that are kept at once for the amounts of a resource; bounds memory."""
@@ -77,25 +80,30 @@ class CpuMem:
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the cost of a machine's next slot: int16[S, M].
 
-        Row by row, so that a row's intermediate arrays stay in the processor's cache, and in 16 bits wherever whole
+        A few rows at a time, so that intermediate arrays stay in the processor's cache, and in 16 bits wherever whole
         numbers do, as answers for thousands of shapes are larger than any cache. The divisions are exact where it
         matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
         number that it equals; and floor(floor(x) / 250) is floor(x / 250).
         """
         cpus, memories = self._fractions(machines, "cpu"), self._fractions(machines, "memory", TWICE_NEUTRAL)
-        raw = np.empty((shapes.count, machines.count), dtype=np.int16)
-        imbalance, level = np.empty(machines.count), np.empty(machines.count, dtype=np.uint16)
-        # No figure is negative or above 4095, so they are the same with and without a sign.
         after = zip(cpus.after_each(shapes.requests), memories.after_each(shapes.requests), strict=True)
-        for row, (cpu, memory) in zip(raw.view(np.uint16), after, strict=True):
+        raw = np.empty((shapes.count, machines.count), dtype=np.int16)
+        height = max(1, IN_CACHE // max(1, machines.count))
+        size = min(height, shapes.count), machines.count
+        squares, levels = np.empty(size), np.empty(size, dtype=np.uint16)
+        for begin in range(0, shapes.count, height):
+            # No figure is negative or above 4095, so they are the same with and without a sign.
+            rows = raw[begin : begin + height].view(np.uint16)
+            square, level = squares[: len(rows)], levels[: len(rows)]
+            for row, (cpu, memory) in enumerate(islice(after, len(rows))):
+                np.subtract(cpu.fourths, memory.fourths, out=square[row])
+                np.add(cpu.whole, memory.whole, out=level[row])
             # 1000 * ((fc - fr) / 2)^2 is a 250th of the squared difference of fourths of thousandths.
-            np.subtract(cpu.fourths, memory.fourths, out=imbalance)
-            np.multiply(imbalance, imbalance, out=imbalance)
-            np.copyto(row, imbalance, casting="unsafe")  # at most 62,500 and not negative: this is its floor
-            np.floor_divide(row, 250, out=row)
-            np.add(cpu.whole, memory.whole, out=level)
+            np.multiply(square, square, out=square)
+            np.copyto(rows, square, casting="unsafe")  # at most 62,500 and not negative: this is their floor
+            np.floor_divide(rows, 250, out=rows)
             np.right_shift(level, 1, out=level)
-            np.add(row, level, out=row)
+            np.add(rows, level, out=rows)
         return Assessment(raw=raw)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:

@@ -121,6 +121,17 @@ def test_all_pairs_have_the_figure_that_each_has_by_itself(
     assert found == [[by_hand(*state, request) for state in states] for request in requests]
 
 
+def test_of_many_pairs_each_has_the_figure_that_it_has_by_itself():
+    rng = np.random.default_rng(1)
+    states = [
+        ((cpu, memory), (int(rng.integers(cpu)), int(rng.integers(memory))))
+        for cpu, memory in rng.integers(1_000, 64_000, size=(1_000, 2)).tolist()
+    ]
+    requests = [(cpu, memory) for cpu, memory in rng.integers(0, 9_000, size=(150, 2)).tolist()]
+    found = np.array(raw(machines(*states), *requests))
+    assert found.tolist() == [[by_hand(*state, request) for state in states] for request in requests]
+
+
 def test_a_full_machine_is_the_worst_in_range():
     assert raw(machines(((1_000, 1_000), (0, 0))), (100, 100)) == [[3_000.0]]
     assert CpuMem().range.points(np.array([2_000.0, 3_000.0, 3_250.0])).tolist() == [0.0, 80.0, 100.0]
