@@ -66,9 +66,10 @@ def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, I
 
 def _size(residual: Residual, proposed: Assignments) -> Float64:
     """float64[A]: share that one task takes of what is free on the machine, of the resource of which it takes most."""
-    requests = residual.problem.requests[residual.problem.shape[proposed.cls]]
-    free = np.maximum(residual.free[:, proposed.machine], 1)
-    share: Float64 = (requests.T / free).max(axis=0, initial=0.0)
+    shapes = residual.problem.shape[proposed.cls]
+    share = np.zeros(len(shapes))
+    for requests, free in zip(residual.problem.requests.T, residual.free, strict=True):
+        np.maximum(share, requests[shapes] / np.maximum(free.take(proposed.machine), 1), out=share)
     return share
 
 
