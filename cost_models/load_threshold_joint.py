@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cost_models.arrays import Int8
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from cost_models.load_threshold_arguments import Settings
 from cost_models.load_threshold_limits import NO_LIMIT
 from cost_models.load_threshold_tasks import RunningTasks
-
-Int8: TypeAlias = NDArray[np.int8]
 
 EXPIRED = "node(s) nodeMetric expired"
 MISSING = "node(s) nodeMetric missing"
@@ -83,12 +80,13 @@ def joint_rows(
         for position, left in enumerate(part.room.left):
             amount = np.where(part.shapes, amounts[:, position], 0)
             limited = part.machines & (left < NO_LIMIT // 2)
-            barred = part.shapes & held & (running is not None) & bool((left[part.machines] < 0).any())
+            exceeded = part.machines & (left < 0)
+            barred = part.shapes & held & (running is not None) & bool(exceeded.any())
             if not (limited.any() and (amount.any() or barred.any())):
                 continue
             back = None
             if running is not None:
-                owed = np.where(limited, np.maximum(-left, 0), 0)
+                owed = np.where(exceeded, -left, 0)
                 leaving = _Leaving(running, position, part.room.estimated, part.prod)
                 back = Returned(owed, by_task=leaving, barred=barred)
             limit = np.where(limited, np.maximum(left, 0), 0)

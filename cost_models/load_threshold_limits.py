@@ -85,6 +85,8 @@ def headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding
     threshold, or nothing to take a part of.
     """
     limited = (percent > 0) & (allocatable > 0)
+    if limited.all():
+        return _LARGEST[rounding](percent, allocatable) - used
     limit = _LARGEST[rounding](np.where(limited, percent, 1), np.where(limited, allocatable, 1))
     return np.where(limited, limit - used, NO_LIMIT)
 

@@ -126,7 +126,7 @@ def _room(
     elif settings.missing == "failClosed":
         refused[unknown] = np.where(expired[unknown], _EXPIRED, _MISSING)
     estimated = unknown if settings.missing == "estimate" else np.zeros_like(unknown)
-    held = np.where(estimated[:, None], used[1], used[0])
+    held = np.where(estimated[:, None], used[1], used[0]) if estimated.any() else used[0]
     refused[~any_of_row(percent > 0)] = _OPEN
     left = headroom(percent, allocatable, held, settings.rounding)
     left[ignored] = NO_LIMIT

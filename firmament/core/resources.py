@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Int64
 from firmament.core.model import PODS
 
-Number = TypeVar("Number", np.int64, np.float64)
+Number = TypeVar("Number", np.int64, np.float64, np.bool_)
 
 FIRST_RESOURCES = (PODS, "cpu", "memory", "ephemeral-storage")
 """Columns that always exist, in the order in which a lack of them is named as the root cause."""

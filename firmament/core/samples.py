@@ -219,7 +219,7 @@ class TaskSamples:
     def __init__(self, resources: ResourceIndex) -> None:
         self._usage = UseTable(resources)
         self._stamp: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
-        self._prod: Int64 = np.ones((_ROWS, 1), dtype=np.int64)
+        self._prod: Bool = np.ones((_ROWS, 1), dtype=np.bool_)
 
     def usage(self, rows: Int64) -> Float64:
         """float64[len(rows), K]: use; meaningful where the stamp is that of the machine."""
@@ -233,7 +233,7 @@ class TaskSamples:
     def prod(self, rows: Int64) -> Bool:
         """bool[len(rows)]: the source takes the task for koord-prod, or does not say."""
         self._grow(int(rows.max(initial=-1)) + 1)
-        return self._prod[:, 0].take(rows) != 0
+        return self._prod[:, 0].take(rows)
 
     def record_all(self, rows: Int64, known: Int64, uses: TaskUses, stamp: int) -> None:
         """Take what a report says of tasks: entry ``known[i]`` of ``uses`` is that of row ``rows[i]``."""
@@ -241,13 +241,13 @@ class TaskSamples:
         amounts = np.array(uses.amounts).reshape(len(uses.uids), len(uses.resources))[known]
         self._usage.put_block(rows, uses.resources, amounts)
         self._stamp[rows, 0] = stamp
-        self._prod[rows, 0] = np.array(uses.prod, dtype=np.int64)[known] if uses.prod else 1
+        self._prod[rows, 0] = np.array(uses.prod, dtype=np.bool_)[known] if uses.prod else True
 
     def record(self, row: int, usage: Mapping[str, float], stamp: int) -> None:
         """Take the figures of one task, beside the report with ``stamp``."""
         self._grow(row + 1)
         self._usage.put(row, usage)
-        self._stamp[row], self._prod[row] = stamp, 1
+        self._stamp[row], self._prod[row] = stamp, True
 
     def reset(self, row: int) -> None:
         """Forget the figures of a row."""
