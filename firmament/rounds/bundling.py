@@ -80,7 +80,22 @@ class Bundled:
         return given
 
     def _handed_over(self, placed: Assignments, share: Int64) -> Assignments:
-        """The first ``share`` (int64[C]) places of each bundle, class after class.
+        """The first ``share`` (int64[C]) places of each bundle, class after class, by class and machine."""
+        classes = np.argsort(self.of, kind="stable")
+        first = classes[np.searchsorted(self.of[classes], np.arange(self.problem.classes))]
+        places = np.bincount(placed.cls, weights=placed.count, minlength=self.problem.classes)
+        whole = share[first] == places  # nothing is left for other classes
+        at_once = whole[placed.cls]
+        theirs = placed.taken(at_once)
+        dealt = self._dealt(placed.taken(~at_once), np.where(whole[self.of], 0, share), classes)
+        pairs = np.append(first[theirs.cls], dealt.cls) * np.int64(self.whole.machines)
+        pairs += np.append(theirs.machine, dealt.machine)
+        pairs, entry = np.unique(pairs, return_inverse=True)
+        count = np.bincount(entry, weights=np.append(theirs.count, dealt.count), minlength=len(pairs))
+        return Assignments(*np.divmod(pairs, self.whole.machines), count.astype(np.int64))
+
+    def _dealt(self, placed: Assignments, share: Int64, classes: Int64) -> Assignments:
+        """The same, place by place; ``classes``: int64[C], by bundle.
 
         A bundle's places come machine by machine in turn: a class gets as many machines as it can.
         """
@@ -88,14 +103,11 @@ class Bundled:
         turn = _turn(bundle * np.int64(self.whole.machines) + machine)
         order = np.argsort(bundle * (1 + turn.max(initial=0)) + turn, kind="stable")
         bundle, machine = bundle[order], machine[order]
-        classes = np.argsort(self.of, kind="stable")
         cls = np.repeat(classes, share[classes])
         start = np.searchsorted(bundle, np.arange(self.problem.classes))
         begin = np.searchsorted(self.of[cls], np.arange(self.problem.classes))
         place = start[self.of[cls]] + np.arange(len(cls)) - begin[self.of[cls]]
-        machines = self.whole.machines
-        pairs, count = np.unique(cls * np.int64(machines) + machine[place], return_counts=True)
-        return Assignments(*np.divmod(pairs, machines), count.astype(np.int64))
+        return Assignments(cls, machine[place], np.ones_like(cls))
 
 
 def bundled(problem: PlacementProblem) -> Bundled:

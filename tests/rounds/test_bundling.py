@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -57,6 +58,57 @@ def test_random_shares_are_dealt_out_as_task_by_task():
         found = bundled(given).dealt_out(one if places else Assignments.empty())
         got = np.bincount(found.cls, weights=found.count, minlength=5).astype(int).tolist()
         assert got == dealt(counts, places)
+
+
+def by_hand(given: PlacementProblem, entries: list[tuple[int, int, int]]) -> dict[tuple[int, int], int]:
+    """Tasks by class and machine: of each shape's places, one of each machine comes before a second of any."""
+    found: dict[tuple[int, int], int] = {}
+    for shape in set(given.shape.tolist()):
+        places, turns = [], Counter[int]()
+        for of, machine, count in entries:
+            for _ in range(count if of == shape else 0):
+                places.append((turns[machine], machine))
+                turns[machine] += 1
+        places.sort(key=lambda place: place[0])
+        left = len(places)
+        share = dict.fromkeys(np.flatnonzero(given.shape == shape).tolist(), 0)
+        for bucket in range(WAIT_BUCKETS):
+            for cls in share:
+                more = min(int(given.counts[cls, bucket]), left)
+                share[cls] += more
+                left -= more
+        for cls, number in share.items():
+            for _, machine in places[:number]:
+                found[cls, machine] = found.get((cls, machine), 0) + 1
+            places = places[number:]
+    return found
+
+
+def test_classes_get_places_machine_by_machine():
+    random = np.random.default_rng(5)
+    for _ in range(100):
+        shapes, classes = random.integers(1, 5), 6
+        base = problem(
+            tasks=random.integers(0, 4, (classes, WAIT_BUCKETS)).tolist(),
+            requests=[[1]] * classes,
+            free=[[99]] * 4,
+        )
+        given = replace(base, shape=np.sort(random.integers(0, shapes, classes)))
+        kinds, numbers = np.unique(given.shape, return_inverse=True)
+        given = replace(given, shape=numbers)
+        left = [int(given.counts[given.shape == shape].sum()) for shape in range(len(kinds))]
+        entries = []
+        for shape in random.integers(0, len(kinds), 20).tolist():
+            count = min(left[shape], int(random.integers(1, 4)))
+            if count:
+                entries.append((shape, int(random.integers(4)), count))
+                left[shape] -= count
+        columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+        found = bundled(given).dealt_out(Assignments(*columns))
+        got = Counter[tuple[int, int]]()
+        for cls, machine, count in zip(found.cls, found.machine, found.count, strict=True):
+            got[int(cls), int(machine)] += int(count)
+        assert got == by_hand(given, entries)
 
 
 def test_classes_that_differ_stay_as_they_are():
