@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cost_models.interface import CostModel, JointRows, Returned
+from cost_models.interface import Assessment, Bool, CostModel, JointRows, Returned
 from cost_models.probing import (
     assess,
     crowding_rows,
@@ -122,11 +122,21 @@ def check_joint(model: CostModel, cases: Sequence[Case]) -> None:
                 _check_returned(model, case, rows, rows.returned)
         answer = assess(model, case)
         if answer.occupied is not None:
-            full = (case.shapes.count, case.machines.count)
-            require_array(model, case, "occupied", answer.occupied, np.bool_, full)
-            refused = np.zeros(full, dtype=np.bool_) if answer.feasible is None else ~answer.feasible
-            open_too = bool((answer.occupied & ~refused).any())
-            require(not open_too, model, "a machine is occupied that is not refused", case.name)
+            _check_occupied(model, case, answer, answer.occupied)
+
+
+def _check_occupied(model: CostModel, case: Case, answer: Assessment, occupied: Bool) -> None:
+    """Occupied machines are refused, and rows that get something back hold the shapes that they are refused to."""
+    full = (case.shapes.count, case.machines.count)
+    require_array(model, case, "occupied", occupied, np.bool_, full)
+    refused = np.zeros(full, dtype=np.bool_) if answer.feasible is None else ~answer.feasible
+    require(not (occupied & ~refused).any(), model, "a machine is occupied that is not refused", case.name)
+    held = np.zeros(full, dtype=np.bool_)
+    for rows in answer.joint:
+        if rows.returned is not None:
+            held |= np.outer(rows.holds(), rows.row_of >= 0)
+    fault = "a machine is occupied, but no joint row with joint.returned takes or bars the shape there"
+    require(not (occupied & ~held).any(), model, fault, case.name)
 
 
 def _check_returned(model: CostModel, case: Case, rows: JointRows, returned: Returned) -> None:

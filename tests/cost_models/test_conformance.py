@@ -20,6 +20,7 @@ from cost_models.interface import (
     JointRows,
     MachineColumns,
     Range,
+    Returned,
     ShapeBatch,
     SparseArcs,
 )
@@ -96,6 +97,34 @@ def sparse(**fields: Any) -> CostModel:
 
 def joint(**fields: Any) -> CostModel:
     return altered(lambda answer: replace(answer, joint=[replace(answer.joint[0], **fields)]))
+
+
+def returning(**fields: Any) -> CostModel:
+    """A model whose joint rows get nothing back from anybody, but for ``fields``."""
+
+    class Returning(Sound):
+        def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+            answer = self.answer(machines, shapes)
+            kinds = 0 if machines.residents is None else len(machines.residents.kinds)
+            nothing = Returned(np.zeros(machines.count - 1, np.int64), by_kind=np.zeros(kinds, np.int64))
+            return replace(answer, joint=[replace(answer.joint[0], returned=replace(nothing, **fields))])
+
+    return Returning()
+
+
+def occupying(*, barred: Any, open_too: bool = False) -> CostModel:
+    """A model that calls all machines but the first occupied, whose joint rows take nothing of anybody."""
+
+    class Occupying(Sound):
+        def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+            answer = returning(barred=barred).assess(machines, shapes)
+            occupied = np.ones((shapes.count, machines.count), dtype=np.bool_)
+            occupied[:, 0] = False
+            rows = replace(answer.joint[0], amount=np.zeros(shapes.count, dtype=np.int64))
+            feasible = occupied if open_too else ~occupied
+            return replace(answer, joint=[rows], feasible=feasible, occupied=occupied)
+
+    return Occupying()
 
 
 def declared(**attributes: Any) -> CostModel:
@@ -239,6 +268,10 @@ def test_bad_sparse_arcs_are_found(model: CostModel, message: str):
         (joint(limit=np.zeros(5)), r"joint.limit is float64\[5\]"),
         (joint(reason=""), "a joint row may refuse a machine, but the reason is ''"),
         (altered(lambda answer: replace(answer, joint=["row"])), "joint must hold JointRows"),  # type: ignore[list-item]
+        (returning(owed=np.full(5, -1)), "joint.returned.owed is negative"),
+        (returning(barred=np.ones(2, np.bool_)), r"joint.returned.barred is bool\[2\]; it must be bool\[3\]"),
+        (occupying(barred=None, open_too=True), "a machine is occupied that is not refused"),
+        (occupying(barred=None), "a machine is occupied, but no joint row with joint.returned takes or bars"),
     ],
 )
 def test_bad_joint_rows_are_found(model: CostModel, message: str):
