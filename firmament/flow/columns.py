@@ -19,7 +19,8 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.flow.cheapest import cheapest
 from firmament.flow.equilibrium import UNWANTED, Spread, narrowed
-from firmament.flow.problem import PlacementProblem, Residual
+from firmament.flow.offers import Offers
+from firmament.flow.problem import Residual
 from firmament.flow.sampling import FlowSample
 from firmament.solvers.base import Int32
 
@@ -83,7 +84,7 @@ class Columns:
 
 def starting_columns(
     residual: Residual,
-    fits: dict[int, Bool],
+    offers: Offers,
     spread: Spread,
     *,
     base: int,
@@ -95,17 +96,15 @@ def starting_columns(
 
     A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n +
     ``samples_each`` more by expected flow, in each direction, or all pairs with likely machines if those are at most
-    ``every_pair``, and not many for the tasks. Pinned classes get all of their machines.
+    ``every_pair``, and not many for the tasks. Machines with columns of few classes get some of others. Pinned classes
+    get all of their machines. ``offers``: those of ``residual``, with the candidates of ``spread``.
     """
     problem = residual.problem
-    active = residual.active()
-    is_pinned = np.zeros(problem.classes, dtype=np.bool_)
-    is_pinned[list(problem.pins)] = True
-    classes = active[~is_pinned[active]]
-    parts = [_pinned(problem, fits, active[is_pinned[active]])]
+    classes = offers.classes
+    parts = [_pinned(residual, offers)]
     if len(classes) == 0:
         return parts[0]
-    likely, everyone, price = spread.candidates, np.arange(problem.machines), narrowed(spread.price)
+    likely, everyone, price = offers.likely, np.arange(problem.machines), narrowed(spread.price)
     tasks = residual.remaining[classes].sum(axis=1)
     want = tasks // 2 + base
     begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
@@ -115,25 +114,25 @@ def starting_columns(
     sample = FlowSample(spread, samples * tasks + samples_each) if sampled else None
     least = np.empty(len(classes), dtype=np.int64)
     for at in _chunks(np.arange(len(classes)), len(likely)):
-        key = _keys(problem, classes[at], fits, likely, price)
+        key = _keys(offers, at, likely, price)
         least[at] = key.min(axis=1, initial=UNWANTED // 2)
         if sample is not None:
             sample.see(at, key)
         if every and len(classes) > 1:
             parts.append(Columns.where(key < UNWANTED, classes[at], likely))
-        few = _lacks_candidates(problem, classes[at], fits, key)
+        few = _lacks_candidates(offers, at, key)
         enough = at[~few]
         key = key[~few] if few.any() else key
         parts.append(_cheapest(key, classes[enough], likely, want[enough], begin[enough]))
         for some in _chunks(at[few], problem.machines):
-            key = _keys(problem, classes[some], fits, everyone, price)
+            key = _keys(offers, some, everyone, price)
             parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some]))
     if sample is None:
         return Columns.joined(parts, problem.machines)
     columns = Columns.joined([*parts, Columns.of_places(sample.drawn(), classes, likely)], problem.machines)
     number = np.bincount(columns.machine, minlength=problem.machines)[likely]
     thin = likely[(number > 0) & (number < FEWEST)]
-    dearer = _keys(problem, classes, fits, thin, price) - least[:, None]
+    dearer = _keys(offers, np.arange(len(classes)), thin, price) - least[:, None]
     return Columns.joined([columns, *_most_eager(dearer.T.copy(), classes, thin)], problem.machines)
 
 
@@ -156,12 +155,12 @@ def _cheapest(key: Int32, classes: Int64, machines: Int64, want: Int64, begin: I
     return Columns.of_places(cheapest(key, want, np.searchsorted(machines, begin)), classes, machines)
 
 
-def _pinned(problem: PlacementProblem, fits: dict[int, Bool], classes: Int64) -> Columns:
-    """All machines of ``classes`` with pins."""
-    parts = []
-    for cls in classes.tolist():
+def _pinned(residual: Residual, offers: Offers) -> Columns:
+    """All machines of waiting classes with pins."""
+    problem, parts = residual.problem, []
+    for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
         pins = problem.pins[cls]
-        machines = pins[fits[int(problem.shape[cls])][pins]]
+        machines = pins[offers.fits[int(problem.shape[cls])][pins]]
         parts.append(Columns(np.full(len(machines), cls, dtype=np.int64), machines))
     return Columns.joined(parts, problem.machines)
 
@@ -171,25 +170,19 @@ def _chunks(rows: Int64, width: int) -> list[Int64]:
     return np.array_split(rows, -(-len(rows) * max(1, width) // AT_ONCE)) if len(rows) else []
 
 
-def _keys(
-    problem: PlacementProblem, classes: Int64, fits: dict[int, Bool], machines: Int64, price: Int32
-) -> Int32:
-    """Cost plus price of each class on each of ``machines``, ``UNWANTED`` where it does not fit: int32[C', M']."""
-    key = problem.costs_of(problem.shape[classes], machines)
-    unfit = np.empty(key.shape, dtype=np.bool_)
-    for row, shape in enumerate(problem.shape[classes].tolist()):
-        fits[shape].take(machines, out=unfit[row], mode="clip")
-    np.logical_not(unfit, out=unfit)
+def _keys(offers: Offers, rows: Int64, machines: Int64, price: Int32) -> Int32:
+    """int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` where they do not fit."""
+    key, usable = offers.costs(rows, machines), offers.usable(rows, machines)
     key += price[machines]
-    np.copyto(key, UNWANTED, where=unfit)
+    np.copyto(key, UNWANTED, where=np.logical_not(usable, out=usable))
     return key
 
 
-def _lacks_candidates(problem: PlacementProblem, classes: Int64, fits: dict[int, Bool], key: Int32) -> Bool:
+def _lacks_candidates(offers: Offers, rows: Int64, key: Int32) -> Bool:
     """bool[C']: classes that fit too few of the candidates, and more machines than those."""
     few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < CANDIDATES_ENOUGH)
     for row in np.flatnonzero(few).tolist():
-        usable = int(fits[int(problem.shape[classes[row]])].sum())
+        usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
         few[row] = int((key[row] < UNWANTED).sum()) < min(CANDIDATES_ENOUGH, usable)
     return few
 

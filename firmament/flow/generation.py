@@ -23,9 +23,10 @@ from firmament.flow.network import (
     flow_cost,
     unscheduled_penalties,
 )
+from firmament.flow.offers import Offers
 from firmament.flow.outcome import FlowOutcome
 from firmament.flow.prices import NotOptimalError, Prices, node_prices
-from firmament.flow.pricing import FullPrices, Offers, Violations, price_out
+from firmament.flow.pricing import FullPrices, Violations, price_out
 from firmament.flow.problem import Residual
 from firmament.flow.repair import carried_over, repair
 from firmament.flow.widening import widened
@@ -107,13 +108,12 @@ class _Search:
         time_limit: float | None,
     ) -> None:
         self._residual = residual
-        self._fits = fits
         self._solver = solver
         self._options = options
         self._penalties = penalties
         self._time_limit = time_limit
-        self._offers = Offers.of(residual, fits)
         self._spread = expected_spread(residual, fits)
+        self._offers = Offers.of(residual, fits, self._spread.candidates)
         self.columns = self._selection(self._spread)
         self._steps, self._merged = surely_used(residual, self._spread)
         self._solves = 0
@@ -186,7 +186,7 @@ class _Search:
     def _selection(self, spread: Spread) -> Columns:
         return starting_columns(
             self._residual,
-            self._fits,
+            self._offers,
             spread,
             base=self._options.base(len(self._residual.active()), len(spread.candidates)),
             samples=self._options.rate(int(self._residual.remaining.sum())),

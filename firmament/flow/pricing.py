@@ -18,9 +18,9 @@ from cost_models.interface import Bool, Int64
 from firmament.flow.columns import Columns
 from firmament.flow.equilibrium import machine_units
 from firmament.flow.network import Network, crowding_cost
+from firmament.flow.offers import Offers
 from firmament.flow.prices import Prices
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.solvers.base import Int32
+from firmament.flow.problem import Residual
 
 FORBIDDEN = np.int64(2**61)
 """Reduced cost of an arc that is not for sale."""
@@ -73,39 +73,6 @@ class Violations:
     settled: FullPrices
 
 
-@dataclass(frozen=True, slots=True)
-class Offers:
-    """The arcs that a network may leave out, of one residual.
-
-    ``classes``: int64[U], waiting classes without pins, ascending (all machines of a pinned set are columns from the
-    start); ``shapes``: their shapes; ``fits``: as for column generation; ``cheapest``: int32[M], least cost of any.
-    """
-
-    classes: Int64
-    shapes: Int64
-    fits: dict[int, Bool]
-    cheapest: Int32
-
-    @classmethod
-    def of(cls, residual: Residual, fits: dict[int, Bool]) -> Offers:
-        """The offers of what waits; ``fits`` maps each waiting shape to ``residual.fits(shape)``."""
-        problem = residual.problem
-        classes = np.setdiff1d(residual.active(), np.array(list(problem.pins), dtype=np.int64))
-        shapes = problem.shape[classes]
-        cheapest = np.full(problem.machines, np.iinfo(np.int32).max, dtype=np.int32)
-        for shape in np.unique(shapes).tolist():
-            np.minimum(cheapest, problem.cost[shape], out=cheapest)
-        return cls(classes, shapes, fits, cheapest)
-
-    def at(self, rows: Int64) -> Offers:
-        """Those of some classes, places among ``classes``."""
-        return replace(self, classes=self.classes[rows], shapes=self.shapes[rows])
-
-    def within_reach(self, machine_price: Int64, dearest: int) -> Int64:
-        """Machines that could violate for some class, if the dearest class's price is ``dearest`` half units."""
-        return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)
-
-
 def price_out(
     residual: Residual,
     network: Network,
@@ -124,14 +91,14 @@ def price_out(
     share = max(1, limit // max(1, len(network.classes)))
     waiting = residual.remaining.sum(axis=1)
     cls_price, parts, total = prices.cls.copy(), [], 0
-    for sale in _sales(residual, network, prices, offers, settled):
+    for sale in _sales(network, prices, offers, settled):
         row, place = sale.violating()
         if len(row) == 0:
             continue
         total += len(row)
         reduced = sale.reduced(row, place)
         kept = _worst(row, reduced, np.minimum(share, waiting[sale.classes] + 64))
-        parts.append(Columns(sale.classes[row[kept]], sale.near[place[kept]]))
+        parts.append(Columns(sale.classes[row[kept]], sale.machines[place[kept]]))
         left = np.flatnonzero(~kept)
         at = np.searchsorted(network.classes, sale.classes[row[left]])
         np.minimum.at(cls_price, at, prices.cls[at] + reduced[left])
@@ -144,19 +111,19 @@ def price_out(
 class _Sale:
     """Some classes' arcs that a network left out, and their price.
 
-    ``classes``, ``shapes``: of the rows; ``near``: machines of the columns; ``priced``: 2 x cost + machine's price per
+    ``classes``, ``shapes``: of the rows; ``machines``: of the columns; ``priced``: 2 x cost + machine's price per
     pair, beyond all bounds for arcs that are in the network; ``price``: of the classes.
     """
 
     classes: Int64
     shapes: Int64
-    near: Int64
+    machines: Int64
     priced: NDArray[Any]
     price: Int64
     fits: dict[int, Bool]
 
     def violating(self) -> tuple[Int64, Int64]:
-        """Pairs that the rules allow with a reduced cost below 0: rows, and indices into ``near``."""
+        """Pairs that the rules allow with a reduced cost below 0: rows, and indices into ``machines``."""
         # Mostly few classes have any, and the least of a row is found faster than all of it is compared.
         some = np.flatnonzero(self.priced.min(axis=1, initial=np.iinfo(self.priced.dtype).max) < self.price)
         ceiling = self.price[some].astype(self.priced.dtype)  # two types would mean converting all pairs
@@ -166,7 +133,7 @@ class _Sale:
         ends = np.searchsorted(row, np.arange(len(self.classes) + 1)).tolist()
         for index in some.tolist():
             begin, end = ends[index], ends[index + 1]
-            allowed[begin:end] = self.fits[int(self.shapes[index])].take(self.near[place[begin:end]])
+            allowed[begin:end] = self.fits[int(self.shapes[index])].take(self.machines[place[begin:end]])
         return row[allowed], place[allowed]
 
     def reduced(self, row: Int64, place: Int64) -> Int64:
@@ -176,50 +143,45 @@ class _Sale:
 
 
 def _sales(
-    residual: Residual, network: Network, prices: FullPrices, offers: Offers, settled: FullPrices | None
+    network: Network, prices: FullPrices, offers: Offers, settled: FullPrices | None
 ) -> Iterator[_Sale]:
     """All left-out arcs to machines that could violate, class by class, as many at once as suit the cache."""
     at = np.searchsorted(network.classes, offers.classes)
     price = prices.cls[at]
     near = offers.within_reach(prices.machine, int(price.max(initial=0)))
-    blocks = [(np.arange(len(at)), near)]
-    if settled is not None:
+    if settled is None:
+        every = np.arange(len(at))
+        blocks = [(every, offers.likely), (every, np.setdiff1d(near, offers.likely, assume_unique=True))]
+    else:
         blocks = _closer(price - settled.cls[at], prices.machine - settled.machine, near)
-    for rows, some in blocks:
-        yield from _sales_of(residual.problem, network, prices.machine, price[rows], offers.at(rows), some)
+    for rows, machines in blocks:
+        yield from _sales_of(offers, network, price, prices.machine[machines], rows, machines)
 
 
 def _sales_of(
-    problem: PlacementProblem,
-    network: Network,
-    machine_price: Int64,
-    price: Int64,
-    offers: Offers,
-    near: Int64,
+    offers: Offers, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
 ) -> Iterator[_Sale]:
-    """The left-out arcs of ``offers`` to the machines ``near``, both ascending; ``price``: of the classes."""
-    level = machine_price[near]
-    narrow = int(price.max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
+    """The left-out arcs of classes ``rows`` to ``machines``; ``price``: of all classes, ``level``: of ``machines``."""
+    narrow = int(price[rows].max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
     dtype = np.int32 if narrow else np.int64
     level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
-    inside_row, inside_place = _inside(network, offers.classes, near, problem.machines)
-    size = max(1, PAIRS_AT_ONCE // max(1, len(near)))
-    for begin in range(0, len(price), size):
-        chunk = slice(begin, begin + size)
-        classes, shapes = offers.classes[chunk], offers.shapes[chunk]
-        priced: NDArray[Any] = problem.costs_of(shapes, near).astype(dtype, copy=False)
+    inside_row, inside_place = _inside(network, offers.classes[rows], machines, offers.problem.machines)
+    size = max(1, PAIRS_AT_ONCE // max(1, len(machines)))
+    for begin in range(0, len(rows), size):
+        some = rows[begin : begin + size]
+        priced: NDArray[Any] = offers.costs(some, machines).astype(dtype, copy=False)
         priced += priced
         priced += level
         inside = slice(*np.searchsorted(inside_row, [begin, begin + size]).tolist())
         priced[inside_row[inside] - begin, inside_place[inside]] = np.iinfo(dtype).max
-        yield _Sale(classes, shapes, near, priced, price[chunk], offers.fits)
+        yield _Sale(offers.classes[some], offers.shapes[some], machines, priced, price[some], offers.fits)
 
 
-def _inside(network: Network, classes: Int64, near: Int64, machines: int) -> tuple[Int64, Int64]:
-    """Columns of ``classes`` and the machines ``near``, both ascending, in the network, as places in those two."""
+def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tuple[Int64, Int64]:
+    """The network's columns of ``classes``, ascending, and the machines ``some``, as places in those two, in order."""
     row, place = np.full(len(network.classes), -1), np.full(machines, -1)
     row[np.searchsorted(network.classes, classes)] = np.arange(len(classes))
-    place[near] = np.arange(len(near))
+    place[some] = np.arange(len(some))
     row, place = row[network.column_class], place[network.columns.machine]
     both = (row >= 0) & (place >= 0)
     return row[both], place[both]

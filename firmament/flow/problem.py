@@ -96,16 +96,6 @@ class PlacementProblem:
         machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
         return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
 
-    def costs_of(self, shapes: Int64, machines: Int64) -> Int32:
-        """int32[S', M']: costs of some shapes on some machines; an array of its own."""
-        if len(shapes) and (np.diff(shapes) == 1).all():  # side by side, as mostly all of them are
-            first, last = int(shapes[0]), int(shapes[-1]) + 1
-            return self.cost[first:last].take(machines, axis=1, mode="clip")
-        costs = np.empty((len(shapes), len(machines)), dtype=np.int32)
-        for row, shape in enumerate(shapes.tolist()):
-            self.cost[shape].take(machines, out=costs[row], mode="clip")
-        return costs
-
     def known_as(self, shapes: Int64) -> Int64:
         """int64[A]: the shapes that ledgers know ``shapes`` by."""
         return shapes if self.model_shape is None else self.model_shape[shapes]

@@ -43,7 +43,7 @@ def _leanings(problem: PlacementProblem, shapes: Int64) -> Float64:
     machines cost everyone; by the power method.
     """
     some = np.random.default_rng(problem.machines).permutation(problem.machines)[:MACHINES]
-    cost = problem.cost[np.ix_(shapes, some)].astype(np.float64)
+    cost = problem.cost.take(some, axis=1)[shapes].astype(np.float64)
     cost -= cost.mean(axis=1)[:, None]
     cost -= cost.mean(axis=0)
     # Not from equal parts: each row sums to 0, so nothing would be left of them.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from firmament.flow.cheapest import LOOKED_AT, cheapest
 from firmament.flow.columns import FEWEST, starting_columns
 from firmament.flow.equilibrium import UNWANTED, Spread, expected_spread
+from firmament.flow.offers import Offers
 from firmament.flow.problem import Residual
 from firmament.flow.sampling import PAIRS_PER_DRAW, FlowSample, systematic_sample
 from tests.support.core import problem
@@ -144,7 +145,8 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(classes)}
     spread = expected_spread(residual, fits)
-    columns = starting_columns(residual, fits, spread, base=2, samples=0.1, samples_each=0.0, every_pair=0)
+    offers = Offers.of(residual, fits, spread.candidates)
+    columns = starting_columns(residual, offers, spread, base=2, samples=0.1, samples_each=0.0, every_pair=0)
     assert len(columns) < 0.3 * classes * len(spread.candidates)
     assert feasible[columns.cls, columns.machine].all()
     present = np.zeros((classes, machines), dtype=np.bool_)
@@ -156,7 +158,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     # One that is used by so few has them of those to which it is least dear in comparison with what they like best.
     key = np.where(feasible, given.cost + spread.price, UNWANTED)
     dearer = key - key[:, spread.candidates].min(axis=1, keepdims=True)
-    alone = starting_columns(residual, fits, spread, base=2, samples=0.0, samples_each=0.0, every_pair=0)
+    alone = starting_columns(residual, offers, spread, base=2, samples=0.0, samples_each=0.0, every_pair=0)
     before = np.bincount(alone.machine, minlength=machines)
     thin = np.flatnonzero((before > 0) & (present.sum(axis=0) == FEWEST) & (able > FEWEST))
     assert len(thin) > 10

@@ -10,6 +10,7 @@ import pytest
 from firmament.flow.columns import Columns, starting_columns
 from firmament.flow.equilibrium import expected_spread, machine_units
 from firmament.flow.generation import GenerationOptions, optimal_flow
+from firmament.flow.offers import Offers
 from firmament.flow.outcome import FlowOutcome
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.rounds.cost import placement_cost
@@ -225,10 +226,11 @@ def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
 def starting(given: PlacementProblem, base: int, samples: float = 2.0, every_pair: int = 0) -> Columns:
     residual = Residual(given)
     usable = fits(residual)
+    spread = expected_spread(residual, usable)
     return starting_columns(
         residual,
-        usable,
-        expected_spread(residual, usable),
+        Offers.of(residual, usable, spread.candidates),
+        spread,
         base=base,
         samples=samples,
         samples_each=0.0,

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from firmament.flow.columns import Columns
 from firmament.flow.generation import GenerationOptions, optimal_flow
 from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.flow.offers import Offers
 from firmament.flow.outcome import FlowOutcome
 from firmament.flow.prices import node_prices
-from firmament.flow.pricing import FullPrices, Offers, price_out
+from firmament.flow.pricing import FullPrices, price_out
 from firmament.flow.problem import PlacementProblem, Residual
 from firmament.rounds.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -138,7 +139,7 @@ def withheld(
         fewer,
         flows,
         FullPrices.of(residual, fewer, node_prices(fewer, flows)),
-        Offers.of(residual, fits_of(residual)),
+        Offers.of(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=1_000_000,
     )
     return int(flows @ fewer.problem.costs), violations.total
@@ -198,7 +199,7 @@ def test_withheld_crowding_step_is_missed():
         network,
         flows,
         FullPrices.of(residual, network, node_prices(network, flows)),
-        Offers.of(residual, fits_of(residual)),
+        Offers.of(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=100,
     )
     assert violations.machines.tolist() == [0]

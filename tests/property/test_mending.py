@@ -12,8 +12,9 @@ from cost_models.interface import Int64
 from firmament.flow.columns import Columns
 from firmament.flow.mending import Mended, mended
 from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.flow.offers import Offers
 from firmament.flow.prices import node_prices
-from firmament.flow.pricing import FullPrices, Offers, price_out
+from firmament.flow.pricing import FullPrices, price_out
 from firmament.flow.problem import Residual
 from firmament.flow.repair import carried_over
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -103,7 +104,7 @@ def test_only_what_came_closer_needs_to_be_priced_again(
     steps = np.full(machines, 1000)
     columns = some_columns(residual, random, share)
     network = network_of(residual, columns, steps)
-    offers = Offers.of(residual, fits_of(residual))
+    offers = Offers.of(residual, fits_of(residual), np.arange(machines // 2))
     flows = OrToolsSolver().solve(network.problem).flows
     before = FullPrices.of(residual, network, node_prices(network, flows))
     violations = price_out(residual, network, flows, before, offers, limit=limit)

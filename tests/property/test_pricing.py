@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from firmament.flow.columns import Columns
 from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.flow.offers import Offers
 from firmament.flow.prices import node_prices
-from firmament.flow.pricing import FullPrices, Offers, price_out
+from firmament.flow.pricing import FullPrices, price_out
 from firmament.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, placement_problem
@@ -65,7 +66,8 @@ def test_all_violators_are_found_and_nothing_else(
     flows = OrToolsSolver().solve(network.problem).flows
     fits = {shape: residual.fits(shape) for shape in range(len(problem.requests))}
     full = FullPrices.of(residual, network, node_prices(network, flows))
-    found = price_out(residual, network, flows, full, Offers.of(residual, fits), limit=limit)
+    offers = Offers.of(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
+    found = price_out(residual, network, flows, full, offers, limit=limit)
     expected = violating(residual, network, full)
     got = set(zip(found.columns.cls.tolist(), found.columns.machine.tolist(), strict=True))
     assert found.total == len(expected) + len(found.machines)
