@@ -97,7 +97,8 @@ class MachineSamples:
 
     def system(self, rows: int) -> Float64:
         """float64[rows, K]: the part of the use that is no task's, 0 where that is not known."""
-        return np.where(self._system.present(rows)[:, None], self._system.values(rows), 0.0)
+        present, values = self._system.present(rows), self._system.values(rows)
+        return values.copy() if present.all() else np.where(present[:, None], values, 0.0)
 
     def time(self, rows: int) -> Float64:
         """float64[rows]: when the last report was made, NaN for never, 0 if it does not say."""

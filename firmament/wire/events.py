@@ -27,7 +27,7 @@ from firmament.core.events import (
     TaskUses,
     WindowUse,
 )
-from firmament.core.model import MAX_QUANTITY, Image, Job, Machine, Taint
+from firmament.core.model import MAX_QUANTITY, NO_ANNOTATIONS, Image, Job, Machine, Taint
 from firmament.wire.checks import moment, parallel, quantities, refuse, required, task_uids, usage
 from firmament.wire.classes import check_effect, class_from_proto
 
@@ -78,7 +78,7 @@ def _machine(message: pb.Machine) -> Event:
             taints=tuple(_taint(subject, f"taints[{i}]", taint) for i, taint in enumerate(message.taints)),
             unschedulable=message.unschedulable,
             not_ready=message.not_ready,
-            annotations=dict(message.annotations),
+            annotations=dict(message.annotations) if message.annotations else NO_ANNOTATIONS,
             images=tuple(_image(subject, i, image) for i, image in enumerate(message.images)),
             total=quantities(subject, "total", message.total),
         )
