@@ -26,12 +26,15 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 class Groups:
     """Tasks by class, priority, gang and level of their claim to a fair share.
 
-    ``members``: task rows of each group, by age. ``cls``, ``priority``, ``gang``, ``level``: int64[C]. ``counts``:
+    ``members``: task rows of each group, by age; ``tasks``: int64[N], those of all, one group after another, from
+    ``first`` (int64[C]) on. ``cls``, ``priority``, ``gang``, ``level``: int64[C]. ``counts``:
     int64[C, WAIT_BUCKETS], how many have waited how long. ``shape``: int64[C], index into ``shapes``, which are rows
     of the shape table, and into ``closed``: the machines that reservations close to each.
     """
 
     members: tuple[Int64, ...]
+    tasks: Int64
+    first: Int64
     cls: Int64
     priority: Int64
     gang: Int64
@@ -55,13 +58,14 @@ def called_groups(
     now: float,
 ) -> Groups:
     """The groups of the tasks that ``muster`` calls."""
-    members, keys = _grouped(cluster, muster, _levels(cluster, configuration, muster))
+    tasks, first, keys = _grouped(cluster, muster, _levels(cluster, configuration, muster))
     cls, priority, gang, level = keys
+    members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     shapes, closed, shape = _shapes(
         cluster, reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
     )
-    counts = _by_wait(members, cluster.tasks.arrived, now)
-    return Groups(tuple(members), cls, priority, gang, level, counts, shapes, closed, shape)
+    counts = _by_wait(first, now - cluster.tasks.arrived[tasks])
+    return Groups(members, tasks, first, cls, priority, gang, level, counts, shapes, closed, shape)
 
 
 def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
@@ -75,20 +79,22 @@ def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) 
     return np.where(cluster.tasks.state[muster.waiting] == State.ASSUMED, PLACED, levels)
 
 
-def _by_wait(members: Sequence[Int64], arrived: Float64, now: float) -> Int64:
-    """int64[C, WAIT_BUCKETS]: how many of each group's ``members`` (rows of ``arrived``) have waited how long."""
-    group = np.repeat(np.arange(len(members)), [len(rows) for rows in members])
-    rows = np.concatenate(members) if len(members) else np.empty(0, dtype=np.int64)
-    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, now - arrived[rows], side="right")
-    width = len(members) * WAIT_BUCKETS
-    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=width)
-    return counts.reshape(len(members), WAIT_BUCKETS).astype(np.int64)
+def _by_wait(first: Int64, waited: Float64) -> Int64:
+    """int64[C, WAIT_BUCKETS]: how many of each group's tasks have waited how long.
+
+    ``waited``: float64[N], seconds of each task; those of a group stand together, ``first`` says from where on.
+    """
+    group = np.repeat(np.arange(len(first)), np.diff(first, append=len(waited)))
+    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, waited, side="right")
+    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=len(first) * WAIT_BUCKETS)
+    return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
 
 
-def _grouped(cluster: Cluster, muster: Muster, level: Int64) -> tuple[list[Int64], Int64]:
+def _grouped(cluster: Cluster, muster: Muster, level: Int64) -> tuple[Int64, Int64, Int64]:
     """Tasks by (class, priority), gang and ``level`` (int64[N]) of their claim to a fair share; in each group by age.
 
-    Returns the groups, and class, priority, gang and level of each: int64[4, C].
+    Returns their rows, group after group, where in them each group begins, and class, priority, gang and level of each
+    group: int64[4, C].
     """
     tasks, waiting = cluster.tasks, muster.waiting
     order = np.lexsort(
@@ -104,8 +110,7 @@ def _grouped(cluster: Cluster, muster: Muster, level: Int64) -> tuple[list[Int64
     rows = waiting[order]
     keys = np.stack([tasks.cls[rows], tasks.priority[rows], muster.gang[order], level[order]])
     starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
-    members = [rows[begin:end] for begin, end in pairwise([*starts.tolist(), len(rows)])]
-    return members, keys.take(starts, axis=1)
+    return rows, starts, keys.take(starts, axis=1)
 
 
 def _shapes(

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.cluster import Cluster
 from firmament.core.opening import Picture
 from firmament.flow.worths import Worths
 
@@ -39,7 +38,7 @@ class KnownWorths:
         known = np.flatnonzero(~np.isnan(worth))
         return Worths(known, worth[known]) if len(known) else None
 
-    def learn(self, cluster: Cluster, picture: Picture, found: Worths | None) -> None:
+    def learn(self, picture: Picture, found: Worths | None) -> None:
         """Take over what a round ``found`` out: prices by the shapes of ``picture``.
 
         None: it looked for no prices; no price at all: what it found or knew misled it, so everything is forgotten.
@@ -49,8 +48,7 @@ class KnownWorths:
         if not len(found):
             self._known, self._found = Worths.none(), self._found[:0]
             return
-        shapes = np.empty(len(picture.problem.requests), dtype=np.int64)
-        shapes[picture.problem.shape] = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
+        shapes = np.array(picture.judgement.shapes, dtype=np.int64)
         self.take_over(Worths.of(shapes[found.shape], found.worth))
 
     def renumber(self, new_row: Int64) -> None:

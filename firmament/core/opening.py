@@ -91,7 +91,7 @@ def take_picture(
         cluster, configuration, muster, groups, judgement, charged, trees, recall_worths(groups.shapes)
     )
     members = _in_order(cluster, problem.topology, groups)
-    tasks = np.concatenate(members)
+    tasks = groups.tasks if members is groups.members else np.concatenate(members)
     preemption = None
     if configuration.options.preemption:
         preemption = preemption_problem(
@@ -109,7 +109,7 @@ def take_picture(
         judgement=judgement,
         members=members,
         tasks=tasks,
-        first=np.cumsum([0, *map(len, members[:-1])]),
+        first=groups.first,
         uids=list(map(cluster.tasks.uid.__getitem__, tasks.tolist())),
         cls=groups.cls,
         machine_names=tuple(columns.names),

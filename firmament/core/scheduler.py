@@ -205,7 +205,7 @@ class Scheduler:
         notes: tuple[str, ...] = ()
         placed, evicting = Placements((), ()), list[Delta]()
         if opened.picture is not None:
-            self._worths.learn(self._cluster, opened.picture, placement.worths)
+            self._worths.learn(opened.picture, placement.worths)
             placed, evicting, refused = self._put_into_effect(opened.picture, placement)
             unscheduled += refused
             notes = self._notes.new(opened.picture.judgement.notes())
