@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class UsedScores:
             if weight or weights.worst
         ]
         self._sums = np.min_scalar_type(100 * max(weights.total, 1)).type
-        self._worst, self._total = self._sums(weights.worst), self._sums(weights.total)
+        self._worst, self._total = weights.worst, self._sums(weights.total)
         largest = max(int(allocatable.max(initial=0)), int(use.max(initial=0)))
         self._type = np.float64 if largest < EXACT else np.int64
         offered = np.maximum(allocatable, 1)
@@ -67,6 +67,7 @@ class UsedScores:
         left = np.where(allocatable > 0, allocatable - use, -1)
         self._offered = offered.astype(self._type)
         self._left = (left * 100).astype(self._type)
+        self._least = self._left.min(axis=1, initial=np.iinfo(np.int64).max).tolist()
         # An array: with a single number, numpy takes twice as long to find the larger.
         self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
@@ -75,21 +76,24 @@ class UsedScores:
         machines = self._left.shape[1]
         if not self._counted:
             return np.zeros((len(amounts), machines), dtype=np.int8)
-        sums = np.empty((len(amounts), machines), dtype=self._sums)
         singles = [self._singles(position, amounts[:, position].tolist()) for position, _ in self._counted]
-        for row, *parts in zip(sums, *singles, strict=True):
-            self._sum(parts, row)
+        columns = [
+            self._weighted(column, weight) for column, (_, weight) in zip(singles, self._counted, strict=True)
+        ]
+        if self._worst:
+            worst = (np.minimum.reduce(parts) for parts in zip(*singles, strict=True))
+            columns.append(self._weighted(worst, self._worst))
+        sums = np.empty((len(amounts), machines), dtype=self._sums)
+        for row, first, *others in zip(sums, *columns, strict=True):
+            row[:] = first
+            for other in others:
+                np.add(row, other, out=row)
         np.floor_divide(sums, self._total, out=sums)
         return sums.view(np.int8) if sums.itemsize == 1 else sums.astype(np.int8)
 
-    def _sum(self, parts: Sequence[NDArray[np.uint8]], row: NDArray[Any]) -> None:
-        """Write the weighted sum of the scores of the resources that count to ``row``."""
-        (_, weight), *others = self._counted
-        np.multiply(parts[0], self._sums(weight), out=row)
-        for part, (_, weight) in zip(parts[1:], others, strict=True):
-            row += part if weight == 1 else np.multiply(part, weight, dtype=self._sums)
-        if self._worst:
-            row += np.multiply(np.minimum.reduce(parts), self._worst, dtype=self._sums)
+    def _weighted(self, scores: Iterable[NDArray[np.uint8]], weight: int) -> Iterable[NDArray[Any]]:
+        """Scores times a weight, in as many bits as sums have where that makes a difference."""
+        return scores if weight == 1 else (np.multiply(each, weight, dtype=self._sums) for each in scores)
 
     def _singles(self, position: int, amounts: Sequence[int]) -> list[NDArray[np.uint8]]:
         """Scores of one resource; tasks of different shapes often ask for as much."""
@@ -102,7 +106,7 @@ class UsedScores:
         part = self._left[position] - amount * 100
         if self._most:
             part = np.where(part < 0, 0, 100 * offered - part)
-        else:
+        elif amount * 100 > self._least[position]:
             np.maximum(part, self._nothing, out=part)
         score = part // offered if self._type is np.int64 else np.divide(part, offered, out=part)
         return score.astype(np.uint8)
