@@ -71,7 +71,7 @@ TOO_FAR = 0.3
 SHORTENED = 3
 """How often a step is shortened at most."""
 
-EXACT = 0.2
+EXACT = 0.1
 """Conjugate gradients end when the residual is this part of what it was, in the norm of the preconditioner."""
 
 PRODUCTS = 15

@@ -141,7 +141,7 @@ def of_kinds(kinds: int, tasks: int, machines: int, distance: int, crowd: int) -
     ("given", "cut_off", "mends"),
     [
         (of_kinds(2, tasks=4, machines=500, distance=60, crowd=200), [True], 1),
-        (of_kinds(4, tasks=8, machines=600, distance=400, crowd=200), [True, True], 1),
+        (of_kinds(6, tasks=8, machines=600, distance=200, crowd=200), [True, True], 1),
     ],
     ids=["mended", "solved again"],
 )
