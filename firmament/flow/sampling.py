@@ -23,7 +23,7 @@ Float32 = NDArray[np.float32]
 STRIDE = 0.618034
 """Grids of neighbours are shifted by this part of their spacing (the golden section), so that they rarely coincide."""
 
-PAIRS_PER_DRAW = 50
+PAIRS_PER_DRAW = 40
 """Pairs that are looked at for each that is drawn, where there are twice as many or more."""
 
 
