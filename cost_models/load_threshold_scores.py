@@ -64,7 +64,8 @@ class UsedScores:
         self._type = np.float64 if largest < EXACT else np.int64
         offered = np.maximum(allocatable, 1)
         # Where nothing is offered, any use is too much.
-        left = np.where(allocatable > 0, allocatable - use, -1)
+        left = allocatable - use
+        left[allocatable <= 0] = -1
         self._offered = offered.astype(self._type)
         self._left = (left * 100).astype(self._type)
         self._least = self._left.min(axis=1, initial=np.iinfo(np.int64).max).tolist()

@@ -156,7 +156,7 @@ class Scorer:
         """Use of all tasks for the score, by estimates alone where there are no fresh figures: int64[M, R]."""
         settings = self._settings
         figures = aggregated(self._machines, self._load, self._use, settings, settings.score_aggregation)
-        return np.where(self._known[:, None], figures, self._use.estimated)
+        return figures if self._known.all() else np.where(self._known[:, None], figures, self._use.estimated)
 
     def _prod_use(self) -> Int64:
         """The same of tasks of class koord-prod alone: int64[M, R]."""

@@ -74,7 +74,7 @@ def machine_use(
     if prod and settings.prod_includes_system:
         prod_use += whole(_chosen(load.system, tasks.columns))
     return Use(
-        reported=whole(np.where(measured[:, None], _chosen(machines.usage, tasks.columns), 0.0)),
+        reported=whole(_known(measured, _chosen(machines.usage, tasks.columns))),
         delta=delta,
         estimated=estimated,
         prod=prod_use,
@@ -130,13 +130,18 @@ def aggregated(
     window = load.windows.usage(aggregation.kind, aggregation.seconds)
     there = any_of_row(~np.isnan(window))
     columns = [machines.column(name) for name in settings.known]
-    figures = whole(np.where(there[:, None], _chosen(window, columns), 0.0)) + use.delta
+    figures = whole(_known(there, _chosen(window, columns))) + use.delta
     return np.where(there[:, None], figures, plain if aggregation.seconds == 0 else use.estimated)
 
 
 def whole(amounts: Float64) -> Int64:
     """Amounts as whole numbers, rounded up."""
     return np.ceil(amounts).astype(np.int64)
+
+
+def _known(there: Bool, amounts: Float64) -> Float64:
+    """``amounts`` (float64[M, R]) of the machines that are ``there`` (bool[M]), 0 of others."""
+    return amounts if there.all() else np.where(there[:, None], amounts, 0.0)
 
 
 def _fresh(machines: MachineColumns, settings: Settings) -> Bool:

@@ -97,7 +97,7 @@ def _limits(
     """Yield what a task of each shape takes, int64[S], and what there is on machines, int64[U], of each resource and of
     ``joint`` rows.
     """
-    yield from zip(problem.requests.T, problem.free.take(used, axis=0).T, strict=True)
+    yield from zip(problem.requests.T, np.ascontiguousarray(problem.free.take(used, axis=0).T), strict=True)
     for rows in joint:
         if len(rows.limit):
             row = rows.row_of.take(used)
