@@ -40,7 +40,7 @@ from cost_models.load_threshold_estimates import estimates, scaled
 from cost_models.load_threshold_limits import allocatable_amounts, thresholds
 from cost_models.load_threshold_margins import with_margins
 from cost_models.load_threshold_room import rooms, verdicts
-from cost_models.load_threshold_scores import used_growth
+from cost_models.load_threshold_scores import percent_per_unit, used_growth
 from cost_models.load_threshold_scoring import Scorer, weights_of
 from cost_models.load_threshold_use import machine_use
 from cost_models.registry import Kind
@@ -110,7 +110,7 @@ class LoadThreshold:
             return np.zeros(machines.count)
         allocatable = allocatable_amounts(machines, settings, {})
         amounts = scaled(request, machines.resources, settings.factors, settings.known)
-        return used_growth(amounts, allocatable.T, weights_of(settings))
+        return used_growth(amounts, percent_per_unit(allocatable.T), weights_of(settings))
 
 
 def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:

@@ -113,29 +113,34 @@ class UsedScores:
         return score.astype(np.uint8)
 
 
-def used_growth(amounts: Float64, allocatable: Int64, weights: Weights) -> Float64:
-    """By how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]; allocatable int64[R, M]."""
-    machines = allocatable.shape[1]
+def percent_per_unit(allocatable: Int64) -> Float64:
+    """Percent that one unit is of what is offered, 0 where nothing is: float64[R, M], as ``allocatable``."""
+    percent = 100.0 / np.maximum(allocatable, 1)
+    percent[allocatable <= 0] = 0.0
+    return percent
+
+
+def used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float64:
+    """By how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]; by ``percent_per_unit``."""
     if weights.total == 0:
-        return np.zeros(machines)
-    share = 100.0 * amounts[:, None] / np.maximum(allocatable, 1)
-    share = np.where(allocatable > 0, np.minimum(share, 100.0), 0.0)
-    growth: Float64 = (
-        weights.resources @ share + weights.worst * share.max(axis=0, initial=0.0)
-    ) / weights.total
-    return growth
+        return np.zeros(per_unit.shape[1])
+    share = np.minimum(amounts[:, None] * per_unit, 100.0)
+    growth: Float64 = weights.resources.astype(np.float64) @ share
+    if weights.worst:
+        growth += weights.worst * share.max(axis=0, initial=0.0)
+    return growth / weights.total
 
 
-def used_rates(allocatable: Int64, weights: Weights) -> Float64:
+def used_rates(per_unit: Float64, weights: Weights) -> Float64:
     """By how much ``LeastUsed`` falls per unit of each resource, the worst one apart: float64[R, M]."""
-    rate = 100.0 * weights.resources[:, None] / (np.maximum(allocatable, 1) * max(1, weights.total))
-    return np.where(allocatable > 0, rate, 0.0)
+    return per_unit * (weights.resources[:, None] / max(1, weights.total))
 
 
-def used_percent(use: Int64, allocatable: Int64) -> Float64:
+def used_percent(use: Int64, per_unit: Float64) -> Float64:
     """Percentages of use, at most 100, which is also what stands for nothing to use: float64[R, M]."""
-    percent = np.minimum(100.0 * use / np.maximum(allocatable, 1), 100.0)
-    return np.where(allocatable > 0, percent, 100.0)
+    percent = np.minimum(use * per_unit, 100.0)
+    percent[per_unit == 0] = 100.0
+    return percent
 
 
 def packing_score(percent: Float64, target: float) -> Float64:

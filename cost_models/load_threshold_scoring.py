@@ -14,6 +14,7 @@ from cost_models.load_threshold_scores import (
     UsedScores,
     Weights,
     packing_score,
+    percent_per_unit,
     used_growth,
     used_percent,
     used_rates,
@@ -81,14 +82,15 @@ class Scorer:
         if most:
             return Scored(score, np.zeros(self._machines.count))
         mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
-        return Scored(score, used_growth(mean, self._allocatable, weights), self._heights(expected, weights))
+        per_unit = percent_per_unit(self._allocatable)
+        return Scored(score, used_growth(mean, per_unit, weights), self._heights(expected, per_unit, weights))
 
-    def _heights(self, expected: Estimates, weights: Weights) -> Heights | None:
+    def _heights(self, expected: Estimates, per_unit: Float64, weights: Weights) -> Heights | None:
         """None where the worst resource counts, or prod pods see another use: neither is one sum per machine."""
         if self._settings.score_prod or weights.worst or not weights.total:
             return None
-        rate = used_rates(self._allocatable, weights)
-        start = weights.resources @ used_percent(self._estimated.T, self._allocatable) / weights.total
+        rate = used_rates(per_unit, weights)
+        start = weights.resources @ used_percent(self._estimated.T, per_unit) / weights.total
         return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
 
     def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
