@@ -62,7 +62,7 @@ def test_room_is_kept():
 def test_room_for_one_exchange_is_none_for_two():
     placed = proposed((SMALL, 0, 2), (LARGE, 1, 2))
     for free, moved in ((2, 0), (3, 1), (4, 2)):
-        case = given(start=(10, 90), tasks=[2, 2], free=[[free], [4]])
+        case = given(start=(10, 90), tasks=[2, 2], free=[[free], [99]])
         on_first = [cls for cls, machine in outcome(case, placed) if machine == 0]
         assert on_first == [SMALL] * (2 - moved) + [LARGE] * moved
 
