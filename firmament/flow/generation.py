@@ -202,12 +202,16 @@ class _Search:
 
         ``added``: what has been added since ``network`` was built; None: other things have changed, too.
         """
-        if added is not None and len(network.columns) + added.total == len(self.columns):
+        if added is not None and not len(added.machines) and self._joined(network, added.columns):
             found = widened(self._residual, network, flows, added.columns)
             if found is not None:
                 return found
         wider = self._network()
         return wider, carried_over(network, flows, wider, self._residual.problem.machines)
+
+    def _joined(self, network: Network, added: Columns) -> bool:
+        """Whether the columns so far are those of ``network`` and ``added``, which it lacks, and no others."""
+        return len(network.columns) + len(added) == len(self.columns)
 
     def _counted(self, solution: FlowSolution) -> Int64:
         """The solution's flow, with its solve and seconds added up."""
