@@ -23,7 +23,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 @click.option(
     "--interval", default=10.0, show_default=True, type=click.FloatRange(0.1), help="Seconds between reports."
 )
-@click.option("--pairs", default=5, show_default=True, type=click.IntRange(1, 100), help="After a warm-up.")
+@click.option("--pairs", default=11, show_default=True, type=click.IntRange(1, 100), help="After a warm-up.")
 @click.option("--seed", default=1, show_default=True)
 @OUTPUT
 @SAVE

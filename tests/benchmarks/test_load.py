@@ -26,6 +26,12 @@ def test_a_small_run():
     assert min(overlay["ratio"], stream["ratio"], stream["share_of_a_core"]) > 0
 
 
+def test_each_pair_after_the_warm_up_gives_a_ratio():
+    run = CliRunner().invoke(main, [*SMALL, "--pairs", "2", "-o", "json"])
+    assert run.exit_code == 0, run.output
+    assert len(json.loads(run.stdout)["overlay"]["ratios"]) == 2
+
+
 def test_the_table_states_both_measurements():
     run = CliRunner().invoke(main, SMALL)
     assert run.exit_code == 0, run.output
