@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from firmament.core.scheduler import Scheduler
 
 IDLE_CLUSTERS = 16
-"""Clusters without a driver whose state is kept for questions; of more, the longest unused are forgotten."""
+"""Clusters without a session whose state is kept for questions; of more, the longest unused are forgotten."""
 
 
 class UnknownClusterError(LookupError):
@@ -31,15 +32,26 @@ class ClusterRegistry:
         self._recorder = recorder
         self._idle_limit = idle_limit
         self._clusters: dict[str, Cluster] = {}
+        self._sessions: Counter[str] = Counter()
 
     def open(self, name: str) -> Cluster:
-        """Return the cluster for a driver; it is created if need be, and counts as used last."""
+        """Return the cluster for a session; it is created if need be, and counts as used last.
+
+        It is not forgotten before the session has said ``close``, also while that waits to become its driver.
+        """
         cluster = self._clusters.pop(name, None) or Cluster(name, self._new_scheduler, self._recorder)
         self._clusters[name] = cluster
-        idle = [each for each in self._clusters.values() if each.driver is None and each is not cluster]
+        self._sessions[name] += 1
+        idle = [each for each in self._clusters if not self._sessions[each]]
         for surplus in idle[: max(0, len(idle) - self._idle_limit)]:
-            del self._clusters[surplus.name]
+            del self._clusters[surplus]
         return cluster
+
+    def close(self, cluster: Cluster) -> None:
+        """Take note that a session of ``cluster`` has ended."""
+        self._sessions[cluster.name] -= 1
+        if not self._sessions[cluster.name]:
+            del self._sessions[cluster.name]
 
     def get(self, name: str) -> Cluster:
         """Return a known cluster; raises ``UnknownClusterError``."""

@@ -71,6 +71,7 @@ class Session:
     ) -> None:
         self._hello = hello
         self._settings = settings
+        self._registry = registry
         self._cluster: Cluster = registry.open(hello.cluster)
         self._outbox = Outbox()
         self._loop = DriverLoop(self._cluster, self, self._outbox, runner, settings.batching_window)
@@ -113,6 +114,7 @@ class Session:
         """Give the cluster up, once it has been taken over or refused."""
         await asyncio.gather(taken_over, return_exceptions=True)
         await asyncio.to_thread(self._cluster.detach, self)
+        self._registry.close(self._cluster)
         self._ended.set()
 
     async def drain(self) -> None:

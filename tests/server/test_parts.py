@@ -10,7 +10,6 @@ import pytest
 
 from firmament.server.address import Address, AddressError, check_free, parse_address
 from firmament.server.outbox import Ending, Outbox
-from firmament.server.registry import ClusterRegistry, UnknownClusterError
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -62,18 +61,6 @@ async def test_closing_wakes_whoever_waits():
     outbox.close(Ending(), flush=False)
     await asyncio.wait_for(waiting, 1)
     assert await outbox.take() == Ending()
-
-
-def test_idle_clusters_are_forgotten_longest_unused_first():
-    def unused() -> None:
-        raise AssertionError("no snapshot was begun")
-
-    registry = ClusterRegistry(unused, idle_limit=2)  # type: ignore[arg-type]
-    for name in ("a", "b", "c", "a", "d"):
-        registry.open(name)
-    assert registry.names() == ["a", "c", "d"]
-    with pytest.raises(UnknownClusterError, match="known: a, c, d"):
-        registry.get("b")
 
 
 @pytest.mark.parametrize(
