@@ -67,9 +67,8 @@ class JointRows:
     @property
     def shared(self) -> bool:
         """Whether two machines share a row."""
-        return bool(
-            np.bincount(self.row_of + 1)[1:].max(initial=0) > 1
-        )  # -1 goes into a bin that is left out
+        machines = np.bincount(self.row_of + 1)[1:]  # -1, no row, is in the first bin
+        return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:
         """bool[S]: shapes that the rows keep out somewhere: those that take of them, or are barred by what is owed."""
