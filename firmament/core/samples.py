@@ -220,7 +220,7 @@ class TaskSamples:
     def __init__(self, resources: ResourceIndex) -> None:
         self._usage = UseTable(resources)
         self._stamp: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
-        self._prod: Bool = np.ones((_ROWS, 1), dtype=np.bool_)
+        self._prod: Bool = np.zeros((_ROWS, 1), dtype=np.bool_)
 
     def usage(self, rows: Int64) -> Float64:
         """float64[len(rows), K]: use; meaningful where the stamp is that of the machine."""
@@ -232,7 +232,7 @@ class TaskSamples:
         return self._stamp[:, 0].take(rows)
 
     def prod(self, rows: Int64) -> Bool:
-        """bool[len(rows)]: the source takes the task for koord-prod, or does not say."""
+        """bool[len(rows)]: the source takes the task for koord-prod, or does not say; meaningful as `usage` is."""
         self._grow(int(rows.max(initial=-1)) + 1)
         return self._prod[:, 0].take(rows)
 

@@ -112,7 +112,7 @@ def starting_columns(
     samples = min(samples, SAMPLES_PER_MACHINE * len(likely) / int(tasks.sum()))
     sampled = samples > 0 and len(classes) > 1 and not every
     sample = FlowSample(spread, samples * tasks + samples_each) if sampled else None
-    least = np.empty(len(classes), dtype=np.int64)
+    least = np.empty(len(classes), dtype=np.int32)
     for at in _chunks(np.arange(len(classes)), len(likely)):
         key = _keys(offers, at, likely, price)
         least[at] = key.min(axis=1, initial=UNWANTED // 2)
@@ -136,10 +136,10 @@ def starting_columns(
     return Columns.joined([columns, *_most_eager(dearer.T.copy(), classes, thin)], problem.machines)
 
 
-def _most_eager(dearer: Int64, classes: Int64, machines: Int64) -> list[Columns]:
+def _most_eager(dearer: Int32, classes: Int64, machines: Int64) -> list[Columns]:
     """Of each machine the columns of those classes to which it is least ``dearer`` than the cheapest of all.
 
-    ``dearer``: int64[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
+    ``dearer``: int32[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
     """
     every, parts = np.arange(len(machines)), []
     for _ in range(FEWEST):
