@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +29,15 @@ from firmament.core.events import (
     TaskUses,
     WindowUse,
 )
-from firmament.core.model import Machine, NodeSelectorTerm, PreferredTerm, Requirement, Taint, Toleration
+from firmament.core.model import (
+    Machine,
+    NodeSelectorTerm,
+    PreferredTerm,
+    Requirement,
+    Taint,
+    TaskClass,
+    Toleration,
+)
 from firmament.wire import event_from_proto, events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -96,6 +106,44 @@ def test_a_class():
     assert content.tolerations == (Toleration(operator="Exists"), Toleration("k", "Equal", "v", "NoExecute"))
     assert (content.namespace, content.machine, content.invalid) == ("ns", "m", "")
     assert hash(content)
+
+
+def test_every_field_of_a_class_is_read():
+    term = pb.TaskTerm(topology_key="zone")
+    filled: dict[str, Any] = {
+        "requests": amounts(cpu=1),
+        "node_selector": {"k": "v"},
+        "required": [selector("Exists")],
+        "preferred": [pb.PreferredTerm(weight=1, term=selector("Exists"))],
+        "tolerations": [pb.Toleration(operator="Exists")],
+        "namespace": "n",
+        "labels": {"k": "v"},
+        "annotations": {"k": "v"},
+        "machine": "m",
+        "invalid": "no",
+        "affinity": [term],
+        "anti_affinity": [term],
+        "preferred_affinity": [pb.TaskTerm(topology_key="zone", weight=1)],
+        "preferred_anti_affinity": [pb.TaskTerm(topology_key="zone", weight=1)],
+        "spread": [pb.SpreadRule(topology_key="zone", max_skew=1)],
+        "ports": [pb.HostPort(port=1)],
+        "volumes": [pb.VolumeRule(terms=[selector("Exists")])],
+        "images": ["i"],
+        "terminating": True,
+        "never_preempts": True,
+        "containers": [pb.Container(kind=pb.Container.APP)],
+        "qos": "Burstable",
+        "overhead": amounts(cpu=1),
+        "limits": amounts(cpu=1),
+        "service_class": "koord-prod",
+        "daemon": True,
+    }
+    assert set(filled) == set(pb.TaskClass.DESCRIPTOR.fields_by_name) - {"id"}
+    for name, value in filled.items():
+        (event,) = event_from_proto(pb.Event(task_class=pb.TaskClass(id=1, **{name: value})))
+        assert isinstance(event, ClassDefined)
+        assert replace(event.task_class, **{name: getattr(TaskClass(), name)}) == TaskClass()
+        assert event.task_class != TaskClass(), f"{name} is not read"
 
 
 def test_the_rules_of_an_invalid_class_are_not_read():
