@@ -42,9 +42,14 @@ class SchedulerService:
         self._draining = False
 
     async def drain(self) -> None:
-        """Refuse new sessions, let open ones send their round in progress, and wait until all have ended."""
+        """Refuse new sessions, let open ones send their round in progress, and wait until all have ended.
+
+        Rounds that somebody asked for are waited for, too.
+        """
         self._draining = True
         await asyncio.gather(*(session.drain() for session in self._sessions))
+        if self._asked:
+            await asyncio.wait(self._asked)
 
     async def Session(  # noqa: N802 - the protocol's name
         self, request_iterator: Any, context: Any

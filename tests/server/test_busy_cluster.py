@@ -77,6 +77,26 @@ async def test_a_driver_that_goes_while_it_waits_for_a_busy_cluster_does_not_kee
         assert await _schedule(running.stub)
 
 
+async def test_a_server_that_stops_ends_the_stream_of_a_driver_that_waits_for_a_busy_cluster():
+    gate = Gate()
+    async with running_server(clock=gate) as running:
+        await running.driving(*WORLD, tasks("a"))
+        gate.shut()
+        round_ = asyncio.create_task(_schedule(running.stub))
+        await eventually(gate.reached.is_set)
+        newer = running.driver()
+        await newer.send(hello=pb.Hello(version_major=1, cluster="c", fencing=2, client="test"))
+        await eventually(lambda: running.metric("firmament_sessions") == 2)
+        stopping = asyncio.create_task(running.server.stop())
+        late = running.driver()
+        await late.send(hello=pb.Hello(version_major=1, cluster="other", fencing=1, client="test"))
+        assert (await late.end()).code is grpc.StatusCode.UNAVAILABLE
+        gate.open()
+        assert (await newer.end()).code is grpc.StatusCode.UNAVAILABLE
+        await stopping
+        await round_
+
+
 async def _schedule(stub: Any) -> bool:
     """Ask for a round; returns whether there was one."""
     try:
