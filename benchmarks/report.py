@@ -1,17 +1,50 @@
-"""Saved results as Markdown, for documents: one table per kind of result, with the machine that they were seen on."""
+"""Saved results as Markdown, for documents: tables of every kind of result, and the machine they were seen on."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-Report = dict[str, Any]
+from benchmarks import report_core as core
+from benchmarks import report_models as models
+from benchmarks import report_processes as processes
+from benchmarks.sheets import Report, Sheet, markdown
 
 
 class ResultError(ValueError):
     """A file that is no result of this harness: names the file and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of result: its heading, and what makes tables of one."""
+
+    title: str
+    sheets: Callable[[Report], list[Sheet]]
+
+
+KINDS: dict[str, Kind] = {
+    "throughput": Kind("Throughput", core.throughput_sheets),
+    "policies": Kind("Policies", core.policies_sheets),
+    "workloads": Kind("Workloads", core.workloads_sheets),
+    "comparison": Kind("Comparison", core.comparison_sheets),
+    "optimum": Kind("Tasks placed beside the optimum", core.optimum_sheets),
+    "growth": Kind("Growth", core.growth_sheets),
+    "gangs": Kind("Gangs", models.gangs_sheets),
+    "preemption": Kind("Preemption", models.preemption_sheets),
+    "topology": Kind("Groups on trees", models.topology_sheets),
+    "network": Kind("Network", models.network_sheets),
+    "numa": Kind("NUMA", models.numa_sheets),
+    "load": Kind("Measured use", models.load_sheets),
+    "burst": Kind("Bursts beside late metrics", models.burst_sheets),
+    "end-to-end": Kind("End to end", processes.end_to_end_sheets),
+    "start": Kind("Start", processes.start_sheets),
+    "requests": Kind("Small requests", processes.requests_sheets),
+    "memory": Kind("Memory", processes.memory_sheets),
+}
+"""Every kind that commands emit, in the order of the document. Without an entry here a command cannot emit."""
 
 
 def load_results(paths: Iterable[Path]) -> list[Report]:
@@ -25,24 +58,32 @@ def load_results(paths: Iterable[Path]) -> list[Report]:
             report = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ResultError(f"{file}: cannot be read: {error}") from None
-        if not isinstance(report, dict) or "environment" not in report:
+        if not isinstance(report, dict) or not isinstance(report.get("environment"), dict):
             raise ResultError(f"{file}: no result of this harness; it has no environment")
-        report.setdefault("kind", "throughput")
+        if not isinstance(report.get("kind"), str):
+            raise ResultError(f"{file}: a result of no kind; measure it again")
         report["file"] = file.name
         reports.append(report)
     return reports
 
 
 def render(reports: Sequence[Report]) -> str:
-    """Markdown for results of all kinds; unknown kinds are left out."""
+    """Markdown for results of known kinds; for the others see ``unknown``. Raises ``ResultError``."""
     sections = []
-    for kind, (title, write) in _KINDS.items():
-        found = _merged([report for report in reports if report["kind"] == kind])
+    for name, kind in KINDS.items():
+        found = _merged([report for report in reports if report["kind"] == name])
         if found:
-            sections.append(
-                f"### {title}\n\n" + "\n\n".join(_with_machine(each, write(each)) for each in found)
-            )
-    return "\n\n".join(sections) + "\n"
+            sections.append(f"### {kind.title}\n\n" + "\n\n".join(_written(each, kind) for each in found))
+    return "\n\n".join(sections) + "\n" if sections else ""
+
+
+def unknown(reports: Iterable[Report]) -> list[str]:
+    """One line for each result of a kind that has no table."""
+    return [
+        f"{report['file']}: results of kind {report['kind']!r} are not known; use the version that saved it"
+        for report in reports
+        if report["kind"] not in KINDS
+    ]
 
 
 def _merged(reports: Sequence[Report]) -> list[Report]:
@@ -58,146 +99,16 @@ def _merged(reports: Sequence[Report]) -> list[Report]:
     return merged
 
 
-def _with_machine(report: Report, table: str) -> str:
-    machine = report["environment"]
-    packages = machine.get("packages", {})
-    return (
-        f"{table}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-        f"Python {machine['python']}, OR-Tools {packages.get('ortools', '?')} (`{report['file']}`)."
-    )
-
-
-def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are figures."""
-    lines = ["| " + " | ".join(headings) + " |", "|---|" + "---:|" * (len(headings) - 1)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def _workloads(report: Report) -> str:
-    rows = []
-    for result in report["results"]:
-        params = ", ".join(f"{value:,} {key}" for key, value in result["params"].items())
-        for part in result["measured"]:
-            broken = part.get("brokenRules")
-            latency, rounds, reference = part["latencySeconds"], part["rounds"], result.get("reference")
-            rows.append(
-                [
-                    f"{result['workload']} ({params})",
-                    part.get("scheduler", result["stage"]),
-                    _number(part["podsPerSecond"]),
-                    _number(part["seconds"], 3),
-                    "-" if latency["p99"] is None else f"{latency['p99']:.2f} s",
-                    f"{part['waiting']:,}",
-                    f"{rounds['certified']} of {rounds['count']}" if rounds["count"] else "-",
-                    "-" if broken is None else f"{sum(broken.values()):,}",
-                    f"{reference['podsPerSecond']:,.0f}" if reference else "-",
-                ]
-            )
-    headings = (
-        "workload",
-        "stage",
-        "pods/s",
-        "seconds",
-        "p99",
-        "left",
-        "certified",
-        "rules broken",
-        "reference, pods/s",
-    )
-    return markdown_table(headings, rows)
-
-
-def _comparison(report: Report) -> str:
-    rows = []
-    for result in report["results"]:
-        params = ", ".join(f"{value:,} {key}" for key, value in result["params"].items())
-        for each in result["results"]:
-            if "notMeasured" in each:
-                rows.append([each["name"], params, "not run", each["notMeasured"], "-", "-"])
-                continue
-            rows.append(
-                [
-                    each["name"],
-                    params,
-                    _number(each["tasksPerSecond"]),
-                    f"{each['timesSlower']:.1f}" if "timesSlower" in each else "1",
-                    f"{each['costRatio']:.4f}" if each.get("costRatio") else "1",
-                    f"{each['quality']['unplaced']:,}",
-                ]
-            )
-    headings = ("who", "size", "tasks/s", "times slower", "cost, relative", "unplaced")
-    return markdown_table(headings, rows)
-
-
-def _optimum(report: Report) -> str:
-    rows = [
-        ("CP-SAT", f"{report['optimum']:,}", "100 %"),
-        ("this scheduler", f"{report['placed']:,}", f"{report['share']:.1%}"),
-        ("first fit, smallest first", f"{report['smallestFirst']:,}", f"{report['smallestFirstShare']:.1%}"),
-        ("first fit, random order", f"{report['firstFit']:,}", f"{report['firstFitShare']:.1%}"),
-    ]
-    title = f"{report['instances']:,} {report['family']} instances"
-    return markdown_table((title, "tasks placed", "share"), rows)
-
-
-def _growth(report: Report) -> str:
-    rows = [
-        [
-            "base" if name == "base" else f"10 x {name}",
-            *(f"{size[key]:,}" for key in ("nodes", "pods", "classes")),
-            f"{report['seconds'][name]:.3f}",
-            f"{report['ratios'].get(name, 1):.2f}",
-        ]
-        for name, size in report["sizes"].items()
-    ]
-    return markdown_table(("size", "nodes", "pods", "classes", "seconds", "ratio"), rows)
-
-
-def _memory(report: Report) -> str:
-    rows = [
-        [name, f"{peak:,.0f}", "-" if report["drift"].get(name) is None else f"{report['drift'][name]:+.1%}"]
-        for name, peak in report["peakMiB"].items()
-    ]
-    return markdown_table((f"process, {report['params']['times']:,} rounds", "peak MiB", "drift"), rows)
-
-
-def _throughput(report: Report) -> str:
-    rows = []
-    for result in report.get("results", ()):
-        rows.append(_throughput_row(result["label"], result["algorithm"], result.get("grpc")))
-        if "warm" in result:
-            rows.append(_throughput_row("… later rounds", result["warm"], None))
-    headings = (
-        "scenario",
-        "algorithm, tasks/s",
-        "round / solver within",
-        "round / OR-Tools alone",
-        "gRPC, tasks/s",
-        "gap",
-    )
-    return markdown_table(headings, rows)
-
-
-def _throughput_row(label: str, algorithm: Report, through: Report | None) -> list[str]:
-    return [
-        label,
-        _number(algorithm["tasks_per_second"]),
-        *(_number(algorithm.get(name), 2) for name in ("ratio", "bare")),
-        _number(through["tasks_per_second"]) if through else "-",
-        f"{algorithm['gap']:.3%}",
-    ]
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
-
-
-_KINDS: dict[str, tuple[str, Callable[[Report], str]]] = {
-    "throughput": ("Throughput", _throughput),
-    "workloads": ("Workloads", _workloads),
-    "comparison": ("Comparison", _comparison),
-    "optimum": ("Tasks placed beside the optimum", _optimum),
-    "growth": ("Growth", _growth),
-    "memory": ("Memory", _memory),
-}
+def _written(report: Report, kind: Kind) -> str:
+    """The tables, and below them the machine."""
+    try:
+        tables, machine = markdown(kind.sheets(report)), report["environment"]
+        packages = machine.get("packages", {})
+        return (
+            f"{tables}\n\n{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
+            f"Python {machine['python']}, OR-Tools {packages.get('ortools', '?')} (`{report['file']}`)."
+        )
+    except KeyError as error:
+        raise ResultError(
+            f"{report['file']}: a result of kind {report['kind']!r} without {error}; measure it again"
+        ) from error

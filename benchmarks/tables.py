@@ -10,65 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 
-def print_load(report: dict[str, Any], console: Console) -> None:
-    """What the overlay adds to a round, and what a stream of reports costs."""
-    overlay, stream = report["overlay"], report["stream"]
-    table = Table(title=report["label"])
-    for heading in ("measurement", "without", "with", "ratio"):
-        table.add_column(heading, justify="left" if heading == "measurement" else "right")
-    for name, without, with_, ratio in (
-        ("round with the overlay", overlay["seconds_without"], overlay["seconds_with"], overlay["ratio"]),
-        (
-            "round beside the stream",
-            stream["round_seconds_without"],
-            stream["round_seconds_with"],
-            stream["ratio"],
-        ),
-    ):
-        table.add_row(name, f"{without:.3f} s", f"{with_:.3f} s", f"{ratio:.2f}")
-    console.print(table)
-    console.print(
-        f"{stream['machines']:,} machines and {stream['tasks']:,} tasks reported every {report['interval']:g} s: "
-        f"{stream['share_of_a_core']:.1%} of a core, {stream['bytes'] / 2**20:.1f} MiB per interval",
-        highlight=False,
-    )
-    print_environment(report["environment"], console)
-
-
-def print_policies(report: dict[str, Any], console: Console) -> None:
-    """A table per scenario, a line per policy: rate and where the time goes."""
-    for scenario in report["scenarios"]:
-        table = Table(title=scenario["label"])
-        for heading in (
-            "policy",
-            "tasks /s",
-            "seconds",
-            "snapshot",
-            "network",
-            "solver",
-            "admit",
-            "ingest",
-            "placed",
-        ):
-            left = heading == "policy"
-            table.add_column(heading, justify="left" if left else "right", no_wrap=left)
-        for result in scenario["policies"]:
-            stats = result["stats"]
-            stages = [
-                f"{stats[f'{stage}_seconds']:.3f}" for stage in ("snapshot", "network", "solve", "admit")
-            ]
-            table.add_row(
-                result["policy"],
-                f"{result['tasks_per_second']:,.0f}",
-                f"{result['seconds']:.3f}",
-                *stages,
-                f"{result['ingest_seconds']:.3f}",
-                f"{result['placed']:,}" + ("" if stats["certified"] else ", not certified"),
-            )
-        console.print(table)
-    print_environment(report["environment"], console)
-
-
 def print_workloads(report: dict[str, Any], console: Console) -> None:
     """A line per workload, stage and measured part."""
     table = Table(title="Workloads (median runs)")
@@ -254,37 +195,3 @@ def print_environment(machine: dict[str, Any], console: Console) -> None:
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Python {machine['python']}, "
         f"OR-Tools {machine['packages']['ortools']}"
     )
-
-
-def print_end_to_end(result: dict[str, Any], console: Console) -> None:
-    """The figures of one run, line by line."""
-    workload = f"{result['pods']:,} pods of {result['classes']} classes"
-    table = Table(title=f"{workload} on {result['nodes']:,} nodes ({result['cluster']})", show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    latency = result["latencySeconds"]
-    rows = [
-        ("pods bound", f"{result['bound']:,}"),
-        ("bound twice", f"{result['boundTwice']:,}"),
-        ("overcommitted nodes", f"{result['overcommittedNodes']:,}"),
-        ("nodes used", f"{result['nodesUsed']:,}"),
-        ("rounds", f"{result['rounds']:,}"),
-        ("seconds", f"{result['seconds']:.2f}"),
-        ("bindings per second", f"{result['bindingsPerSecond'] or 0:,.0f}"),
-    ]
-    if not result["waiting"]:
-        shown = " / ".join(f"{latency[percent]:.2f}" for percent in ("p50", "p90", "p99"))
-        rows.append(("creation to binding, p50 / p90 / p99", f"{shown} s"))
-    if result["killed"]:
-        rows.append((f"{result['killed']} killed, back after", f"{result['restartSeconds']:.2f} s"))
-    events = result.get("events")
-    if events is not None:
-        rows.append((f"events within {events['withinSeconds']:.0f} s", f"{events['share'] or 0:.2%}"))
-        rows.append(("last event after", f"{events['worstSeconds'] or 0:.0f} s"))
-    for name, used in result["usage"].items():
-        rows.append((name, f"{used['cpuSeconds']:.1f} s CPU, {used['peakMiB']:,.0f} MiB"))
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-    for line in result["overcommitted"]:
-        console.print(line, markup=False, highlight=False)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 
@@ -35,51 +32,4 @@ def burst(nodes: int, pods: int, seeds: int, only: str, output: str, save: Path 
     if not chosen:
         raise click.BadParameter(f"no burst has {only!r} in its label", param_hint="--only")
     result = measure_bursts(chosen, range(1, seeds + 1), progress())
-    emit({"kind": "burst", "environment": environment(), **result}, output, save, print_bursts)
-
-
-def print_bursts(report: dict[str, Any], console: Console) -> None:
-    """One line per burst: what is really used, as median / worst of its runs."""
-    size = report["bursts"][0]["burst"]
-    table = Table(
-        title=f"{size['pods']:,} pods on {size['nodes']:,} nodes, metrics {size['lag']:.0f} s late, "
-        f"threshold {size['threshold']} %: true utilisation of nodes (cpu), median / worst of "
-        f"{len(report['seeds'])} runs"
-    )
-    table.add_column("", no_wrap=True)
-    for name in (
-        "waiting",
-        "nodes above",
-        "hottest",
-        "p99 - p50",
-        "of nodes with metrics",
-        "of it placement",
-        "levelled by estimates",
-        "all nodes",
-        "in order",
-        "/ by requests",
-        "/ default",
-    ):
-        table.add_column(name, justify="right")
-    for each in report["bursts"]:
-        table.add_row(
-            each["label"],
-            _shown(each["pending"], "{:.0f}"),
-            _shown(each["above"], "{:.1%}"),
-            _shown(each["worst"], "{:.1f}"),
-            _shown(each["spread"], "{:.1f}"),
-            _shown(each["open_spread"], "{:.1f}"),
-            _shown(each["placement"], "{:.1f}"),
-            _shown(each["floor"], "{:.1f}"),
-            _shown(each["estimated_floor"], "{:.1f}"),
-            _shown(each["one_by_one"], "{:.1f}"),
-            _shown(each["against_requests"], "{:.2f}"),
-            _shown(each["against_default"], "{:.2f}"),
-        )
-    console.print(table)
-
-
-def _shown(values: dict[str, float] | None, form: str) -> str:
-    if values is None:
-        return ""
-    return " / ".join(form.format(values[name]) for name in ("median", "worst"))
+    emit({"kind": "burst", "environment": environment(), **result}, output, save)

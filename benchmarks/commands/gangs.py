@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 
@@ -33,18 +32,4 @@ def gangs(output: str, save: Path | None, **options: Any) -> None:
     """Gangs decided in one round by the core alone: with room for all of them, and for some."""
     from benchmarks.gangs import GangOptions, measure_gangs
 
-    emit(measure_gangs(GangOptions(**options), progress=progress()), output, save, _print)
-
-
-def _print(report: dict[str, Any], console: Console) -> None:
-    size = report["options"]
-    console.print(
-        f"{size['gangs']:,} gangs of {size['size']} in {size['kinds']} kinds on {size['nodes']:,} machines"
-    )
-    for name, part in (("room for all", "room_for_all"), (f"room for {size['room']:,}", "room_for_some")):
-        figures = report[part]
-        console.print(
-            f"  {name:<16} {figures['seconds']:.3f} s   {figures['pods_per_second']:,.0f} pods placed/s   "
-            f"{figures['decided_per_second']:,.0f} decided/s   {figures['gangs_placed']:,} gangs whole, "
-            f"{figures['gangs_split']:,} split"
-        )
+    emit(measure_gangs(GangOptions(**options), progress=progress()), output, save)

@@ -41,7 +41,6 @@ def load(
     """Rounds with and without the load_threshold overlay, and beside a stream of reports about all machines."""
     from benchmarks.load import LoadOptions, measure_load
     from benchmarks.scenario import Scenario
-    from benchmarks.tables import print_load
 
     options = LoadOptions(Scenario(nodes, tasks, classes, str(fill), seed), pairs, interval)
-    emit(measure_load(options, progress=progress()), output, save, print_load)
+    emit(measure_load(options, progress=progress()), output, save)

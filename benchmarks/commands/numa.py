@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 from cost_models.numa_arguments import STRATEGIES
@@ -40,21 +39,4 @@ def numa(
     from benchmarks.scenario import Scenario
 
     scenario = Scenario(nodes, pods, classes, "0.5", seed)
-    emit(measure_numa(NumaOptions(scenario, **options), progress=progress()), output, save, _print)
-
-
-def _print(report: dict[str, Any], console: Console) -> None:
-    zones, bare = report["zones"], report["no_records"]
-    size = report["scenario"]
-    console.print(
-        f"{size['tasks']:,} guaranteed pods in {size['classes']} classes on {size['nodes']:,} machines of "
-        f"2 to 8 zones, at most {report['containers']} container(s) each, {report['strategy']}"
-    )
-    console.print(
-        f"  with numa_fit     {zones['seconds_with']:.3f} s   {zones['pods_per_second']:,.0f} pods/s   "
-        f"{zones['placed']:,} placed, {zones['pending']:,} pending"
-    )
-    console.print(f"  without           {zones['seconds_without']:.3f} s")
-    console.print(
-        f"  no record at all: {bare['ratio']:.3f} times the round without the overlay (median of pairs)"
-    )
+    emit(measure_numa(NumaOptions(scenario, **options), progress=progress()), output, save)

@@ -6,10 +6,15 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
+
+from benchmarks.report import KINDS
+from benchmarks.sheets import Report, print_sheets
+from benchmarks.tables import print_environment
+
+Show = Callable[[Report, Console], None]
 
 WIDTH = 150
 """Columns of a table that goes into a file."""
@@ -69,14 +74,22 @@ def parsed_params(params: Iterable[str]) -> dict[str, int]:
     return parsed
 
 
-def emit(
-    report: dict[str, Any], output: str, save: Path | None, show: Callable[[dict[str, Any], Console], None]
-) -> None:
-    """Print a report as a table or as JSON, and save it if asked to."""
+def emit(report: Report, output: str, save: Path | None, show: Show | None = None) -> None:
+    """Save a report if asked to, and print it as tables or as JSON.
+
+    ``show`` prints it; without, the tables are those of ``report``, and the machine. The report's kind is one of
+    ``KINDS``, lest ``report`` could not render it; what was measured is saved before that is looked up.
+    """
     if save is not None:
         save.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    kind = KINDS[report["kind"]]
     if output == "json":
         json.dump(report, sys.stdout, indent=2)
         sys.stdout.write("\n")
+        return
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    if show is not None:
+        show(report, console)
     else:
-        show(report, Console(width=None if sys.stdout.isatty() else WIDTH))
+        print_sheets(kind.sheets(report), console)
+        print_environment(report["environment"], console)

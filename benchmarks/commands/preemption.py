@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 
@@ -37,16 +36,4 @@ def preemption(output: str, save: Path | None, **options: Any) -> None:
     """Pods placed per second by evicting others, by the core alone; and what that costs where nobody is evicted."""
     from benchmarks.preemption import PreemptionOptions, measure_preemption
 
-    emit(measure_preemption(PreemptionOptions(**options), progress=progress()), output, save, _print)
-
-
-def _print(report: dict[str, Any], console: Console) -> None:
-    size = report["options"]
-    console.print(f"{size['preemptors']:,} preemptors on {size['nodes']:,} full machines")
-    for name in ("equal", "mixed"):
-        figures = report[name]
-        console.print(
-            f"  {name:<6} {figures['seconds']:.3f} s   {figures['pods_per_second']:,.0f} pods/s   "
-            f"{figures['placed']:,} placed, {figures['victims']:,} victims"
-        )
-    console.print(f"  nobody to evict: {report['idle']['ratio']:.3f} times the round without preemption")
+    emit(measure_preemption(PreemptionOptions(**options), progress=progress()), output, save)

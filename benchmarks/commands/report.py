@@ -16,9 +16,12 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 )
 @click.option("--format", "kind", type=click.Choice(["svg", "png"]), default="svg", show_default=True)
 def report(paths: tuple[Path, ...], plots: Path | None, kind: str) -> None:
-    """Render results as Markdown, from files or folders; by default those that come with the harness."""
+    """Render results as Markdown, from files or folders; by default those that come with the harness.
+
+    The status is 1 if some are of a kind that is not known; they are named, and the others rendered.
+    """
     from benchmarks.plots import PlottingUnavailableError, draw_all
-    from benchmarks.report import ResultError, load_results, render
+    from benchmarks.report import ResultError, load_results, render, unknown
 
     try:
         results = load_results(paths or [RESULTS])
@@ -28,3 +31,5 @@ def report(paths: tuple[Path, ...], plots: Path | None, kind: str) -> None:
                 click.echo(f"wrote {path}", err=True)
     except (ResultError, PlottingUnavailableError) as error:
         raise click.ClickException(str(error)) from None
+    if left := unknown(results):
+        raise click.ClickException("\n".join(left))

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit
 
@@ -30,7 +28,7 @@ def requests(count: int, in_flight: int, runs: int, output: str, save: Path | No
         report = _run(measuring)
     except (TargetError, ChildDiedError) as error:
         raise click.ClickException(str(error)) from None
-    emit(report, output, save, _print)
+    emit(report, output, save)
 
 
 def _run(measuring: Any) -> Any:
@@ -40,12 +38,3 @@ def _run(measuring: Any) -> Any:
     except ImportError:
         return asyncio.run(measuring)
     return uvloop.run(measuring)
-
-
-def _print(report: dict[str, Any], console: Console) -> None:
-    title = f"{report['count']:,} bindings, {report['inFlight']} at a time, microseconds of the client's processor"
-    table = Table("server", "client", "per binding", "the first on a connection", title=title)
-    for row in report["rows"]:
-        figures = (f"{row['microseconds']:.1f}", f"{row['firstMicroseconds']:.0f}")
-        table.add_row(row["scheme"], row["client"], *figures)
-    console.print(table)

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 
@@ -36,15 +34,4 @@ def start(output: str, save: Path | None, **options: Any) -> None:
         report = run_start(StartOptions(**options), progress=progress())
     except (ChildDiedError, TimeoutError) as error:
         raise click.ClickException(str(error) or "not all was known in time; raise --timeout") from None
-    emit(report, output, save, _print)
-
-
-def _print(report: dict[str, Any], console: Console) -> None:
-    title = f"{report['nodes']:,} nodes, {report['pods']:,} pods of {report['classes']} classes"
-    table = Table("phase", "process", "seconds", "of the processor", "peak MiB", "objects/s", title=title)
-    for name, phase in report["phases"].items():
-        table.add_row(name, "", f"{phase['seconds']:.1f}", "", "", f"{phase.get('objectsPerSecond', 0):,}")
-        for process, used in phase["usage"].items():
-            table.add_row("", process, "", f"{used['cpuSeconds']:.2f}", f"{used['peakMiB']:,.0f}")
-    console.print(table)
-    console.print("objects/s: per second of the processor of who reads: the bridge at first, then the solver")
+    emit(report, output, save)

@@ -108,7 +108,6 @@ def policies(
     """Tasks placed per second under each base policy, snapshot to deltas, by the core alone."""
     from benchmarks.policies import installed, measure_policies
     from benchmarks.scenario import Scenario
-    from benchmarks.tables import print_policies
 
     unknown = sorted(set(policy) - set(installed()))
     if unknown:
@@ -117,7 +116,7 @@ def policies(
         )
     scenarios = [Scenario(nodes, tasks, classes, each, seed) for each in fill]
     report = measure_policies(scenarios, policy or installed(), runs=runs, progress=progress())
-    emit({"kind": "policies", **report}, output, save, print_policies)
+    emit({"kind": "policies", **report}, output, save)
 
 
 def print_throughput(report: dict[str, Any], console: Console) -> None:

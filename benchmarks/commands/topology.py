@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 
@@ -34,24 +32,4 @@ def topology(output: str, save: Path | None, **options: Any) -> None:
     """Processor time of the solver for one group, by rules and trees; then whole rounds of the core, by the clock."""
     from benchmarks.topology import TopologyOptions, measure_topology
 
-    emit(measure_topology(TopologyOptions(**options), progress=progress()), output, save, _print)
-
-
-def _print(report: dict[str, Any], console: Console) -> None:
-    table = Table("case", "leaves", "pods", "median ms", "slowest ms", "units used, top to bottom", box=None)
-    for each in report["cases"]:
-        used = " ".join(f"{number:,}" for number in each["used"]) if each["placed"] else "not placed"
-        table.add_row(
-            each["name"],
-            f"{each['leaves']:,}",
-            f"{each['pods']:,}",
-            f"{1000 * each['seconds']:.1f}",
-            f"{1000 * each['slowest_seconds']:.1f}",
-            used,
-        )
-    console.print(table)
-    for each in report["rounds"]:
-        console.print(
-            f"  {each['name']:<32} {each['seconds']:.3f} s   {each['pods_per_second']:,.0f} pods placed/s   "
-            f"{each['groups_whole']:,} groups whole, {each['groups_split']:,} split"
-        )
+    emit(measure_topology(TopologyOptions(**options), progress=progress()), output, save)

@@ -18,8 +18,9 @@ from benchmarks.__main__ import main
 from benchmarks.burst import Outcome, run_burst
 from benchmarks.burst_scenario import EXACTLY, HALF, Burst
 from benchmarks.bursts import DEVIATION, HEAVY, standard_bursts, summaries
-from benchmarks.commands.burst import print_bursts
 from benchmarks.levelling import Batch, levelled
+from benchmarks.report_models import burst_sheets
+from benchmarks.sheets import print_sheets
 
 BURST = Burst(nodes=100, pods=1000, seed=2, profile=EXACTLY)
 DARK = replace(BURST, missing=0.1, stale=0.1)
@@ -131,7 +132,7 @@ def test_the_command():
     assert [len(each["runs"]) for each in report["bursts"]] == [2]
     assert all(run["placed"] + run["pending"] == 60 for each in report["bursts"] for run in each["runs"])
     console = Console(width=150, record=True, file=StringIO())
-    print_bursts(report, console)
+    print_sheets(burst_sheets(report), console)
     table = console.export_text()
     assert "60 pods on 10 nodes, metrics 60 s late, threshold 65 %" in table
     assert all(each["label"] in table for each in report["bursts"])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from benchmarks.__main__ import main
+from benchmarks.commands.options import emit
 from benchmarks.memory import drift
-from benchmarks.report import ResultError, load_results, markdown_table, render
+from benchmarks.report import ResultError, load_results, render
+from benchmarks.sheets import Sheet, markdown, markdown_table, print_sheets
 from benchmarks.targets.base import thinned, thinned_curve
 
 ENVIRONMENT = {
@@ -18,6 +22,29 @@ ENVIRONMENT = {
     "memory_gib": 8,
     "python": "3.11",
     "packages": {"ortools": "9.15"},
+}
+
+END_TO_END = {
+    "kind": "end-to-end",
+    "environment": ENVIRONMENT,
+    "cluster": "simulated",
+    "nodes": 3,
+    "pods": 10,
+    "classes": 2,
+    "waiting": False,
+    "killed": "solver",
+    "restartSeconds": 1.5,
+    "bound": 10,
+    "rounds": 2,
+    "seconds": 0.4,
+    "bindingsPerSecond": 25.0,
+    "latencySeconds": {"p50": 0.1, "p90": 0.2, "p99": 0.3},
+    "usage": {"bridge": {"cpuSeconds": 0.5, "peakMiB": 90.0}},
+    "boundTwice": 0,
+    "overcommittedNodes": 1,
+    "overcommitted": ["node-1: cpu 5 of 4"],
+    "nodesUsed": 3,
+    "events": {"withinSeconds": 10.0, "share": 0.99, "worstSeconds": 4.0},
 }
 
 
@@ -73,7 +100,9 @@ def test_the_results_that_come_along_can_be_rendered():
     assert "### " in done.stdout
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"environment": {}}', '{"environment": {}, "kind": []}', '{"environment": 1}']
+)
 def test_other_files_are_refused(tmp_path, text):
     path = tmp_path / "x.json"
     path.write_text(text)
@@ -81,8 +110,56 @@ def test_other_files_are_refused(tmp_path, text):
         load_results([path])
 
 
+def test_a_kind_that_is_not_known_is_told_beside_the_others(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"kind": "tides", "environment": ENVIRONMENT}))
+    (tmp_path / "b.json").write_text(json.dumps(END_TO_END))
+    done = CliRunner().invoke(main, ["report", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.stdout.startswith("### End to end\n")
+    assert done.stderr.count("\n") == 1
+    assert "a.json: results of kind 'tides' are not known" in done.stderr
+
+
+def test_a_result_that_lacks_something_is_named(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"kind": "gangs", "environment": ENVIRONMENT, "options": {}}))
+    done = CliRunner().invoke(main, ["report", str(tmp_path)])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "a.json: a result of kind 'gangs' without 'room_for_all'; measure it again" in done.stderr
+
+
+def test_end_to_end_is_told_line_by_line():
+    text = render([{**END_TO_END, "file": "x.json"}])
+    assert "10 pods of 2 classes on 3 nodes (simulated):\n\n| what | figure |\n|---|---:|\n" in text
+    assert "| creation to binding, p50 / p90 / p99 | 0.10 / 0.20 / 0.30 s |" in text
+    assert "| solver killed, back after | 1.50 s |" in text
+    assert "| events within 10 s | 99.00% |" in text
+    assert "| bridge | 0.5 s CPU, 90 MiB |" in text
+    assert "\nnode-1: cpu 5 of 4.\n" in text
+    waiting = {**END_TO_END, "waiting": True, "killed": None, "latencySeconds": {}, "file": "x.json"}
+    assert "creation" not in render([waiting])
+
+
+def test_a_result_is_not_saved_in_vain(tmp_path):
+    """What has been measured is kept even if it cannot be shown."""
+    file = tmp_path / "x.json"
+    with pytest.raises(KeyError, match="tides"):
+        emit({"kind": "tides"}, "table", file)
+    assert json.loads(file.read_text()) == {"kind": "tides"}
+
+
 def test_tables():
-    assert markdown_table(("a", "b"), [("x", "1")]) == "| a | b |\n|---|---:|\n| x | 1 |"
+    assert markdown_table(("a", "b"), [("x|y", "1")]) == "| a | b |\n|---|---:|\n| x\\|y | 1 |"
+
+
+def test_a_sheet_looks_the_same_in_a_terminal_and_in_a_document():
+    sheets = [Sheet("in all", ("a", "b"), [["x [bold]", "1"]], ["said below"]), Sheet("", ("c",), [["z"]])]
+    assert markdown(sheets) == (
+        "in all:\n\n| a | b |\n|---|---:|\n| x [bold] | 1 |\n\nsaid below.\n\n| c |\n|---|\n| z |"
+    )
+    console = Console(width=60, record=True, file=StringIO())
+    print_sheets(sheets, console)
+    text = console.export_text()
+    assert all(each in text for each in ("in all", "x [bold]", "said below", "z"))
 
 
 def test_drift_compares_ends_after_the_warm_up():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from rich.console import Console
 
-from benchmarks.commands.requests import _print
+from benchmarks.report import render
 from benchmarks.requests import measure_requests
 
 
@@ -21,6 +20,6 @@ async def test_all_clients_and_servers() -> None:
         assert row["microseconds"] > 0
         # A new connection is more work than one that is there.
         assert row["firstMicroseconds"] > row["microseconds"]
-    console = Console(record=True, width=120)
-    _print(report, console)
-    assert "200 bindings, 4 at a time" in console.export_text()
+    text = render([{**report, "file": "requests.json"}])
+    assert "200 bindings, 4 at a time" in text
+    assert "\n| https, connections for writes | " in text

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
-from benchmarks.commands.start import _print
+from benchmarks.report import render
 from benchmarks.start import StartOptions, run_start
 
 
@@ -16,6 +14,6 @@ def test_a_small_cluster():
         assert phase["usage"]["bridge"]["peakMiB"] > 0
     assert report["phases"]["start"]["objectsPerSecond"] > 0
     assert report["phases"]["replay"]["objectsPerSecond"] > 0
-    console = Console(record=True, width=120)
-    _print(report, console)
-    assert "20 nodes, 100 pods of 5 classes" in console.export_text()
+    text = render([{**report, "file": "start.json"}])
+    assert "20 nodes, 100 pods of 5 classes:" in text
+    assert "\n| replay: solver | - |" in text

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
+from benchmarks.report_processes import end_to_end_sheets
 from poseidon.simulated.kubeconfig import write_kubeconfig
 from poseidon.simulated.resources import NAMESPACES, NODES, PODS
 from poseidon.simulated.seeding import create_nodes
@@ -25,6 +26,8 @@ def check(result, pods):
     assert result["bindingsPerSecond"] > 0
     for name in ("driver", "solver", "bridge"):
         assert result["usage"][name]["peakMiB"] > 10
+    (sheet,) = end_to_end_sheets(result)
+    assert ["pods bound", str(pods)] in sheet.rows
 
 
 @pytest.mark.parametrize("kill", [None, "solver"])

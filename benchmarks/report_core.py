@@ -1,0 +1,159 @@
+"""Tables of what the core does with plain tasks: throughput, policies, workloads, comparison, optimum, growth.
+
+Each function takes a saved report of its kind and returns the tables of it.
+"""
+
+from __future__ import annotations
+
+from benchmarks.sheets import NOTHING, Report, Sheet, number
+
+
+def throughput_sheets(report: Report) -> list[Sheet]:
+    """A line per scenario, and one for its later rounds."""
+    rows = []
+    for result in report["results"]:
+        rows.append(_throughput_row(result["label"], result["algorithm"], result.get("grpc")))
+        if "warm" in result:
+            rows.append(_throughput_row("… later rounds", result["warm"], None))
+    headings = (
+        "scenario",
+        "algorithm, tasks/s",
+        "round / solver within",
+        "round / OR-Tools alone",
+        "gRPC, tasks/s",
+        "gap",
+    )
+    return [Sheet("", headings, rows)]
+
+
+def _throughput_row(label: str, algorithm: Report, through: Report | None) -> list[str]:
+    return [
+        label,
+        number(algorithm["tasks_per_second"]),
+        *(number(algorithm.get(name), 2) for name in ("ratio", "bare")),
+        number(through["tasks_per_second"]) if through else NOTHING,
+        f"{algorithm['gap']:.3%}",
+    ]
+
+
+def policies_sheets(report: Report) -> list[Sheet]:
+    """A table per scenario, a line per policy: rate and where the time goes, in seconds."""
+    headings = (
+        "policy",
+        "tasks/s",
+        "seconds",
+        "snapshot",
+        "network",
+        "solver",
+        "admit",
+        "ingest",
+        "placed",
+        "certified",
+    )
+    sheets = []
+    for scenario in report["scenarios"]:
+        rows = [
+            [
+                result["policy"],
+                number(result["tasks_per_second"]),
+                number(result["seconds"], 3),
+                *(
+                    number(result["stats"][f"{stage}_seconds"], 3)
+                    for stage in ("snapshot", "network", "solve", "admit")
+                ),
+                number(result["ingest_seconds"], 3),
+                number(result["placed"]),
+                "yes" if result["stats"]["certified"] else "no",
+            ]
+            for result in scenario["policies"]
+        ]
+        sheets.append(Sheet(scenario["label"], headings, rows))
+    return sheets
+
+
+def workloads_sheets(report: Report) -> list[Sheet]:
+    """A line per workload, stage and measured part."""
+    rows = []
+    for result in report["results"]:
+        params = ", ".join(f"{value:,} {key}" for key, value in result["params"].items())
+        for part in result["measured"]:
+            broken = part.get("brokenRules")
+            latency, rounds, reference = part["latencySeconds"], part["rounds"], result.get("reference")
+            rows.append(
+                [
+                    f"{result['workload']} ({params})",
+                    part.get("scheduler", result["stage"]),
+                    number(part["podsPerSecond"]),
+                    number(part["seconds"], 3),
+                    NOTHING if latency["p99"] is None else f"{latency['p99']:.2f} s",
+                    number(part["waiting"]),
+                    f"{rounds['certified']} of {rounds['count']}" if rounds["count"] else NOTHING,
+                    number(None if broken is None else sum(broken.values())),
+                    number(reference["podsPerSecond"] if reference else None),
+                ]
+            )
+    headings = (
+        "workload",
+        "stage",
+        "pods/s",
+        "seconds",
+        "p99",
+        "left",
+        "certified",
+        "rules broken",
+        "reference, pods/s",
+    )
+    return [Sheet("", headings, rows)]
+
+
+def comparison_sheets(report: Report) -> list[Sheet]:
+    """A line per comparator and size."""
+    rows = []
+    for result in report["results"]:
+        params = ", ".join(f"{value:,} {key}" for key, value in result["params"].items())
+        for each in result["results"]:
+            if "notMeasured" in each:
+                rows.append([each["name"], params, "not run", each["notMeasured"], NOTHING, NOTHING])
+                continue
+            rows.append(
+                [
+                    each["name"],
+                    params,
+                    number(each["tasksPerSecond"]),
+                    f"{each['timesSlower']:.1f}" if "timesSlower" in each else "1",
+                    f"{each['costRatio']:.4f}" if each.get("costRatio") else "1",
+                    number(each["quality"]["unplaced"]),
+                ]
+            )
+    return [Sheet("", ("who", "size", "tasks/s", "times slower", "cost, relative", "unplaced"), rows)]
+
+
+def optimum_sheets(report: Report) -> list[Sheet]:
+    """Tasks placed, by whom."""
+    rows = [
+        ("CP-SAT", number(report["optimum"]), "100 %"),
+        ("this scheduler", number(report["placed"]), f"{report['share']:.1%}"),
+        (
+            "first fit, smallest first",
+            number(report["smallestFirst"]),
+            f"{report['smallestFirstShare']:.1%}",
+        ),
+        ("first fit, random order", number(report["firstFit"]), f"{report['firstFitShare']:.1%}"),
+    ]
+    return [
+        Sheet("", (f"{report['instances']:,} {report['family']} instances", "tasks placed", "share"), rows)
+    ]
+
+
+def growth_sheets(report: Report) -> list[Sheet]:
+    """A line per size."""
+    rows = [
+        [
+            "base" if name == "base" else f"10 x {name}",
+            *(number(size[key]) for key in ("nodes", "pods", "classes")),
+            number(report["seconds"][name], 3),
+            number(report["ratios"].get(name, 1), 2),
+        ]
+        for name, size in report["sizes"].items()
+    ]
+    return [Sheet("", ("size", "nodes", "pods", "classes", "seconds", "ratio"), rows)]

@@ -1,0 +1,219 @@
+"""Tables of what cost models and groups of tasks cost and reach: load, bursts, gangs, preemption, network, NUMA, trees.
+
+Each function takes a saved report of its kind and returns the tables of it.
+"""
+
+from __future__ import annotations
+
+from benchmarks.sheets import NOTHING, Report, Sheet, number
+
+_BURST_COLUMNS = {
+    "waiting": ("pending", "{:.0f}"),
+    "nodes above": ("above", "{:.1%}"),
+    "hottest": ("worst", "{:.1f}"),
+    "p99 - p50": ("spread", "{:.1f}"),
+    "of nodes with metrics": ("open_spread", "{:.1f}"),
+    "of it placement": ("placement", "{:.1f}"),
+    "levelled by estimates": ("floor", "{:.1f}"),
+    "all nodes": ("estimated_floor", "{:.1f}"),
+    "in order": ("one_by_one", "{:.1f}"),
+    "/ by requests": ("against_requests", "{:.2f}"),
+    "/ default": ("against_default", "{:.2f}"),
+}
+"""Heading: the figure below it, and its format."""
+
+
+def load_sheets(report: Report) -> list[Sheet]:
+    """What the overlay adds to a round, and what a stream of reports costs."""
+    overlay, stream = report["overlay"], report["stream"]
+    rows = [
+        _pair(
+            "round with the overlay",
+            overlay["seconds_without"],
+            overlay["seconds_with"],
+            overlay["ratio"],
+        ),
+        _pair(
+            "round beside the stream",
+            stream["round_seconds_without"],
+            stream["round_seconds_with"],
+            stream["ratio"],
+        ),
+    ]
+    note = (
+        f"{stream['machines']:,} machines and {stream['tasks']:,} tasks reported every {report['interval']:g} s: "
+        f"{stream['share_of_a_core']:.1%} of a core, {stream['bytes'] / 2**20:.1f} MiB per interval"
+    )
+    return [Sheet(report["label"], ("measurement", "without", "with", "ratio"), rows, [note])]
+
+
+def _pair(name: str, without: float, with_: float, ratio: float) -> list[str]:
+    return [name, f"{without:.3f} s", f"{with_:.3f} s", number(ratio, 2)]
+
+
+def burst_sheets(report: Report) -> list[Sheet]:
+    """One line per burst: what is really used, as median / worst of its runs."""
+    size = report["bursts"][0]["burst"]
+    caption = (
+        f"{size['pods']:,} pods on {size['nodes']:,} nodes, metrics {size['lag']:.0f} s late, threshold "
+        f"{size['threshold']} %: true utilisation of nodes (cpu), median / worst of {len(report['seeds'])} runs"
+    )
+    rows = [
+        [each["label"], *(_both(each[name], form) for name, form in _BURST_COLUMNS.values())]
+        for each in report["bursts"]
+    ]
+    return [Sheet(caption, ("burst", *_BURST_COLUMNS), rows)]
+
+
+def _both(values: dict[str, float] | None, form: str) -> str:
+    if values is None:
+        return NOTHING
+    return " / ".join(form.format(values[name]) for name in ("median", "worst"))
+
+
+def gangs_sheets(report: Report) -> list[Sheet]:
+    """A line for the cluster with room for all gangs, and one for that with room for some."""
+    size = report["options"]
+    parts = {"room for all": report["room_for_all"], f"room for {size['room']:,}": report["room_for_some"]}
+    rows = [
+        [
+            name,
+            number(part["seconds"], 3),
+            *(
+                number(part[figure])
+                for figure in ("pods_per_second", "decided_per_second", "gangs_placed", "gangs_split")
+            ),
+        ]
+        for name, part in parts.items()
+    ]
+    caption = (
+        f"{size['gangs']:,} gangs of {size['size']} in {size['kinds']} kinds on {size['nodes']:,} machines"
+    )
+    headings = ("cluster", "seconds", "pods placed/s", "pods decided/s", "gangs whole", "gangs split")
+    return [Sheet(caption, headings, rows)]
+
+
+def preemption_sheets(report: Report) -> list[Sheet]:
+    """A line per kind of victims; what preemption costs where nobody can be evicted."""
+    size = report["options"]
+    rows = [
+        [
+            name,
+            number(report[name]["seconds"], 3),
+            *(number(report[name][figure]) for figure in ("pods_per_second", "placed", "victims")),
+        ]
+        for name in ("equal", "mixed")
+    ]
+    return [
+        Sheet(
+            f"{size['preemptors']:,} preemptors on {size['nodes']:,} full machines",
+            ("victims and preemptors", "seconds", "pods/s", "placed", "victims"),
+            rows,
+            [f"Nobody to evict: {report['idle']['ratio']:.3f} times the round without preemption"],
+        )
+    ]
+
+
+def network_sheets(report: Report) -> list[Sheet]:
+    """Costs beside those of placing pod by pod, limits that must hold, and speed if that was measured."""
+    quality, strict, links = report["quality"], report["strict"], report["links"]
+    against = Sheet(
+        f"{quality['applications']:,} random applications, weight {report['options']['weight']}, "
+        "network cost of joint placement beside pod by pod",
+        ("pod by pod", "lower by, median", "lower by, at worst", "worse in", "fewer pods placed in"),
+        [
+            [
+                "cheapest of six orders",
+                f"{quality['median_saving_against_cheapest']:.1%}",
+                f"{quality['worst_saving_against_cheapest']:.1%}",
+                number(quality["worse_than_cheapest_order"]),
+                number(quality["more_pending"]),
+            ],
+            [
+                "default order",
+                f"{quality['median_saving_against_default']:.1%}",
+                NOTHING,
+                NOTHING,
+                NOTHING,
+            ],
+        ],
+    )
+    limits = Sheet(
+        "Limits",
+        ("limit", "pods", "placed", "violations", "fullest link"),
+        [
+            ["hard maxNetworkCost", *_limited(strict), number(strict["violations"]), NOTHING],
+            ["narrow links", *_limited(links), NOTHING, f"{links['fullest_link']:.0%}"],
+        ],
+    )
+    speed = report["throughput"]
+    return [against, limits] + ([] if speed is None else [_network_speed(speed)])
+
+
+def _limited(part: Report) -> list[str]:
+    return [number(part["pods"]), number(part["placed"])]
+
+
+def _network_speed(speed: Report) -> Sheet:
+    rows = [
+        ["with the overlay", number(speed["seconds"], 2), number(speed["pods_per_second"])],
+        ["without", number(speed["seconds_without"], 2), NOTHING],
+    ]
+    return Sheet(f"{speed['placed']:,} pods at once", ("rounds", "seconds", "pods/s"), rows)
+
+
+def numa_sheets(report: Report) -> list[Sheet]:
+    """Rounds with and without the overlay; what it costs where no zones are known."""
+    zones, size, ratio = report["zones"], report["scenario"], report["no_records"]["ratio"]
+    rows = [
+        [
+            "with numa_fit",
+            number(zones["seconds_with"], 3),
+            *(number(zones[figure]) for figure in ("pods_per_second", "placed", "pending")),
+        ],
+        ["without", number(zones["seconds_without"], 3), NOTHING, NOTHING, NOTHING],
+    ]
+    return [
+        Sheet(
+            f"{size['tasks']:,} guaranteed pods in {size['classes']} classes on {size['nodes']:,} machines of "
+            f"2 to 8 zones, at most {report['containers']} container(s) each, {report['strategy']}",
+            ("rounds", "seconds", "pods/s", "placed", "pending"),
+            rows,
+            [f"No record at all: {ratio:.3f} times the round without the overlay (median of pairs)"],
+        )
+    ]
+
+
+def topology_sheets(report: Report) -> list[Sheet]:
+    """The solver by rules and trees, a line per case; then whole rounds."""
+    cases = [
+        [
+            each["name"],
+            number(each["leaves"]),
+            number(each["pods"]),
+            number(1000 * each["seconds"], 1),
+            number(1000 * each["slowest_seconds"], 1),
+            " ".join(map(number, each["used"])) if each["placed"] else "not placed",
+        ]
+        for each in report["cases"]
+    ]
+    rounds = [
+        [
+            each["name"],
+            number(each["seconds"], 3),
+            *(number(each[figure]) for figure in ("pods_per_second", "groups_whole", "groups_split")),
+        ]
+        for each in report["rounds"]
+    ]
+    return [
+        Sheet(
+            "One group, the solver alone",
+            ("case", "leaves", "pods", "median ms", "slowest ms", "units used, top to bottom"),
+            cases,
+        ),
+        Sheet(
+            "Whole rounds",
+            ("round", "seconds", "pods placed/s", "groups whole", "groups split"),
+            rounds,
+        ),
+    ]

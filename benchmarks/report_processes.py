@@ -1,0 +1,85 @@
+"""Tables of what whole processes do: end to end, starts, memory, small requests.
+
+Each function takes a saved report of its kind and returns the tables of it.
+"""
+
+from __future__ import annotations
+
+from benchmarks.sheets import NOTHING, Report, Sheet, number
+
+
+def end_to_end_sheets(report: Report) -> list[Sheet]:
+    """The figures of one run, line by line."""
+    rows = [
+        ["pods bound", number(report["bound"])],
+        ["bound twice", number(report["boundTwice"])],
+        ["overcommitted nodes", number(report["overcommittedNodes"])],
+        ["nodes used", number(report["nodesUsed"])],
+        ["rounds", number(report["rounds"])],
+        ["seconds", number(report["seconds"], 2)],
+        ["bindings per second", number(report["bindingsPerSecond"] or 0)],
+    ]
+    if not report["waiting"]:
+        latency = report["latencySeconds"]
+        shown = " / ".join(number(latency[percent], 2) for percent in ("p50", "p90", "p99"))
+        rows.append(["creation to binding, p50 / p90 / p99", f"{shown} s"])
+    if report["killed"]:
+        rows.append([f"{report['killed']} killed, back after", f"{report['restartSeconds']:.2f} s"])
+    events = report.get("events")
+    if events is not None:
+        rows.append([f"events within {events['withinSeconds']:.0f} s", f"{events['share'] or 0:.2%}"])
+        rows.append(["last event after", f"{events['worstSeconds'] or 0:.0f} s"])
+    rows += [
+        [name, f"{used['cpuSeconds']:.1f} s CPU, {used['peakMiB']:,.0f} MiB"]
+        for name, used in report["usage"].items()
+    ]
+    workload = f"{report['pods']:,} pods of {report['classes']} classes"
+    caption = f"{workload} on {report['nodes']:,} nodes ({report['cluster']})"
+    return [Sheet(caption, ("what", "figure"), rows, report["overcommitted"])]
+
+
+def start_sheets(report: Report) -> list[Sheet]:
+    """A line per phase, and below it one per process."""
+    rows = []
+    for name, phase in report["phases"].items():
+        rate = phase.get("objectsPerSecond")
+        rows.append([name, number(phase["seconds"], 1), NOTHING, NOTHING, number(rate)])
+        rows += [
+            [f"{name}: {process}", NOTHING, number(used["cpuSeconds"], 2), number(used["peakMiB"]), NOTHING]
+            for process, used in phase["usage"].items()
+        ]
+    return [
+        Sheet(
+            f"{report['nodes']:,} nodes, {report['pods']:,} pods of {report['classes']} classes",
+            ("phase", "seconds", "of the processor", "peak MiB", "objects/s"),
+            rows,
+            ["objects/s: per second of the processor of who reads: the bridge at first, then the solver"],
+        )
+    ]
+
+
+def memory_sheets(report: Report) -> list[Sheet]:
+    """A line per kind of process."""
+    rows = []
+    for name, peak in report["peakMiB"].items():
+        change = report["drift"].get(name)
+        rows.append([name, number(peak), NOTHING if change is None else f"{change:+.1%}"])
+    return [Sheet("", (f"process, {report['params']['times']:,} rounds", "peak MiB", "drift"), rows)]
+
+
+def requests_sheets(report: Report) -> list[Sheet]:
+    """A line per kind of server and client."""
+    return [
+        Sheet(
+            f"{report['count']:,} bindings, {report['inFlight']} at a time, microseconds of the client's processor",
+            ("server, client", "per binding", "the first on a connection"),
+            [
+                [
+                    f"{row['scheme']}, {row['client']}",
+                    number(row["microseconds"], 1),
+                    number(row["firstMicroseconds"]),
+                ]
+                for row in report["rows"]
+            ],
+        )
+    ]

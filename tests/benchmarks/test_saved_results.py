@@ -1,0 +1,115 @@
+"""Whatever a command can save, ``report`` renders: every command is run at a tiny size, and its file rendered."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import benchmarks
+from benchmarks.__main__ import main
+from benchmarks.report import KINDS
+
+TINY = {
+    "burst": ["--nodes", "10", "--pods", "60", "--seeds", "1", "--only", "exactly the estimate: default"],
+    "compare": ["basic", "--size", "small", "--nodes", "20", "--param", "pods=30", "--with", "pod by pod"],
+    "gangs": ["--nodes", "10", "--gangs", "4", "--size", "2", "--kinds", "2", "--room", "2", "--runs", "1"],
+    "growth": ["--nodes", "10", "--pods", "10", "--classes", "2", "--runs", "1"],
+    "load": ["--nodes", "20", "--tasks", "30", "--classes", "3", "--pairs", "1", "--interval", "0.5"],
+    "network": ["--applications", "2", "--groups", "2", "--nodes", "30", "--runs", "1"],
+    "numa": ["--nodes", "20", "--pods", "20", "--classes", "2", "--runs", "1", "--pairs", "1"],
+    "optimum": ["--instances", "2"],
+    "policies": ["--nodes", "20", "--tasks", "20", "--runs", "1", "--fill", "0.5", "--fill", "empty"],
+    "preemption": ["--nodes", "20", "--preemptors", "10", "--classes", "2", "--runs", "1", "--pairs", "1"],
+    "requests": ["--count", "50", "--in-flight", "4", "--runs", "1"],
+    "run": ["basic", "--size", "small", "--nodes", "20", "--param", "pods=30", "--runs", "1"],
+    "throughput": ["--nodes", "20", "--tasks", "20", "--classes", "2", "--runs", "1", "--no-grpc"],
+    "topology": ["--nodes", "2000", "--pods", "40", "--groups", "2", "--others", "5", "--runs", "1"],
+}
+"""Commands that are done at once, and what makes them so."""
+
+LINES = {
+    "burst": "| exactly the estimate: default | 0 / 0 | ",
+    "compare": "| pod by pod | 20 nodes, 30 pods, ",
+    "gangs": "4 gangs of 2 in 2 kinds on 10 machines:",
+    "growth": "| 10 x classes | 10 | 10 | 20 | ",
+    "load": "20 machines and ",
+    "network": "22 pods at once:",
+    "numa": "| with numa_fit | ",
+    "optimum": "| 2 typical instances | tasks placed | share |",
+    "policies": "| trivial | ",
+    "preemption": "Nobody to evict: ",
+    "requests": "| http, aiohttp | ",
+    "run": "| basic (20 nodes, 30 pods, ",
+    "throughput": "| scenario | algorithm, tasks/s | ",
+    "topology": "| 2 groups beside 5 pods | ",
+}
+"""The beginning of a line of each command's tables."""
+
+WITH_PROCESSES = {"end-to-end", "memory", "start"}
+"""Commands that start whole stacks: their tables are looked at where these run, or below."""
+
+OF_OTHERS = {"small", "full"}
+"""Commands that save, into a folder, what others save."""
+
+
+def test_every_command_that_saves_is_rendered_here():
+    saving = {
+        name
+        for name, command in main.commands.items()
+        if any(param.name == "save" for param in command.params)
+    }
+    assert saving == TINY.keys() | WITH_PROCESSES | OF_OTHERS
+    assert LINES.keys() == TINY.keys()
+
+
+@pytest.mark.parametrize("command", TINY)
+def test_what_a_command_saves_is_rendered(command, tmp_path):
+    if command == "requests" and shutil.which("openssl") is None:
+        pytest.skip("openssl makes the server's certificate")
+    file = tmp_path / "saved.json"
+    done = CliRunner().invoke(main, [command, *TINY[command], "--save", str(file)])
+    assert done.exit_code == 0, done.output
+    rendered = CliRunner().invoke(main, ["report", str(file)])
+    assert (rendered.exit_code, rendered.stderr) == (0, "")
+    lines = rendered.stdout.splitlines()
+    assert lines[0] == f"### {KINDS[json.loads(file.read_text())['kind']].title}"
+    assert any(line.startswith(LINES[command]) for line in lines), rendered.stdout
+    assert lines[-1].endswith("(`saved.json`).")
+    assert all(rows_are_as_wide_as_headings(rendered.stdout))
+
+
+def rows_are_as_wide_as_headings(text: str) -> Iterator[bool]:
+    """Yield for each row of each table whether it has as many cells as the first."""
+    width = None
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            width = None
+            continue
+        cells = line.replace("\\|", "").count("|")
+        width = width or cells
+        yield cells == width
+
+
+def kinds_in_the_source() -> set[str]:
+    """What is named as the kind of a dict that also has an environment, or is about to get one."""
+    found = set()
+    for path in Path(benchmarks.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Dict):
+                continue
+            keys = [key.value if isinstance(key, ast.Constant) else key for key in node.keys]
+            if "kind" in keys and ("environment" in keys or None in keys):
+                value = node.values[keys.index("kind")]
+                assert isinstance(value, ast.Constant), f"{path}:{node.lineno}: name the kind here"
+                found.add(str(value.value))
+    return found
+
+
+def test_every_kind_that_the_harness_names_has_tables():
+    assert kinds_in_the_source() == KINDS.keys()
