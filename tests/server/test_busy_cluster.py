@@ -11,7 +11,16 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.server.driving import SECONDS, eventually, machine, running_server, task_class, tasks
+from tests.server.driving import (
+    SECONDS,
+    Driver,
+    Running,
+    eventually,
+    machine,
+    running_server,
+    task_class,
+    tasks,
+)
 
 WORLD = (machine("m1"), machine("m2"), task_class())
 
@@ -65,9 +74,7 @@ async def test_a_driver_that_goes_while_it_waits_for_a_busy_cluster_does_not_kee
         gate.shut()
         round_ = asyncio.create_task(_schedule(running.stub))
         await eventually(gate.reached.is_set)
-        newer = running.driver()
-        await newer.send(hello=pb.Hello(version_major=1, cluster="c", fencing=2, client="test"))
-        await eventually(lambda: running.metric("firmament_sessions") == 2)
+        newer = await _newcomer(running)
         newer.call.cancel()
         gate.open()
         await round_
@@ -84,9 +91,7 @@ async def test_a_server_that_stops_ends_the_stream_of_a_driver_that_waits_for_a_
         gate.shut()
         round_ = asyncio.create_task(_schedule(running.stub))
         await eventually(gate.reached.is_set)
-        newer = running.driver()
-        await newer.send(hello=pb.Hello(version_major=1, cluster="c", fencing=2, client="test"))
-        await eventually(lambda: running.metric("firmament_sessions") == 2)
+        newer = await _newcomer(running)
         stopping = asyncio.create_task(running.server.stop())
         late = running.driver()
         await late.send(hello=pb.Hello(version_major=1, cluster="other", fencing=1, client="test"))
@@ -95,6 +100,14 @@ async def test_a_server_that_stops_ends_the_stream_of_a_driver_that_waits_for_a_
         assert (await newer.end()).code is grpc.StatusCode.UNAVAILABLE
         await stopping
         await round_
+
+
+async def _newcomer(running: Running) -> Driver:
+    """A second driver of the cluster, whose session has begun and waits."""
+    newer = running.driver()
+    await newer.send(hello=pb.Hello(version_major=1, cluster="c", fencing=2, client="test"))
+    await eventually(lambda: running.metric("firmament_sessions") == 2)
+    return newer
 
 
 async def _schedule(stub: Any) -> bool:
