@@ -50,9 +50,7 @@ async def test_others_are_answered_while_a_driver_waits_for_a_busy_cluster():
     gate = Gate()
     async with running_server(clock=gate) as running:
         await running.driving(*WORLD, tasks("a"))
-        gate.shut()
-        round_ = asyncio.create_task(_schedule(running.stub))
-        await eventually(gate.reached.is_set)
+        round_ = await _round_at(gate, running)
         newer = running.driver()
         greeted = asyncio.create_task(newer.hello(fencing=2))
         started = time.monotonic()
@@ -71,9 +69,7 @@ async def test_a_driver_that_goes_while_it_waits_for_a_busy_cluster_does_not_kee
     gate = Gate()
     async with running_server(clock=gate) as running:
         former = await running.driving(*WORLD, tasks("a"))
-        gate.shut()
-        round_ = asyncio.create_task(_schedule(running.stub))
-        await eventually(gate.reached.is_set)
+        round_ = await _round_at(gate, running)
         newer = await _newcomer(running)
         newer.call.cancel()
         gate.open()
@@ -88,9 +84,7 @@ async def test_a_server_that_stops_ends_the_stream_of_a_driver_that_waits_for_a_
     gate = Gate()
     async with running_server(clock=gate) as running:
         await running.driving(*WORLD, tasks("a"))
-        gate.shut()
-        round_ = asyncio.create_task(_schedule(running.stub))
-        await eventually(gate.reached.is_set)
+        round_ = await _round_at(gate, running)
         newer = await _newcomer(running)
         stopping = asyncio.create_task(running.server.stop())
         late = running.driver()
@@ -100,6 +94,14 @@ async def test_a_server_that_stops_ends_the_stream_of_a_driver_that_waits_for_a_
         assert (await newer.end()).code is grpc.StatusCode.UNAVAILABLE
         await stopping
         await round_
+
+
+async def _round_at(gate: Gate, running: Running) -> asyncio.Task[bool]:
+    """A round that has been asked for, and waits at the gate, now shut, with the cluster locked."""
+    gate.shut()
+    round_ = asyncio.create_task(_schedule(running.stub))
+    await eventually(gate.reached.is_set)
+    return round_
 
 
 async def _newcomer(running: Running) -> Driver:
