@@ -9,6 +9,8 @@ from benchmarks.commands.compare import compare
 from benchmarks.commands.end_to_end import end_to_end
 from benchmarks.commands.everything import full, small
 from benchmarks.commands.gangs import gangs
+from benchmarks.commands.hostile import hostile
+from benchmarks.commands.judge import controllers, judge
 from benchmarks.commands.limits import growth, memory, optimum
 from benchmarks.commands.load import load
 from benchmarks.commands.network import network
@@ -36,6 +38,9 @@ main.add_command(end_to_end)
 main.add_command(optimum)
 main.add_command(gangs)
 main.add_command(growth)
+main.add_command(hostile)
+main.add_command(controllers)
+main.add_command(judge)
 main.add_command(load)
 main.add_command(memory)
 main.add_command(network)

@@ -28,7 +28,10 @@ def event_message(event: Event) -> pb.Event:
                 bound=pb.BoundTasks(machine=event.machine, task_class=event.task_class, uids=event.uids)
             )
         case TasksSubmitted():
-            return pb.Event(tasks=pb.TaskBatch(task_class=event.task_class, uids=event.uids))
+            batch = pb.TaskBatch(
+                task_class=event.task_class, uids=event.uids, spread_group=event.spread_group
+            )
+            return pb.Event(tasks=batch)
         case _:
             raise TypeError(f"scenarios have no {type(event).__name__}")
 

@@ -157,3 +157,27 @@ def growth_sheets(report: Report) -> list[Sheet]:
         for name, size in report["sizes"].items()
     ]
     return [Sheet("", ("size", "nodes", "pods", "classes", "seconds", "ratio"), rows)]
+
+
+def hostile_sheets(report: Report) -> list[Sheet]:
+    """A line per shape of a pod."""
+    caption = f"One pod of {report['bytes'] // 1024:,} KiB beside {report['pods']:,} others, {report['nodes']:,} nodes"
+    rows = [
+        [
+            row["shape"],
+            number(row["kib"]),
+            *(number(row[key], 3) for key in ("bridgeSeconds", "wireSeconds", "plainRoundSeconds")),
+            *(number(row[key], 3) for key in ("roundSeconds", "nextRoundSeconds", "delaySeconds")),
+        ]
+        for row in report["rows"]
+    ]
+    headings = (
+        "too much of",
+        "KiB",
+        "bridge, s",
+        "wire, s",
+        "round without, s",
+        "round with, s",
+        "next round, s",
+    )
+    return [Sheet(caption, (*headings, "others delayed by, s"), rows)]

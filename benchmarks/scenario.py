@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firmament.core.default_spread import ZONE
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
 
@@ -16,25 +17,33 @@ SHAPES = ((16_000, 64 * GIB), (32_000, 128 * GIB), (64_000, 256 * GIB))
 """cpu (milli-cores) and memory (bytes) of the machine shapes in a mixed cluster."""
 
 PODS_PER_MACHINE = 110
+ZONES = 3
 FILLER_CLASSES = 24
 BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is simulated. ``fill``: "empty" (identical, empty machines) or the mean share of a machine that is taken."""
+    """What is simulated. ``fill``: "empty" (identical, empty machines) or the mean share of a machine that is taken.
+
+    ``owners``: the tasks belong to so many Deployments, each of one class, and machines lie in three zones; default
+    spread keeps the tasks of each apart. 0: tasks have no owners, machines no zones.
+    """
 
     nodes: int = 10_000
     tasks: int = 10_000
     classes: int = 100
     fill: str = "0.5"
     seed: int = 1
+    owners: int = 0
 
     @property
     def label(self) -> str:
         """Short text for tables."""
         kind = "identical empty" if self.fill == "empty" else f"{float(self.fill):.0%} full, mixed"
-        return f"{self.nodes:,} nodes ({kind}), {self.tasks:,} tasks, {self.classes} classes"
+        return f"{self.nodes:,} nodes ({kind}), {self.tasks:,} tasks, {self.classes} classes" + (
+            f", {self.owners:,} owners" if self.owners else ""
+        )
 
 
 def machine_events(scenario: Scenario) -> list[Event]:
@@ -49,7 +58,8 @@ def machine_events(scenario: Scenario) -> list[Event]:
     for index in range(scenario.nodes):
         cpu, memory = SHAPES[1] if scenario.fill == "empty" else SHAPES[kinds[index]]
         allocatable = {"cpu": cpu, "memory": memory, "pods": PODS_PER_MACHINE}
-        events.append(MachineUpserted(Machine(f"node-{index:05d}", allocatable)))
+        labels = {ZONE: f"zone-{index % ZONES}"} if scenario.owners else {}
+        events.append(MachineUpserted(Machine(f"node-{index:05d}", allocatable, labels)))
     if scenario.fill == "empty":
         return events
     fillers = np.stack(
@@ -101,7 +111,11 @@ def _submitted(scenario: Scenario, rng: np.random.Generator, prefix: str) -> lis
     owner = rng.integers(0, scenario.classes, scenario.tasks)
     for number in range(scenario.classes):
         members = np.flatnonzero(owner == number).tolist()
-        for begin in range(0, len(members), BATCH):
-            uids = tuple(f"{prefix}-{member}" for member in members[begin : begin + BATCH])
-            events.append(TasksSubmitted(number + 1, uids))
+        names = range(number, scenario.owners, scenario.classes)
+        for share, name in enumerate(names) if names else ((0, None),):
+            theirs = members[share :: max(1, len(names))]
+            group = "" if name is None else f"deployment-{name}"
+            for begin in range(0, len(theirs), BATCH):
+                uids = tuple(f"{prefix}-{member}" for member in theirs[begin : begin + BATCH])
+                events.append(TasksSubmitted(number + 1, uids, spread_group=group))
     return events

@@ -13,6 +13,7 @@ from benchmarks.environment import environment
 from benchmarks.grpc_stage import run_grpc, solver_process
 from benchmarks.scenario import Scenario, machine_events, next_burst, task_events
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.default_spread import SYSTEM_DEFAULTS
 from firmament.core.events import Event
 from firmament.solvers.ortools_solver import OrToolsSolver
 
@@ -74,7 +75,8 @@ def _run(scenario: Scenario, cluster: list[Event], bursts: int) -> list[BurstRun
     plain = OrToolsSolver()
     solver = RecordingSolver(plain)
     events = (next_burst(scenario, number) if number else task_events(scenario) for number in range(bursts))
-    runs = run_bursts(cluster, events, solver, CoreConfiguration())
+    configuration = CoreConfiguration(spread=SYSTEM_DEFAULTS if scenario.owners else ())
+    runs = run_bursts(cluster, events, solver, configuration)
     done = [(run, *solver.take()) for run in runs]
     return [
         BurstRun(run, len(networks), seconds, bare_seconds(networks, plain))

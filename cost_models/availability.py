@@ -24,12 +24,12 @@ def taken(
 ) -> Float64:
     """What is taken of one resource on each machine: float64[M].
 
-    ``reservation``: what tasks requested. ``auto``: the measured use and what tasks requested that it cannot show yet,
-    where the last report is younger than ``expiration`` seconds; elsewhere what tasks requested. ``utilisation``: as
-    ``auto``, but a machine without such a report counts as full.
+    ``reservation``: what tasks requested, or are assumed to need where they do not say. ``auto``: the measured use and
+    what tasks requested that it cannot show yet, where the last report is younger than ``expiration`` seconds;
+    elsewhere what tasks requested. ``utilisation``: as ``auto``, but a machine without such a report counts as full.
     """
     capacity = machines.capacity[:, column]
-    reserved = (capacity - machines.free[:, column]).astype(np.float64)
+    reserved = machines.requested(column).astype(np.float64)
     if availability == "reservation":
         return reserved
     measured = machines.usage[:, column]

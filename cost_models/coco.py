@@ -87,7 +87,7 @@ class Coco:
     def _growth(self, machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:
         """Growth for the mean request and the mixture of types of the batch."""
         tasks = max(1, int(shapes.counts.sum()))
-        mean = (shapes.requests.astype(np.float64) * shapes.counts[:, None]).sum(axis=0) / tasks
+        mean = (shapes.needs.astype(np.float64) * shapes.counts[:, None]).sum(axis=0) / tasks
         mixture = np.bincount(types, weights=shapes.counts, minlength=TYPES) / tasks
         return self._grown(machines, mean, mixture)
 
@@ -105,8 +105,9 @@ class Coco:
         load = np.zeros(machines.count)
         for column in self._columns(machines):
             capacity = machines.capacity[:, column].astype(np.float64)
-            reserved = capacity - machines.free[:, column]
-            taken = np.fmax(reserved, machines.usage[:, column])  # of a number and NaN, the number
+            taken = np.fmax(
+                machines.requested(column), machines.usage[:, column]
+            )  # of a number and NaN, the number
             share = np.divide(taken, capacity, out=np.zeros(machines.count), where=capacity > 0)
             load += OMEGA * np.clip(share, 0.0, 1.0)
         return load

@@ -198,6 +198,9 @@ class MachineColumns:
     in detail, None unless some configured model has ``uses_load``. ``arrivals``: tasks on machines with records, None
     unless some configured model has ``uses_arrivals``. ``unseen``: int64[M, K], requests of the tasks that ``usage``
     cannot show yet, since they came after the report before it; None unless some model has ``uses_unseen``.
+    ``unstated``: int64[M, K], what the tasks on the machines are assumed to need beyond what they request, because some
+    of their containers state nothing; None: nothing. ``free`` does not know of it: it decides who fits. ``scarce``:
+    columns of the extended resources that few machines of the cluster offer (see ``scarce_resources``).
     """
 
     names: Sequence[str]
@@ -215,14 +218,21 @@ class MachineColumns:
     load: Load | None = None
     arrivals: Arrivals | None = None
     unseen: Int64 | None = None
+    unstated: Int64 | None = None
+    scarce: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
         """M, the number of machines."""
         return len(self.names)
 
+    def requested(self, column: int) -> Int64:
+        """What tasks request of a resource, or are assumed to need of it: int64[M]. It may exceed the capacity."""
+        taken = self.capacity[:, column] - self.free[:, column]
+        return taken if self.unstated is None else taken + self.unstated[:, column]
+
     def column(self, resource: str) -> int | None:
-        """Index of a resource's column, or None if neither a machine nor a task knows it."""
+        """Index of a resource's column, or None if no machine offers it."""
         try:
             return self.resources.index(resource)
         except ValueError:
@@ -248,6 +258,7 @@ class MachineColumns:
             load=None,
             arrivals=None,
             unseen=None if self.unseen is None else self.unseen[rows],
+            unstated=None if self.unstated is None else self.unstated[rows],
         )
 
 
@@ -256,13 +267,20 @@ class ShapeBatch:
     """The shapes of a round. ``requests``: int64[S, K] per task; ``counts``: int64[S] waiting tasks of each shape.
 
     ``allowed``: per shape bool[M], the machines that rules other than the models' leave open to it, whether or not
-    there is room; None: all.
+    there is room; None: all. ``unstated``: int64[S, K], what a task is assumed to need beyond its requests; None:
+    nothing.
     """
 
     requests: Int64
     counts: Int64
     rows: Sequence[ShapeRow]
     allowed: Sequence[Bool] | None = None
+    unstated: Int64 | None = None
+
+    @property
+    def needs(self) -> Int64:
+        """int64[S, K]: what a task requests or is assumed to need. Costs go by that; whether it fits, by requests."""
+        return self.requests if self.unstated is None else self.requests + self.unstated
 
     @property
     def count(self) -> int:
@@ -276,4 +294,7 @@ class ShapeBatch:
         if self.allowed is not None:
             of_all = Chosen(self.allowed, chosen)
             allowed = of_all if machines is None else tuple(row[machines] for row in of_all)
-        return ShapeBatch(self.requests[shapes], self.counts[shapes], Chosen(self.rows, chosen), allowed)
+        unstated = None if self.unstated is None else self.unstated[shapes]
+        return ShapeBatch(
+            self.requests[shapes], self.counts[shapes], Chosen(self.rows, chosen), allowed, unstated
+        )

@@ -14,6 +14,9 @@ B = floor(1000 var(fc, fr)), the population variance of the two. Mended here:
 * the terms for the task's own preferences (NA, PA: 1000 when nothing is preferred; T, V: 0) stay at their neutral
   values. Preferences are charged once, under ``kubernetes``, and not normalised across rounds.
 
+Tasks that state no request are assumed to need something (``ShapeBatch.needs``), as kube-scheduler does when it scores
+nodes; else hundreds of them would cost nothing, and share one machine.
+
 Fractions are of what the machine offers to tasks (allocatable). What is taken is, with the argument ``availability:
 auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``availability``);
 the original had a flag that chose one of the two for all machines. Whether a task fits is decided by requests alone.
@@ -85,8 +88,9 @@ class CpuMem:
         matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
         number that it equals; and floor(floor(x) / 250) is floor(x / 250).
         """
+        needs = shapes.needs
         cpus, memories = self._fractions(machines, "cpu"), self._fractions(machines, "memory", TWICE_NEUTRAL)
-        after = zip(cpus.after_each(shapes.requests), memories.after_each(shapes.requests), strict=True)
+        after = zip(cpus.after_each(needs), memories.after_each(needs), strict=True)
         raw = np.empty((shapes.count, machines.count), dtype=np.int16)
         height = max(1, IN_CACHE // max(1, machines.count))
         size = min(height, shapes.count), machines.count

@@ -12,7 +12,7 @@ class ParsedRecords(Generic[T]):
     """What payloads say, by the record's name. ``faults``: of those that cannot be read."""
 
     def __init__(self, parse: Callable[[bytes], T], error: type[ValueError]) -> None:
-        """``parse`` raises ``error`` for a payload that cannot be read."""
+        """``parse`` raises ``error`` for a payload that cannot be read; whatever else it raises counts as that, too."""
         self._parse = parse
         self._error = error
         self._payloads: dict[str, bytes] = {}
@@ -31,6 +31,8 @@ class ParsedRecords(Generic[T]):
                     self.good[name] = self._parse(payload)
                 except self._error as error:
                     self.faults[name] = str(error)
+                except Exception as error:  # noqa: BLE001 - one bad record must not keep the others from being read
+                    self.faults[name] = f"{type(error).__name__}: {error}"
 
     def _forget(self, name: str) -> None:
         for known in (self._payloads, self.good, self.faults):

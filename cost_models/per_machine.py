@@ -3,7 +3,8 @@
 Such a model has the attribute ``per_machine = True``. It promises that of its answer the figure, verdict, cause and
 score of a shape on a machine follow from
 
-* that machine's row in the columns, its residents included; the names of resources; the records of the model's kinds;
+* that machine's row in the columns, its residents included; the names of resources and which of them are scarce; the
+  records of the model's kinds;
 * that shape's request, row and ``allowed`` on that machine;
 
 and so from no other machine, from no other shape, from no count of waiting tasks, nor from ``now``; and that the answer

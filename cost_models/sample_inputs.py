@@ -173,6 +173,20 @@ def ordinary_load() -> Load:
     )
 
 
+def tasks_that_state_nothing(case: Case) -> Case:
+    """The case with waiting tasks, and some on machines, that are assumed to need more than they request."""
+    machines, shapes = case.machines, case.shapes
+    unstated = np.zeros_like(machines.capacity)
+    unstated[[1, 2], 1], unstated[[1, 2], 2] = 20_000, GIB  # more than a machine has, too
+    needed = np.zeros_like(shapes.requests)
+    needed[1, 1:3] = 100, 200 * 2**20
+    return Case(
+        "tasks that state nothing",
+        replace(machines, unstated=unstated),
+        replace(shapes, unstated=needed),
+    )
+
+
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
     """The given rows of ``machines`` alone; tasks on them, and their use in detail, are left out."""
     chosen = list(rows)
@@ -186,6 +200,7 @@ def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns
         annotations=tuple(machines.annotations[row] for row in chosen),
         usage=machines.usage[chosen],
         usage_time=machines.usage_time[chosen],
+        unstated=None if machines.unstated is None else machines.unstated[chosen],
         residents=None,
         load=None,
     )
@@ -203,10 +218,15 @@ def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
             capacity=machines.capacity[:, chosen],
             free=machines.free[:, chosen],
             usage=machines.usage[:, chosen],
+            unstated=None if machines.unstated is None else machines.unstated[:, chosen],
             residents=None,
             load=None,
         ),
-        replace(shapes, requests=shapes.requests[:, chosen]),
+        replace(
+            shapes,
+            requests=shapes.requests[:, chosen],
+            unstated=None if shapes.unstated is None else shapes.unstated[:, chosen],
+        ),
     )
 
 
@@ -230,6 +250,7 @@ def standard_cases(record_kinds: Sequence[str] = ()) -> list[Case]:
         Case("one machine without capacity", of_machines(machines, [4]), shapes),
         Case("machines without any measured use", unmeasured, shapes),
         Case("machines with known tasks", replace(machines, residents=ordinary_residents()), shapes),
+        tasks_that_state_nothing(ordinary),
         Case("machines with reported use", replace(machines, load=ordinary_load()), shapes),
         Case("records of no known kind", ordinary_machines({"unheard-of": {"name": b"payload"}}), shapes),
         Case("malformed records", ordinary_machines(malformed), shapes),

@@ -122,7 +122,7 @@ def _count(level: str, given: Mapping[str, Any], name: str, default: int) -> int
 def _object(payload: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(payload)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadTopologyRecordError(f"is no JSON: {error}") from None
     if not isinstance(fields, dict):
         raise BadTopologyRecordError("must be a JSON object")

@@ -15,6 +15,16 @@ ShareWeight: TypeAlias = Annotated[float, Field(gt=0, le=1_000_000, strict=True,
 NamespaceName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
+class EvictionSection(Section):
+    """How many pods the bridge lets make way: ``per_second`` over time, ``burst`` at once after a quiet time.
+
+    A solver that has gone wrong can do no more harm than that.
+    """
+
+    per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
+    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+
+
 class GangSection(Section):
     """What becomes of gangs that are decided and not whole in time.
 

@@ -11,6 +11,7 @@ from firmament.command_line import LazyGroup
 
 _COMMANDS = MappingProxyType(
     {
+        "delete": "Have a running solver forget a cluster that has ended.",
         "draw": "Draw the network of every base policy on a small example.",
         "explain": "Say, for one task and every machine: feasible or why not, and the cost.",
         "export-network": "Write the network of the last round as DIMACS text.",

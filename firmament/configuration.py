@@ -15,9 +15,11 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationErr
 
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import available, load_model
-from firmament.batch import FairShareSection, GangSection
+from firmament.batch import EvictionSection, FairShareSection, GangSection
 from firmament.faults import schema_fault
+from firmament.limits import LimitSection
 from firmament.network import NetworkSection
+from firmament.scoring import PodTopologySpreadSection, ScarceResourceSection
 from firmament.sections import Duration, PositiveDuration, Section, parse_duration
 from firmament.sharing import AnnouncementSection, RecoverySection
 from firmament.stream import StreamSection
@@ -35,6 +37,10 @@ KIND: Final = "SchedulerConfiguration"
 BASE_POLICIES: tuple[str, ...] = (
     "cpu_mem", "trivial", "random", "sjf", "quincy", "whare_map", "coco", "octopus", "net", "void",
 )  # fmt: skip
+
+
+REFRESH_SECONDS = 60.0
+"""After how long waiting tasks learn of changes that could not help them."""
 
 
 class ConfigurationError(ValueError):
@@ -80,8 +86,9 @@ class RoundSection(Section):
     ``batching_window`` (20 ms): how long a round waits for more events at most once there is work.
     ``solve_time_limit`` (10 s, null: none): when a solve is cut off and the rest of its round placed
     greedily. ``max_passes`` (8): solve-and-admit passes before the same happens. ``seed`` (0): turns the
-    order among machines that cost the same. ``reserve_after_rounds`` (8) and ``reserve_for_rounds`` (256):
-    when a task that others keep being placed around gets a machine reserved, and for how long.
+    order among machines that cost the same. ``reserve_after_rounds`` (8) and ``reserve_after`` (60 s):
+    in how many rounds, and over how long, a task must have been passed over before a machine is reserved for it;
+    ``reserve_for_rounds`` (256) and ``reserve_for`` (300 s): when a reservation lapses, whichever comes first.
     ``first_backoff`` (1 s), ``last_backoff`` (60 s): pauses after failed bindings; the first is not the longer one.
     """
 
@@ -91,6 +98,8 @@ class RoundSection(Section):
     seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
     reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 8
     reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 256
+    reserve_after: Duration = 60.0
+    reserve_for: PositiveDuration = 300.0
     first_backoff: PositiveDuration = 1.0
     last_backoff: PositiveDuration = 60.0
 
@@ -113,10 +122,13 @@ class RoundSection(Section):
             seed=self.seed,
             reserve_after_rounds=self.reserve_after_rounds,
             reserve_for_rounds=self.reserve_for_rounds,
+            reserve_after=self.reserve_after,
+            reserve_for=self.reserve_for,
             first_backoff=self.first_backoff,
             last_backoff=self.last_backoff,
             gang_seconds=gangs.timeout,
             evict_failed_gangs=gangs.evict_failed,
+            refresh_seconds=REFRESH_SECONDS,
         )
 
 
@@ -144,7 +156,11 @@ class SchedulerConfiguration(Section):
     volumes: VolumeSection = Field(default_factory=VolumeSection)
     network: NetworkSection = Field(default_factory=NetworkSection)
     gangs: GangSection = Field(default_factory=GangSection)
+    evictions: EvictionSection = Field(default_factory=EvictionSection)
     fair_share: FairShareSection = Field(default_factory=FairShareSection)
+    scarce_resources: ScarceResourceSection = Field(default_factory=ScarceResourceSection)
+    limits: LimitSection = Field(default_factory=LimitSection)
+    pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
 
     def schedules(self, scheduler_name: str) -> bool:
         """Say whether pods of this scheduler name are ours."""
@@ -185,6 +201,9 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
         overlays=tuple(overlays),
         options=replace(configuration.round.options(configuration.gangs), by_quality=by_quality),
         fair_share=configuration.fair_share.share(),
+        scarce=configuration.scarce_resources.model(),
+        quota=configuration.limits.quota(),
+        spread=configuration.pod_topology_spread.constraints(),
     )
 
 

@@ -12,12 +12,13 @@ from firmament.sections import Duration, Section
 class RecoverySection(Section):
     """What is done about pods that a kubelet refused after they had been bound.
 
-    ``recreate_bare_pods`` (true): pods without a controller are created again under their names, at most
-    ``max_recreations`` (5) times. ``delete_replaced_pods`` (false): the failed pods that ReplicaSets,
-    ReplicationControllers and Jobs leave behind are deleted.
+    ``recreate_bare_pods`` (false): pods without a controller are created again under their names, at most
+    ``max_recreations`` (5) times. Whoever may do that may create any pod, so it is off unless asked for.
+    ``delete_replaced_pods`` (false): the failed pods that ReplicaSets, ReplicationControllers and Jobs leave behind are
+    deleted.
     """
 
-    recreate_bare_pods: StrictBool = True
+    recreate_bare_pods: StrictBool = False
     max_recreations: Annotated[StrictInt, Field(ge=1, le=1000)] = 5
     delete_replaced_pods: StrictBool = False
 

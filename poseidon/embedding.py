@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from poseidon.kube.evictor import EvictionLimits
     from poseidon.kube.pod_recovery import RecoveryOptions
     from poseidon.network.options import NetworkOptions
     from poseidon.sources.options import UtilisationOptions
@@ -114,12 +115,29 @@ def shares_fairly(configuration: Configuration) -> bool:
     return configuration.fair_share.enabled
 
 
+def spreads_by_default(configuration: Configuration) -> bool:
+    """Return whether pods that state no spread constraints get default ones."""
+    from firmament.configuration import SchedulerConfiguration
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return configuration.pod_topology_spread.enabled
+
+
 def gang_seconds(configuration: Configuration) -> float:
     """Return how long a gang may take to be whole that does not say so itself."""
     from firmament.configuration import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.gangs.timeout
+
+
+def eviction_limits(configuration: Configuration) -> EvictionLimits:
+    """Return how many pods may be told to go in a while."""
+    from firmament.configuration import SchedulerConfiguration
+    from poseidon.kube.evictor import EvictionLimits
+
+    assert isinstance(configuration, SchedulerConfiguration)
+    return EvictionLimits(configuration.evictions.per_second, configuration.evictions.burst)
 
 
 def volume_seconds(configuration: Configuration) -> float:

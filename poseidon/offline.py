@@ -17,11 +17,15 @@ from poseidon.embedding import (
     network_options,
     overlays,
     shares_fairly,
+    spreads_by_default,
     topology_options,
 )
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.manifests.applications import read_applications
-from poseidon.manifests.groups import described_groups
+from poseidon.manifests.groups import described_groups, missing_groups, not_honoured
+from poseidon.manifests.left_out import LeftOut
+from poseidon.manifests.missing import missing_app_groups
+from poseidon.manifests.spreading import PlannedSpreading
 from poseidon.manifests.storage import volume_state
 from poseidon.manifests.topology import described_topology
 from poseidon.sources.listed import ListedUse
@@ -30,6 +34,7 @@ from poseidon.translate import events, namespaces
 from poseidon.translate import pod as pods
 from poseidon.translate.claims import claims_of
 from poseidon.translate.classes import ClassTable
+from poseidon.translate.daemon_sets import DaemonSets, claimed
 from poseidon.translate.history import RuntimeHistory
 from poseidon.translate.node import machine
 from poseidon.translate.node_images import NodeImages
@@ -93,11 +98,14 @@ def build(
     )
     applications = read_applications(manifests.for_models, manifests.nodes, network.percentile)
     topology = described_topology(manifests.for_models, manifests.nodes, topology_options(configuration))
-    feed = _Feed(manifests, now, scheduler_names, forced, visible, topology)
+    spreading = PlannedSpreading(manifests.services, enabled=spreads_by_default(configuration))
+    feed = _Feed(manifests, now, scheduler_names, forced, visible, topology, spreading)
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     records = applications.records if visible.applications else ()
     scheduler.apply((*(pb.Event(record=each) for each in records), *feed.events()))
-    warnings = (*applications.warnings, *topology.warnings, *feed.warnings)
+    known = [each.app_group for each in applications.app_groups]
+    lacking = missing_app_groups(manifests.pods, known) if visible.applications else ()
+    warnings = (*applications.warnings, *lacking, *topology.warnings, *feed.warnings)
     return OfflineCluster(
         scheduler, feed.groups, topology.trees.tree(), feed.held, warnings, applications.app_groups
     )
@@ -112,12 +120,19 @@ class _Feed:
         forced: str,
         visible: Visibility,
         topology: DescribedTopology,
+        spreading: PlannedSpreading,
     ) -> None:
         self._manifests = manifests
         self._now = now
         self._scheduler_names = scheduler_names
         self._forced = forced
-        self._classes = ClassTable(visible)
+        self._daemon_sets = DaemonSets()
+        self._unowned: dict[str, list[str]] = {}
+        for each in manifests.daemon_sets:
+            self._daemon_sets.put(f"{each.namespace}/{each.name}", each)
+        # Where the input has no DaemonSets at all, they were left out rather than missing.
+        self._is_daemon = self._daemon_sets.owns if manifests.daemon_sets else _says_so
+        self._classes = ClassTable(visible, self._is_daemon)
         self._images = NodeImages()
         self._history = RuntimeHistory()
         self._priorities = PriorityResolver(manifests.priority_classes)
@@ -128,9 +143,11 @@ class _Feed:
         self._sizes: Counter[str] = Counter()
         self._volumes = volume_state(manifests.storage, manifests.nodes)
         self._topology = topology
+        self._spreading = spreading
         self.groups = described_groups(manifests.for_models, manifests.owners, topology)
         self.held: dict[str, str] = {}
-        self.warnings: list[str] = []
+        self._left_out = LeftOut()
+        self.warnings: list[str] = not_honoured(manifests.for_models)
 
     def events(self) -> Iterator[pb.Event]:
         """Yield the whole cluster: machines, jobs, namespaces, classes, what finished pods teach, then tasks."""
@@ -142,10 +159,13 @@ class _Feed:
         self._volumes.take_affected()
         for each in self._manifests.pods:
             self._sort(each)
+        self.warnings.extend(self._left_out.warnings())
+        self.warnings.extend(missing_groups(self.groups))
         for node in self._manifests.nodes:
             described = machine(node, self._classes.visibility.node_annotations)[0]
             offers = sorted(self._volumes.offers(node.metadata.name).items())
             described.allocatable.extend(pb.Quantity(resource=name, amount=amount) for name, amount in offers)
+            described.attached.extend(self._volumes.attached(node.metadata.name))
             self._images.put(described.name, described.images)
             yield pb.Event(machine=described)
         yield from self._group_records()
@@ -165,6 +185,7 @@ class _Feed:
         yield from events.bound(self._placed)
         yield from self._topology_records()
         yield from events.submitted(self._waiting)
+        self.warnings.extend(self._owner_warnings())
         use = ListedUse(self._manifests.for_models, _PlacedPods(self._nodes, self._placed), self._now)
         self.warnings.extend(use.warnings)
         yield from use.events()
@@ -240,21 +261,36 @@ class _Feed:
         elif disposition is Disposition.FINISHED:
             self._history.finished(pod.metadata.uid, pod)
         elif disposition is Disposition.BOUND:
-            self.warnings.append(
-                f"Pod {pods.qualified_name(pod.metadata)}: spec.nodeName: node {node!r} is not in the input, "
-                "the pod is left out; add the node with -f"
-            )
+            self._left_out.elsewhere(pod)
         elif self._scheduler_names and pods.scheduler_of(pod) not in self._scheduler_names:
-            return
+            if disposition in (Disposition.PENDING, Disposition.GATED):
+                self._left_out.of_other_scheduler(pod)
         elif disposition is Disposition.GATED:
             self.held[pod.metadata.uid] = pods.GATED_REASON
         elif disposition is Disposition.PENDING and self._volumes.resolution(pod.metadata.uid).reason:
             resolution = self._volumes.resolution(pod.metadata.uid)
-            self.held[pod.metadata.uid] = resolution.message(len(self._nodes))
+            never = self._priorities.never_preempts(pod.spec)
+            self.held[pod.metadata.uid] = resolution.message(len(self._nodes), never_preempts=never)
         elif disposition is Disposition.PENDING and self._group_wait(pod):
             self.held[pod.metadata.uid] = self._group_wait(pod)
         elif disposition is Disposition.PENDING:
             self._waiting.append(self._task(pod))
+
+    def _note_owner(self, pod: Pod) -> None:
+        """Note a pod whose DaemonSet is not known, if that makes a difference."""
+        owner = claimed(pod) if self._classes.visibility.estimates else None
+        if owner is not None and not self._is_daemon(pod):
+            name = f"{pod.metadata.namespace}/{owner.name}"
+            self._unowned.setdefault(name, []).append(pods.qualified_name(pod.metadata))
+
+    def _owner_warnings(self) -> Iterator[str]:
+        """Yield one line for each DaemonSet that pods name and the input lacks."""
+        for name, users in sorted(self._unowned.items()):
+            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+            yield (
+                f"Pod {users[0]}{more}: metadata.ownerReferences: DaemonSet {name} is not in the input, thresholds of "
+                "use hold as for any pod; add it with -f"
+            )
 
     def _group_wait(self, pod: Pod) -> str:
         """Return what the group of a pod waits for, "" if it has none or nothing keeps it."""
@@ -276,11 +312,16 @@ class _Feed:
         task = pods.task(pod, self._classes, self._priorities, machine=pin, created=self._now)
         resolution = self._volumes.resolution(task.uid)
         needs = VolumeNeeds(invalid=resolution.reason) if resolution.reason else resolution.needs
+        self._note_owner(pod)
         own = task.job if job is None else job.id
-        priority = self.groups.priority(group) if group is not None else None
-        if priority is not None:
-            task = replace(task, priority=priority)
-        return replace(task, job=own, traits=self._classes.with_needs(task.traits, needs))
+        if group is not None:
+            task = self.groups.ranked(group, task)
+        traits = self._classes.with_needs(task.traits, needs)
+        return replace(task, job=own, traits=traits, spread=self._spreading.group(pod))
+
+
+def _says_so(pod: Pod) -> bool:
+    return claimed(pod) is not None
 
 
 class _PlacedPods:

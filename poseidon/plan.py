@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from poseidon.manifests.missing import printed_by
 from poseidon.offline import build
 from poseidon.planned_groups import PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -107,7 +108,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The outcome, every list sorted; ``nodes`` is the state afterwards, ``warnings`` are for people."""
+    """The outcome, every list sorted; ``nodes`` is the state afterwards, ``warnings`` are for people.
+
+    ``admitted``: the pods of ``bindings`` in an order in which every rule between pods holds for each that comes.
+    """
 
     bindings: tuple[Binding, ...]
     preemptions: tuple[Preemption, ...]
@@ -118,6 +122,7 @@ class Plan:
     warnings: tuple[str, ...]
     app_groups: tuple[OrderedAppGroup, ...] = ()
     groups: tuple[PlannedGroup, ...] = ()
+    admitted: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the documented JSON object; every key is always there, but ``networkCost``."""
@@ -140,6 +145,8 @@ class Plan:
                     "placement": each.placement_json(),
                     "ranks": dict(each.ranks),
                     "message": each.message,
+                    "priority": each.priority,
+                    "statedPriority": each.stated,
                 }
                 for each in self.groups
             ],
@@ -202,9 +209,10 @@ def make_plan(
         pending=tuple(sorted(pending, key=lambda each: each.pod)),
         nodes=tuple(sorted(_node_uses(scheduler), key=lambda each: each.node)),
         round=outcome.figures,
-        warnings=(*cluster.warnings, *scheduler.notes),
+        warnings=(*cluster.warnings, *scheduler.notes, *_budgets_unknown(manifests, outcome)),
         app_groups=cluster.app_groups,
         groups=groups,
+        admitted=tuple(each.pod for each in outcome.bindings),
     )
 
 
@@ -230,6 +238,7 @@ class _Outcome:
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
                 # One that still waits for victims may be given another node by a later round.
+                self._placed.pop(delta.task, None)
                 self._placed[delta.task] = Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on)))
             elif delta.kind == pb.Delta.MIGRATE:
                 self.migrations.append(Migration(delta.task, delta.from_machine, delta.machine))
@@ -257,6 +266,18 @@ class _Outcome:
             if group is not None and groups.job(group).min_members > 1:
                 preemptor = group.member.name
             yield Preemption(victim, machine, preemptor)
+
+
+def _budgets_unknown(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
+    """Yield a line if pods of a real cluster would be evicted, and nothing is known of what protects them."""
+    dumped = any(
+        pod.metadata.uid in outcome.victims and pod.metadata.resource_version for pod in manifests.pods
+    )
+    if dumped and not manifests.budgets:
+        yield (
+            "no PodDisruptionBudget is in the input, so pods are evicted as if there were none; "
+            + printed_by("poddisruptionbudgets")
+        )
 
 
 def _left_waiting(scheduler: EmbeddedScheduler, outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:

@@ -33,7 +33,9 @@ _STATUSES = {
 class PlannedGroup:
     """A group (``namespace/name``): its pods by node, the uids of all, and what it waits for, if it does.
 
-    A group that is placed by a tree has its nodes within their units, and ``ranks`` of pods by name.
+    A group that is placed by a tree has its nodes within their units, and ``ranks`` of pods by name; ``stated`` is the
+    priority by which it stands among such groups, None where it states none. ``priority`` is that of its pods, the
+    highest if they have several; None if none of them takes part.
     """
 
     group: str
@@ -42,6 +44,8 @@ class PlannedGroup:
     members: frozenset[str]
     message: str = ""
     ranks: Mapping[str, int] = field(default_factory=dict)
+    priority: int | None = None
+    stated: int | None = None
 
     def pods_by_node(self) -> dict[str, tuple[str, ...]]:
         """Return the names of its pods by node."""
@@ -79,8 +83,8 @@ def planned_groups(
     held: Mapping[str, str],
 ) -> tuple[PlannedGroup, ...]:
     """Return all groups that have pods, sorted. ``held`` says why pods were not offered at all."""
-    node_of = {task.uid: task.machine for task in tasks if task.machine}
-    found = (_planned(groups, tree, each, node_of, decided, held) for each in groups)
+    known = {task.uid: task for task in tasks}
+    found = (_planned(groups, tree, each, known, decided, held) for each in groups)
     return tuple(sorted(found, key=lambda each: each.group))
 
 
@@ -88,15 +92,16 @@ def _planned(
     groups: Groups,
     tree: ClusterTree,
     group: Group,
-    node_of: Mapping[str, str],
+    known: Mapping[str, pb.TaskState],
     decided: Decided,
     held: Mapping[str, str],
 ) -> PlannedGroup:
-    by_tree = groups.topology(group) is not None
+    spec = groups.topology(group)
+    by_tree = spec is not None
+    tasks = [known[uid] for uid in group.progress if uid in known]
+    node_of = {task.uid: task.machine for task in tasks if task.machine}
     placed = {
-        uid.partition("/")[2]: tree.path(node_of[uid]) if by_tree else (node_of[uid],)
-        for uid in group.progress
-        if uid in node_of
+        uid.partition("/")[2]: tree.path(node_of[uid]) if by_tree else (node_of[uid],) for uid in node_of
     }
     kept = {each.name: each.rank for each in group.members.values() if each.rank is not None}
     job = groups.job(group)
@@ -117,6 +122,8 @@ def _planned(
         members=frozenset(group.progress),
         message=message,
         ranks=ranks(placed, kept) if by_tree and len(placed) >= job.min_members else {},
+        priority=max((task.priority for task in tasks), default=None),
+        stated=spec.priority if spec is not None else None,
     )
 
 

@@ -5,8 +5,10 @@ With the environment variable ``EXPLORE`` set, other examples are drawn on every
 
 from __future__ import annotations
 
+import logging
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -19,3 +21,29 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("property")
+
+
+class _Kept(logging.Handler):
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
+@pytest.fixture
+def may_set_aside():
+    """For tests in which something cannot be dealt with; elsewhere that would be a fault that goes unseen."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set_aside(request):
+    if "may_set_aside" in request.fixturenames:
+        yield
+        return
+    kept, logger = _Kept(), logging.getLogger("poseidon.kube.quarantine")
+    logger.addHandler(kept)
+    yield
+    logger.removeHandler(kept)
+    assert not kept.lines, "something was set aside, which no test expects that does not say so"

@@ -55,6 +55,13 @@ FILL = click.option(
     help="Bursts that a run places one after another; each ends before the next, of the same classes.",
 )
 @SEED
+@click.option(
+    "--owners",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 100_000),
+    help="The tasks belong to so many Deployments, which default spread keeps apart, on machines in three zones.",
+)
 @click.option("--grpc/--no-grpc", default=True, show_default=True, help="Also through `firmament serve`.")
 @OUTPUT
 @SAVE
@@ -66,6 +73,7 @@ def throughput(
     runs: int,
     rounds: int,
     seed: int,
+    owners: int,
     grpc: bool,
     output: str,
     save: Path | None,
@@ -79,7 +87,9 @@ def throughput(
     from benchmarks.scenario import Scenario
     from benchmarks.throughput import ThroughputOptions, measure
 
-    scenarios = [Scenario(nodes, tasks, classes, each, seed) for each in fill]
+    if 0 < owners < classes:
+        raise click.BadParameter(f"{owners} owners cannot have {classes} classes", param_hint="--owners")
+    scenarios = [Scenario(nodes, tasks, classes, each, seed, owners) for each in fill]
     options = ThroughputOptions(runs=runs, bursts=rounds, grpc=grpc, progress=progress())
     emit(measure(scenarios, options), output, save, print_throughput)
 

@@ -102,7 +102,9 @@ def _ring(contest: Contest) -> _State:
 
 
 def _single(batch: ShapeBatch, shape: int) -> ShapeBatch:
-    return ShapeBatch(batch.requests[shape : shape + 1], np.ones(1, dtype=np.int64), [batch.rows[shape]])
+    unstated = None if batch.unstated is None else batch.unstated[shape : shape + 1]
+    one = np.ones(1, dtype=np.int64)
+    return ShapeBatch(batch.requests[shape : shape + 1], one, [batch.rows[shape]], unstated=unstated)
 
 
 def _cheapest(

@@ -18,14 +18,15 @@ def get() -> None:
 @solver_options
 @output_option
 def clusters(*, target: str, cluster: str | None, timeout: float, output: str) -> None:
-    """How many machines and tasks each cluster has, and how many rounds were run."""
+    """Whether each cluster is live or ended, how many machines and tasks it has, and how many rounds were run."""
     with asking(target, timeout) as client:
-        names = client.clusters() if cluster is None else [cluster]
-        states = [(name, client.state(name, lists=False)) for name in names]
+        known = client.clusters()
+        names = list(known) if cluster is None else [cluster]
+        states = [(name, known.get(name, False), client.state(name, lists=False)) for name in names]
     if output == "json":
         from firmament.inspection.documents import cluster_document
 
-        echo_json({"clusters": [cluster_document(name, state) for name, state in states]})
+        echo_json({"clusters": [cluster_document(*each) for each in states]})
         return
     from firmament.inspection.tables import print_clusters
 

@@ -16,22 +16,27 @@ if TYPE_CHECKING:
 Command = Callable[..., None]
 
 
+_target = click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT")
+_cluster = click.option(
+    "--cluster", help="Name of the cluster; default: the only one that the solver knows, or that is live."
+)
+_timeout = click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for an answer.",
+)
+
+
+def connection_options(command: Command) -> Command:
+    """Add the options that say which solver, and how long to wait for an answer."""
+    return _target(_timeout(command))
+
+
 def solver_options(command: Command) -> Command:
     """Add the options that say which solver, which cluster, and how long to wait for an answer."""
-    options = (
-        click.option("--target", default="127.0.0.1:9090", show_default=True, metavar="HOST:PORT"),
-        click.option("--cluster", help="Name of the cluster; default: the only one that the solver knows."),
-        click.option(
-            "--timeout",
-            type=click.FloatRange(0, min_open=True),
-            default=30.0,
-            show_default=True,
-            help="Seconds to wait for an answer.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return _target(_cluster(_timeout(command)))
 
 
 output_option = click.option(

@@ -25,7 +25,7 @@ from firmament.core.events import (
 )
 from firmament.core.model import Job
 from firmament.core.task_intake import TaskIntake, rouse
-from firmament.core.tasks import State
+from firmament.core.tasks import UNGROUPED, State
 from firmament.core.validation import validate
 
 
@@ -58,8 +58,6 @@ def _apply(cluster: Cluster, event: Event) -> None:
             rouse(cluster, job_id)
         case ClassDefined(number, content):
             cluster.classes.define(number, content)
-            for name, _ in content.requests:
-                cluster.resources.column(name)  # its resources have columns before any round looks
         case ClassRemoved(number):
             cluster.classes.remove(number)
         case TaskRemoved(uid):
@@ -111,10 +109,12 @@ def _resubmit(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, inde
     tasks = cluster.tasks
     if tasks.state[task] != State.PENDING:
         return
-    changed = tasks.cls[task] != cls or tasks.priority[task] != event.priority or tasks.refused[task]
-    tasks.cls[task], tasks.priority[task] = cls, event.priority
+    reranked = _rank(cluster, task, event)  # in any case, whatever else has changed
+    changed = reranked or tasks.cls[task] != cls or tasks.refused[task]
+    tasks.cls[task] = cls
     tasks.name[task] = event.names[index] if event.names else event.uids[index]
     _enlist(cluster, task, event.job)
+    _regroup(cluster, task, event.spread_group)
     if changed:
         tasks.parked[task] = tasks.refused[task] = False
         tasks.revised[task] = True
@@ -125,9 +125,11 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
     tasks = cluster.tasks
     if cluster.where(task) == event.machine and tasks.cls[task] == cls:
         cluster.arrive(task, now)
-        tasks.state[task], tasks.priority[task] = State.BOUND, event.priority
+        tasks.state[task] = State.BOUND
+        _rank(cluster, task, event)
         tasks.name[task] = event.names[index] if event.names else event.uids[index]
         _enlist(cluster, task, event.job)
+        _regroup(cluster, task, event.spread_group)
         _date(cluster, task, event, index)
         return
     _move_off(cluster, task, event, cls)
@@ -146,11 +148,22 @@ def _move_off(cluster: Cluster, task: int, event: TasksBound, cls: int) -> None:
     told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == event.machine
     cluster.vacate(task)
     _enlist(cluster, task, event.job)
+    _regroup(cluster, task, event.spread_group)
     rouse(cluster, event.job)  # a gang may now need one less
     tasks.leaving[task] = told_to_go
-    tasks.cls[task], tasks.priority[task] = cls, event.priority
+    tasks.cls[task] = cls
+    _rank(cluster, task, event)
     tasks.dated[task] = tasks.parked[task] = tasks.refused[task] = False
     tasks.message[task] = ""
+
+
+def _rank(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound) -> bool:
+    """Take over how important an event says that a task is; returns whether that is new."""
+    tasks = cluster.tasks
+    group_priority = UNGROUPED if event.group_priority is None else event.group_priority
+    before = int(tasks.priority[task]), int(tasks.group_priority[task])
+    tasks.priority[task], tasks.group_priority[task] = event.priority, group_priority
+    return before != (event.priority, group_priority)
 
 
 def _date(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
@@ -168,8 +181,16 @@ def _remove_task(cluster: Cluster, uid: str) -> None:
     if task is not None:
         cluster.vacate(task)
         cluster.jobs.discharge(task, tasks.job[task])
+        _regroup(cluster, task, "")
         tasks.remove(task)
         cluster.task_samples.reset(task)
+
+
+def _regroup(cluster: Cluster, task: int, group: str) -> None:
+    """Let a task belong to a group of tasks that would rather be apart; empty: to none."""
+    number = cluster.spread_groups.join(group)
+    cluster.spread_groups.leave(int(cluster.tasks.spread[task]))
+    cluster.tasks.spread[task] = number
 
 
 # --- jobs -----------------------------------------------------------------------------------------------------------

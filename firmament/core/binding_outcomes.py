@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import BindingReport
 from firmament.core.evictions import Evictions
 from firmament.core.gang_rebinding import Rebinding
+from firmament.core.importance import Importance
+from firmament.core.model import NOMINATION_RECORD
 from firmament.core.tasks import State
 
 
@@ -38,7 +42,9 @@ class BindingOutcomes:
         """
         cluster, tasks = self._cluster, self._cluster.tasks
         size = len(tasks.uid)
-        most_important = tasks.priority[:size][tasks.parked[:size]].max(initial=-(2**62))
+        importance = Importance.of(tasks)
+        parked = np.flatnonzero(tasks.parked[:size])
+        farthest = importance.reach_of(tasks, parked).max(initial=-(2**62))
         for report in reports:
             task = tasks.row_of.get(report.uid)
             if task is None or cluster.where(task) != report.machine:
@@ -52,7 +58,7 @@ class BindingOutcomes:
                 cluster.arrive(task, self._clock())
                 tasks.state[task] = State.BOUND
                 tasks.failures[task] = 0
-                if tasks.priority[task] < most_important:
+                if importance.standing_of(tasks, task) < farthest:
                     cluster.mark(report.machine)  # from now on it may be evicted
             else:
                 self._refused(task, retry=report.retry)
@@ -64,8 +70,10 @@ class BindingOutcomes:
         waits = self._evictions.holds_up(cluster, task)
         if retry and not waits and self._rebinding.keeps_place(cluster, task):
             return
-        cluster.vacate(task)
-        tasks.state[task] = State.PENDING
+        owed = retry and self._is_owed(task)
+        if not retry:
+            cluster.promises.end(tasks.uid[task])
+        self._lose_place(task, owed=owed)
         tasks.parked[task] = tasks.refused[task] = not retry
         cluster.version += 1
 
@@ -78,9 +86,23 @@ class BindingOutcomes:
 
     def _let_off(self, victim: int) -> None:
         """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
-        cluster, tasks = self._cluster, self._cluster.tasks
+        cluster = self._cluster
         for task in self._evictions.let_off(cluster, victim):
             self._back_off(task)
-            cluster.vacate(task)
-            tasks.state[task] = State.PENDING
+            self._lose_place(task, owed=True)
         cluster.version += 1
+
+    def _is_owed(self, task: int) -> bool:
+        """Whether others were told to leave for an assumed task (row)."""
+        cluster = self._cluster
+        uid = cluster.tasks.uid[task]
+        return cluster.promises.owes(uid) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})
+
+    def _lose_place(self, task: int, *, owed: bool) -> None:
+        """Let an assumed task (row) wait again; what others have left for it, it is ``owed``."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        machine = int(tasks.machine[task])
+        if owed and machine >= 0:
+            cluster.promises.make(tasks.uid[task], cluster.where(task))
+        cluster.vacate(task)
+        tasks.state[task] = State.PENDING

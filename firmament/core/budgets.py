@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from firmament.core.cluster import Cluster
 from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 
+MOST_ALLOWED = 2**31 - 1
+"""More disruptions than that are never asked for; Kubernetes counts them in 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -39,9 +42,9 @@ def _parsed(payload: bytes) -> Budget:
                 nothing=selector is None,
                 namespaces=(str(content.get("namespace", "")),),
             ),
-            allowed=max(0, int(content.get("allowed", 0))),
+            allowed=min(max(0, int(content.get("allowed", 0))), MOST_ALLOWED),
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return Budget(TaskSelector(nothing=True), 0)
 
 

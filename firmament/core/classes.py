@@ -7,7 +7,7 @@ equal classes have one row however often and under whatever number a driver defi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, KeysView
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -44,6 +44,7 @@ _OF_CLASSES = {
     "ports",
     "terminating",
     "never_preempts",
+    "runs_to_completion",
 }
 """Fields that classes of one shape may differ in; a shape has them as they are by default."""
 _OF_SHAPES = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
@@ -134,6 +135,11 @@ class ClassTable:
         self._row_of_number = {number: int(moved.classes[row]) for number, row in self._row_of_number.items()}
         return moved
 
+    @property
+    def numbers(self) -> KeysView[int]:
+        """The numbers that stand for something."""
+        return self._row_of_number.keys()
+
     def row(self, number: int) -> int:
         """Row of a number; raises ``InvalidEventError`` if it was never defined."""
         row = self._row_of_number.get(number)
@@ -156,14 +162,15 @@ class ClassTable:
             pins = (content.machine,) if named is None or content.machine in named else ()
         hosts: set[str] | None = None
         volumes = []
-        for terms in content.volumes:
-            values = named_hosts(terms)
+        for rule in content.volumes:
+            values = None if rule.reason else named_hosts(rule.terms)
             if values is None:
-                volumes.append(terms)
+                volumes.append(rule)
             else:
                 hosts = set(values) if hosts is None else hosts & set(values)
         shape = dict(zip(_OF_SHAPES, _shape_fields(content), strict=True))
         shape["requests"] = tuple(sorted(requests.items()))
+        shape["assumed"] = tuple(sorted(pair for pair in content.assumed if pair[1] > 0))
         shape["labels"] = tuple(pair for pair in content.labels if pair[0] in self._model_labels)
         shape["volumes"] = tuple(volumes)
         if named is not None:

@@ -13,20 +13,23 @@ from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSamp
 from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
 from firmament.core.marks import Marks
-from firmament.core.model import NAMESPACE_RECORD, Machine
+from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
+from firmament.core.promises import Promises
 from firmament.core.records import RecordTable
 from firmament.core.reported_use import ReportsOfUse
 from firmament.core.resources import ResourceIndex
 from firmament.core.samples import TaskSamples
 from firmament.core.selecting import ClassSelector
 from firmament.core.shape_requests import ShapeRequests
+from firmament.core.spread_groups import SpreadGroups
 from firmament.core.tasks import State, TaskTable
 
 
 class Cluster:
     """Machines, jobs, classes, tasks and records.
 
-    Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known. A
+    Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known, and
+    ``machines.unstated`` that of what they are assumed to need beyond them. A
     task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
     A record of one of ``record_kinds``, the kinds that some model reads, may open machines everywhere; one of
     ``machine_kinds`` is about the machine of its name alone.
@@ -45,10 +48,11 @@ class Cluster:
         model_labels: frozenset[str] = frozenset(),
         model_namespaces: bool = False,
         pair_labels: frozenset[str] = frozenset(),
+        record_bytes: int = 2**20,
     ) -> None:
         """``model_labels``, ``model_namespaces``: what models see of tasks beside requests and annotations.
 
-        ``pair_labels``: labels by which a model tells pairs of tasks.
+        ``pair_labels``: labels by which a model tells pairs of tasks. ``record_bytes``: of one record at most.
         """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
@@ -57,8 +61,10 @@ class Cluster:
         self.task_samples = TaskSamples(self.resources)
         self._use = ReportsOfUse(self.task_samples, of_tasks=uses_task_use or uses_load, history=uses_load)
         self.jobs = JobTable()
-        self.records = RecordTable()
+        self.spread_groups = SpreadGroups()
+        self.records = RecordTable(record_bytes, record_kinds | {NAMESPACE_RECORD, BUDGET_RECORD})
         self.marks = Marks()
+        self.promises = Promises()
         self.version = 0
         self.pair_labels = pair_labels
         self._record_kinds = record_kinds
@@ -152,6 +158,20 @@ class Cluster:
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 
+    def free(self, beside: Collection[int] = (), least: int | None = None) -> Int64:
+        """Return what machines have left, int64[M, K]; negative where others have overcommitted them.
+
+        What is promised to pending tasks counts as taken, unless to those ``beside`` (rows), or to those of less
+        priority than ``least``.
+        """
+        room = self.machines.capacity - self.machines.used
+        promised = self.promises.amounts(self, beside, least) if len(self.promises) else None
+        return room if promised is None else room - promised
+
+    def free_beside(self, taking_part: Int64) -> Int64:
+        """Return ``free`` for a round: what is promised to the tasks that take part in it (rows) is theirs to have."""
+        return self.free(frozenset(taking_part.tolist()) if len(self.promises) else ())
+
     def request_of(self, cls: int) -> Int64:
         """Request of a class's tasks, int64[<= K], ``pods`` included."""
         return self.shape_request(self.classes.rows[cls].shape)
@@ -159,6 +179,10 @@ class Cluster:
     def shape_request(self, shape: int) -> Int64:
         """Request of a shape's tasks, int64[<= K], ``pods`` included."""
         return self._requests.of(shape)
+
+    def unstated_of(self, cls: int) -> Int64:
+        """What a task of a class is assumed to need beyond its request, int64[<= K]."""
+        return self._requests.assumed_of(self.classes.rows[cls].shape)
 
     def assume_all(self, rows: Int64, machines: Int64) -> None:
         """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
@@ -207,6 +231,10 @@ class Cluster:
         """Requests of several shapes' tasks, ``pods`` included: int64[len(shapes), K]."""
         return self._requests.rows(shapes)
 
+    def unstated_rows(self, shapes: Sequence[int]) -> Int64:
+        """What tasks of several shapes are assumed to need beyond their requests: int64[len(shapes), K]."""
+        return self._requests.assumed_rows(shapes)
+
     def vacate(self, task: int) -> None:
         """Take a task off its machine, if it is on one, and mark the machine as worth another look."""
         tasks = self.tasks
@@ -214,13 +242,17 @@ class Cluster:
         tasks.leaving[task] = tasks.displacing[task] = False
         self.jobs.touch(tasks.job[task])
         if machine >= 0:
-            self.machines.book(machine, self.request_of(int(tasks.cls[task])), -1)
+            self.book(machine, int(tasks.cls[task]), -1)
             self.marks.touched.add(int(tasks.cls[task]))
             self.marks.machine(machine)
             tasks.machine[task] = -1
         elif tasks.orphan_of[task]:
             self._orphans.get(tasks.orphan_of[task], set()).discard(task)
             tasks.orphan_of[task] = ""
+
+    def book(self, machine: int, cls: int, count: int) -> None:
+        """Count what tasks of a class use on a machine (row); a negative ``count`` takes it back."""
+        self.machines.book(machine, self.request_of(cls), self.unstated_of(cls), count)
 
     def where(self, task: int) -> str:
         """Name of the machine that a task is on, or was bound to; empty if none."""
@@ -253,11 +285,13 @@ class Cluster:
         """Count what tasks (int64[N] rows) use on machines (int64[N] rows)."""
         classes, of_class = np.unique(self.tasks.cls[tasks], return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
-        self.machines.book_all(machines, self.request_rows(shapes)[of_class])
+        self.machines.book_all(
+            machines, self.request_rows(shapes)[of_class], self.unstated_rows(shapes)[of_class]
+        )
 
     def _occupy(self, task: int, machine: int) -> None:
         self.marks.touched.add(int(self.tasks.cls[task]))
-        self.machines.book(machine, self.request_of(int(self.tasks.cls[task])), 1)
+        self.book(machine, int(self.tasks.cls[task]), 1)
         self.tasks.machine[task] = machine
         self.tasks.orphan_of[task] = ""
 
@@ -271,12 +305,38 @@ class Cluster:
         """Add or replace a machine; tasks that were kept aside for it are on it from now on."""
         known = machine.name in self.machines.row_of
         before = self.machines.static_version
+        columns = len(self.resources)
         row = self.machines.upsert(machine)
+        if len(self.resources) > columns:
+            self._count_new(columns)
         if known and self.machines.static_version != before:
             self.marks.domains_changed = True
         self.marks.machine(row)
         for orphan in sorted(self._orphans.pop(machine.name, ())):
             self._occupy(orphan, row)
+
+    def forget_resources(self) -> None:
+        """Take back the columns of resources that no machine offers any more."""
+        kept = self.resources.compact()
+        self.machines.keep_columns(kept)
+        self.task_samples.keep_columns(kept)
+
+    def _count_new(self, first: int) -> None:
+        """Count what tasks on machines request of resources that had no columns before, those from ``first`` on."""
+        new = set(self.resources.names[first:])
+        concerned = {
+            shape
+            for shape, content in enumerate(self.classes.shapes)
+            if not new.isdisjoint(name for name, _ in content.requests)
+        }
+        if not concerned:
+            return
+        shape_of = np.array([row.shape for row in self.classes.rows], dtype=np.int64)
+        tasks = np.flatnonzero(self.tasks.machine[: len(self.tasks.uid)] >= 0)
+        shapes = shape_of[self.tasks.cls[tasks]]
+        asking = np.isin(shapes, list(concerned))
+        requests = self.request_rows(shapes[asking].tolist())[:, first:]
+        self.machines.book_new(self.tasks.machine[tasks[asking]], requests, first)
 
     def remove_machine(self, name: str) -> None:
         """Forget a machine, if it is known; its tasks are kept aside."""

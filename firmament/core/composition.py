@@ -23,7 +23,9 @@ from cost_models.interface import (
     Residents,
     ShapeBatch,
 )
+from cost_models.scarce_resources import scarce_columns
 from firmament.core.asking import ask
+from firmament.core.causes import Cause
 from firmament.core.cluster import Cluster
 from firmament.core.configuration import WeightedModel
 from firmament.core.feasibility import StaticRow, StaticRows
@@ -134,7 +136,14 @@ def machine_columns(
         load=load,
         arrivals=arrivals,
         unseen=unseen,
+        unstated=_copied_if_any(machines.unstated),
+        scarce=scarce_columns(cluster.resources.names, capacity),
     )
+
+
+def _copied_if_any(amounts: Int64) -> Int64 | None:
+    """A copy; None if all of it is 0."""
+    return amounts.copy() if amounts.any() else None
 
 
 def judge(
@@ -154,13 +163,14 @@ def judge(
         counts=np.asarray(counts, dtype=np.int64),
         rows=ShapeRows(contents),
         allowed=[row.feasible for row in rules],
+        unstated=_copied_if_any(cluster.unstated_rows(shapes)),
     )
     assessments = ask(models, columns, batch, recall or Recall.nothing(shapes))
     static = list(rules)
     for assessment in assessments:
         for index in range(len(static)):
             for reason, refused in assessment.refusals(index):
-                static[index] = static[index].with_refusals(refused, reason)
+                static[index] = static[index].with_refusals(refused, Cause(reason))
     preferred = tuple(
         preferences(cluster.machines, content, row.feasible)
         for content, row in zip(contents, static, strict=True)
@@ -196,7 +206,7 @@ def crowding_units(
     per model, or none at all) goes before what it says of the mean request.
     """
     tasks = max(1, int(batch.counts.sum()))
-    mean = np.rint((batch.requests.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
+    mean = np.rint((batch.needs.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
         np.int64
     )
     units = np.zeros(columns.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from cost_models.interface import (
@@ -16,7 +17,9 @@ from cost_models.interface import (
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
 from cost_models.topology_terms import TopologyModel, plans_groups
+from firmament.core.default_spread import SpreadConstraint
 from firmament.core.fair_share import FairShare
+from firmament.core.quota import Quota
 from firmament.rounds.passes import PassOptions
 
 
@@ -33,10 +36,13 @@ class RoundOptions:
     """How rounds behave.
 
     ``seed`` turns the order among machines that cost the same. A task that has been passed over in
-    ``reserve_after_rounds`` rounds (others were placed, it fitted nowhere) gets a machine reserved, which stays
-    reserved for at most ``reserve_for_rounds`` rounds. A task whose binding failed waits ``first_backoff`` seconds,
-    then twice as long each time, at most ``last_backoff``. A gang that is not whole ``gang_seconds`` after it was
-    decided is given up; with ``evict_failed_gangs`` its bound members are told to go.
+    ``reserve_after_rounds`` rounds (others were placed, it fitted nowhere), spread over about ``reserve_after``
+    seconds, gets a machine reserved, which stays reserved for at most ``reserve_for_rounds`` rounds and
+    ``reserve_for`` seconds. A task whose binding failed waits ``first_backoff`` seconds, then twice as long each
+    time, at most ``last_backoff``. A gang that is not whole ``gang_seconds`` after it was decided is given up; with
+    ``evict_failed_gangs`` its bound members are told to go.
+    Tasks found unschedulable are looked at again ``refresh_seconds`` after the last time if machines have changed
+    since, so that the reasons that they were given stay true.
     ``by_quality``: of tasks with equal priority, Guaranteed ones come before Burstable and BestEffort ones.
     """
 
@@ -44,11 +50,14 @@ class RoundOptions:
     seed: int = 0
     reserve_after_rounds: int = 8
     reserve_for_rounds: int = 256
+    reserve_after: float = 60.0
+    reserve_for: float = 300.0
     first_backoff: float = 1.0
     last_backoff: float = 60.0
     by_quality: bool = False
     preemption: bool = True
     gang_seconds: float = 600.0
+    refresh_seconds: float = math.inf
     evict_failed_gangs: bool = True
 
 
@@ -58,17 +67,25 @@ def _default_policy() -> WeightedModel:
 
 @dataclass(frozen=True, slots=True)
 class CoreConfiguration:
-    """Exactly one base policy, any number of overlays; fair shares between namespaces if asked for."""
+    """Exactly one base policy, any number of overlays; fair shares between namespaces if asked for.
+
+    ``spread``: default constraints for tasks that would rather be apart; ``scarce``: what machines with scarce
+    resources cost tasks that do not ask for them; None: nothing. ``quota``: how much there may be in the cluster.
+    """
 
     policy: WeightedModel = field(default_factory=_default_policy)
     overlays: tuple[WeightedModel, ...] = ()
     options: RoundOptions = field(default_factory=RoundOptions)
     fair_share: FairShare | None = None
+    scarce: WeightedModel | None = None
+    quota: Quota = field(default_factory=Quota)
+    spread: tuple[SpreadConstraint, ...] = ()
 
     @property
     def models(self) -> tuple[WeightedModel, ...]:
-        """The base policy, then the overlays."""
-        return (self.policy, *self.overlays)
+        """The base policy, then the overlays, then what charges for scarce resources."""
+        own = () if self.scarce is None else (self.scarce,)
+        return (self.policy, *self.overlays, *own)
 
     @property
     def uses_residents(self) -> bool:

@@ -63,7 +63,9 @@ class ClassRemoved:
 class TasksSubmitted:
     """Unbound tasks of one class and job. A known uid is updated; one that is bound or assumed keeps its machine.
 
-    ``names`` and ``created`` (seconds since the epoch) are parallel to ``uids`` or empty.
+    ``names`` and ``created`` (seconds since the epoch) are parallel to ``uids`` or empty. ``group_priority`` (32 bits)
+    orders groups of equal ``priority`` among themselves; None: the tasks are in none of those. Tasks of one
+    ``spread_group`` would rather be apart; empty: of none.
     """
 
     task_class: int
@@ -72,6 +74,8 @@ class TasksSubmitted:
     priority: int = 0
     names: tuple[str, ...] = ()
     created: tuple[float, ...] = ()
+    group_priority: int | None = None
+    spread_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class TasksBound:
     """Tasks that run on a machine, whoever placed them. Overrides any earlier state of those uids.
 
     ``assigned`` and ``initialized`` (seconds since the epoch, 0: not known) are parallel to ``uids`` or empty: when
-    each got its machine, and when it was initialized.
+    each got its machine, and when it was initialized. ``group_priority`` and ``spread_group`` as in ``TasksSubmitted``.
     """
 
     machine: str
@@ -97,6 +101,8 @@ class TasksBound:
     job: str = ""
     assigned: tuple[float, ...] = ()
     initialized: tuple[float, ...] = ()
+    group_priority: int | None = None
+    spread_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

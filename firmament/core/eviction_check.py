@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.attachments import saved
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.gang_members import lacking
@@ -148,9 +149,11 @@ class EvictionCheck:
             return False
         machine = self._row_of(decided[0].machine)
         classes = self._picture.cls[[each.cls for each in decided]]
-        if machine < 0 or not all(self._waits(index) for index in indices):
+        full = machine in cluster.machines.beyond_measure  # whoever leaves
+        if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
-        lowest = int(self._preemption.priority[[each.cls for each in decided]].min())
+        guests = self._guests[list(indices)]
+        lowest = int(self._picture.importance.reach_of(tasks, guests).min())
         if not all(self._can_go(victim, lowest) for each in decided for victim in each.evicts):
             return False
         told = [victim for victim in decided[0].awaits if victim in self._told]
@@ -163,9 +166,13 @@ class EvictionCheck:
             return False
         gone = [*self._preemption.row[told].tolist(), *leaving]
         here = [row for row in gone if tasks.machine[row] == machine]
-        room = cluster.machines.capacity[machine] - cluster.machines.used[machine]
+        room = cluster.free_beside(self._picture.tasks)[machine]
         room = room + self._requests(tasks.cls[here]).sum(axis=0)
         wanted = self._requests(classes)
+        for index, cls in enumerate(classes.tolist()):
+            less = saved(cluster, cluster.classes.rows[cls].shape, np.array([machine]))
+            if less is not None:
+                wanted[index] -= less[0]
         if not (wanted.sum(axis=0) <= room)[wanted.any(axis=0)].all():
             return False
         pairs = self._pairs
@@ -199,7 +206,7 @@ class EvictionCheck:
             tasks.uid[guest] == picture.uids[place]
             and tasks.state[guest] == State.PENDING
             and tasks.cls[guest] == cls
-            and tasks.priority[guest] == self._preemption.priority[decided.cls]
+            and picture.importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
             and self._static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]
@@ -219,7 +226,7 @@ class EvictionCheck:
             self._is_there(victim)
             and machine >= 0
             and tasks.machine[row] == machine
-            and tasks.priority[row] < below
+            and self._picture.importance.standing_of(tasks, row) < below
             and not tasks.leaving[row]
         )
 

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.core import reasons
 from firmament.core.arrivals import arrivals
+from firmament.core.attachments import with_saved
+from firmament.core.causes import Cause, Refusal, RootCauses, lacks, root_causes, rule_refusals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, joint_room_lacking, judge, machine_columns, raw_rows
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.feasibility import Codes, StaticRow, StaticRows, lacking
+from firmament.core.feasibility import StaticRows
 from firmament.core.listing import state_name
 from firmament.core.loads import load, unseen
 from firmament.core.pair_explaining import ExplainedPairs, explain_pairs
-from firmament.core.pinning import with_pins
-from firmament.core.preferences import MODEL_NAME
+from firmament.core.pinning import pin_refusals
+from firmament.core.preferences import MODEL_NAME, Preferences
 from firmament.core.residents import residents
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.topology_explaining import ExplainedGroup, explain_group
-from firmament.rules.ruleset import PORTS_TAKEN
 from firmament.rules.soft import SoftCost, soft_cost
 from firmament.rules.state import RuleState
 
@@ -36,44 +36,40 @@ def explain(
     request = cluster.request_of(cls)
     own = int(tasks.machine[task])
     if own >= 0:
-        cluster.machines.book(own, request, -1)
+        cluster.book(own, cls, -1)
     try:
         others = residents(cluster, without=task) if configuration.uses_residents else None
         in_detail = load(cluster, without=task) if configuration.uses_load else None
         since = arrivals(cluster, configuration.arrival_kinds, without=task)
         late = unseen(cluster, without=task) if configuration.uses_unseen else None
         columns = machine_columns(cluster, now, others, in_detail, since, unseen=late)
-        free = cluster.machines.capacity - cluster.machines.used
+        free = with_saved(cluster, cluster.classes.rows[cls].shape, cluster.free([task]))
         judgement = judge(
             cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models
         )
     finally:
         if own >= 0:
-            cluster.machines.book(own, request, 1)
+            cluster.book(own, cls, 1)
     grouped = explain_group(cluster, configuration, judgement, task)
     explained = explain_pairs(cluster, configuration, grouped.judgement, cls, without=task)
     judgement = explained.judgement
-    static = with_pins(cluster, cls, judgement.static[0])
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
-    by_others = [] if state is None else state.refusals(0)
-    for text, refused in by_others:
-        if text == PORTS_TAKEN:
-            static = static.with_refusals(refused, text)
-    lack = lacking(free[:, : len(request)], request)
+    found = pin_refusals(cluster, cls) + judgement.static[0].refusals()
+    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    found += [] if state is None else rule_refusals(state.refusals(0))
     for rows in judgement.joint():
-        static = static.with_refusals(joint_room_lacking(rows, rows.limit, 0) & (lack < 0), rows.reason)
-    for ledger in judgement.ledgers():
-        static = static.with_refusals((ledger.room(0) <= 0) & (lack < 0), ledger.reason)
-    for text, refused in (*by_others, *explained.refusals):
-        static = static.with_refusals(refused & (lack < 0), text)
-    soft = None if state is None else soft_cost(state, 0, static.feasible & (lack < 0))
+        found.append(Refusal(Cause(rows.reason), joint_room_lacking(rows, rows.limit, 0)))
+    found += [Refusal(Cause(ledger.reason), ledger.room(0) <= 0) for ledger in judgement.ledgers()]
+    found += [Refusal(Cause(text), refused) for text, refused in explained.refusals]
+    causes = root_causes(len(cluster.machines), found)
+    soft = None if state is None else soft_cost(state, 0, ~causes.refused())
     return Explanation(
         uid=uid,
         name=tasks.name[task],
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
-        machines=tuple(_verdicts(explained, grouped, configuration, static, lack, soft)),
+        machines=tuple(_verdicts(explained, grouped, configuration, causes, soft)),
         notes=judgement.notes(),
     )
 
@@ -82,13 +78,12 @@ def _verdicts(
     explained: ExplainedPairs,
     grouped: ExplainedGroup,
     configuration: CoreConfiguration,
-    static: StaticRow,
-    lack: Codes,
+    causes: RootCauses,
     soft: SoftCost | None,
 ) -> list[MachineVerdict]:
     judgement = explained.judgement
     per_model = [
-        _model_verdicts(judgement, configuration, index) for index in range(len(configuration.models))
+        _model_verdicts(judgement, configuration, index) for index in range(1 + len(configuration.overlays))
     ]
     for model, told in ((explained.model, explained.details), (grouped.model, grouped.details)):
         if model >= 0:
@@ -96,20 +91,16 @@ def _verdicts(
                 replace(verdict, details=details)
                 for verdict, details in zip(per_model[model], told, strict=True)
             ]
-    per_model.append(_preference_verdicts(judgement, soft))
+    per_model.append(_preference_verdicts(judgement, soft, _scarcity(judgement, configuration)))
     verdicts = []
     for row, name in enumerate(judgement.machines.names):
         models = tuple(verdicts_of_model[row] for verdicts_of_model in per_model)
-        causes: tuple[str, ...] = ()
-        if static.code[row] >= 0:
-            causes = (static.texts[static.code[row]],)
-        elif lack[row] >= 0:
-            causes = (reasons.insufficient(judgement.machines.resources[lack[row]]),)
+        why = causes.told(row)
         verdicts.append(
             MachineVerdict(
                 machine=name,
-                feasible=not causes,
-                reasons=causes,
+                feasible=not why,
+                reasons=why,
                 cost=sum(model.cost for model in models),
                 models=models,
             )
@@ -142,12 +133,23 @@ def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, inde
     ]
 
 
-def _preference_verdicts(judgement: Judgement, soft: SoftCost | None) -> list[ModelVerdict]:
+def _scarcity(judgement: Judgement, configuration: CoreConfiguration) -> Preferences | None:
+    """What machines with scarce resources cost the one task of a judgement, as one of its preferred rules."""
+    if configuration.scarce is None:
+        return None
+    raw = raw_rows(judgement.assessments[-1], 1, judgement.machines.count)[0]
+    points = configuration.scarce.weight * configuration.scarce.model.range.points(raw)
+    return Preferences(points, -raw, configuration.scarce.weight) if raw.any() else None
+
+
+def _preference_verdicts(
+    judgement: Judgement, soft: SoftCost | None, scarce: Preferences | None
+) -> list[ModelVerdict]:
     """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
     preferred = judgement.preferred[0]
     count = judgement.machines.count
     points, raw, weight = np.zeros(count), np.zeros(count), 0
-    for part in (preferred, soft):
+    for part in (preferred, soft, scarce):
         if part is not None:
             points, raw, weight = points + part.points, raw + part.raw, weight + part.weight
     return [

@@ -1,6 +1,6 @@
-"""Which machines a shape may use, capacity aside, and why not the others.
+"""Which machines a shape may use, room aside, and why not the others: none if it asks for what no machine offers.
 
-Rules in kube-scheduler's order of filters; the first that refuses a machine is its root cause.
+Rules in kube-scheduler's order of filters; the first that refuses a machine holds (`causes` puts the others between).
 """
 
 from __future__ import annotations
@@ -9,63 +9,86 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.core import reasons
+from firmament.core.causes import Cause, Codes, Refusal, Stage, lack_of
 from firmament.core.machines import MachineTable
+from firmament.core.matching import singled_out
 from firmament.core.model import TaskClass
 from firmament.core.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
-
-Codes = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
 class StaticRow:
-    """``feasible``: bool[M]; ``code``: int16[M], index into ``texts`` where not feasible, -1 where feasible."""
+    """``feasible``: bool[M]; ``code``: int16[M], index into ``causes`` where not feasible, -1 where feasible."""
 
     feasible: Bool
     code: Codes
-    texts: tuple[str, ...]
+    causes: tuple[Cause, ...]
 
-    def with_refusals(self, refused: Bool, text: str) -> StaticRow:
-        """This row with further machines refused for ``text``; machines refused before keep their cause."""
+    def with_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
+        """This row with further machines refused for ``cause``; machines refused before keep their cause."""
         newly = self.feasible & refused
         if not newly.any():
             return self
-        code = np.where(newly, np.int16(len(self.texts)), self.code)
-        return StaticRow(self.feasible & ~refused, code, (*self.texts, text))
+        code = np.where(newly, np.int16(len(self.causes)), self.code)
+        return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
+
+    def refusals(self) -> list[Refusal]:
+        """What the row says, cause by cause."""
+        return [Refusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
 
 
 def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
-    """Judge every machine for a shape by everything but capacity and pins."""
+    """Judge every machine for a shape by everything but room and pins."""
     count = len(machines)
     row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
     if shape.invalid:
-        return row.with_refusals(np.ones(count, dtype=np.bool_), shape.invalid)
+        return row.with_refusals(np.ones(count, dtype=np.bool_), Cause(shape.invalid, Stage.NAMED))
+    named = singled_out(shape.required)
+    if named is not None:
+        row = row.with_refusals(~machines.named(named), Cause(reasons.NOT_NAMED, Stage.NAMED))
     if not tolerated(shape.tolerations, CORDON_TAINT):
-        row = row.with_refusals(machines.cordoned, reasons.CORDONED)
+        row = row.with_refusals(machines.cordoned, Cause(reasons.CORDONED, Stage.NODE))
     first, taints = machines.taints.first_untolerated(shape.tolerations, count)
     for index, taint in enumerate(taints):
-        row = row.with_refusals(first == index, reasons.untolerated(taint))
+        untolerated = Cause(reasons.UNTOLERATED, Stage.NODE, reasons.described(taint))
+        row = row.with_refusals(first == index, untolerated)
     if not tolerated(shape.tolerations, NOT_READY_TAINT):
-        row = row.with_refusals(machines.not_ready, reasons.NOT_READY)
+        row = row.with_refusals(machines.not_ready, Cause(reasons.NOT_READY, Stage.NODE))
     selectors = machines.selectors()
     if shape.node_selector:
-        row = row.with_refusals(~selectors.pairs(shape.node_selector), reasons.WRONG_LABELS)
+        wrong = ~selectors.pairs(shape.node_selector)
+        row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
     if shape.required:
-        row = row.with_refusals(~selectors.terms(shape.required), reasons.WRONG_LABELS)
-    for terms in shape.volumes:
-        row = row.with_refusals(~selectors.terms(terms), reasons.WRONG_VOLUMES)
+        row = row.with_refusals(~selectors.terms(shape.required), Cause(reasons.WRONG_LABELS, Stage.NODE))
+    for name in _offered_nowhere(machines, shape)[:1]:
+        row = row.with_refusals(np.ones(count, dtype=np.bool_), lack_of(name))
+    for rule in shape.volumes:
+        unreachable = Cause(rule.reason or reasons.WRONG_VOLUMES, Stage.VOLUMES)
+        row = row.with_refusals(~selectors.terms(rule.terms), unreachable)
     return row
 
 
+def _offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
+    """The resources that a shape asks for and no machine offers."""
+    return tuple(name for name, amount in shape.requests if amount and name not in machines.resources)
+
+
 Rules = tuple[Hashable, ...]
-"""What a static row depends on; shapes that differ in requests alone have it in common."""
+"""What a static row depends on; shapes that differ in amounts alone have it in common."""
 
 
-def _rules(shape: TaskClass) -> Rules:
-    return (shape.invalid, shape.tolerations, shape.node_selector, shape.required, shape.volumes)
+def _rules(machines: MachineTable, shape: TaskClass) -> Rules:
+    return (
+        shape.invalid,
+        shape.tolerations,
+        shape.node_selector,
+        shape.required,
+        shape.volumes,
+        _offered_nowhere(machines, shape)[:1],
+    )
 
 
 class StaticRows:
@@ -89,7 +112,7 @@ class StaticRows:
             self._version = self._machines.static_version
         row = self._rows.get(shape)
         if row is None:
-            rules = _rules(self._shapes[shape])
+            rules = _rules(self._machines, self._shapes[shape])
             row = self._shared.get(rules)
             if row is None:
                 row = self._shared[rules] = static_row(self._machines, self._shapes[shape])
@@ -105,29 +128,4 @@ class StaticRows:
         """Drop rows of shapes that no task waits for, so that memory follows the pending work."""
         for shape in self._rows.keys() - shapes:
             del self._rows[shape]
-        self._shared = {_rules(self._shapes[shape]): row for shape, row in self._rows.items()}
-
-
-def lacking(free: Int64, request: Int64) -> Codes:
-    """Per machine the first resource of which there is not enough: int16[M], -1 for none.
-
-    ``free``: int64[M, K]; ``request``: int64[K]. Resources count in order of their columns.
-    """
-    code = np.full(free.shape[0], -1, dtype=np.int16)
-    for column in np.flatnonzero(request > 0)[::-1].tolist():
-        code[free[:, column] < request[column]] = column
-    return code
-
-
-def refusal_counts(row: StaticRow, lack: Codes, resources: Sequence[str]) -> list[tuple[str, int]]:
-    """Machines per root cause: what ``row`` refuses, then lack of a resource."""
-    counts: dict[str, int] = {}
-    for code, number in enumerate(np.bincount(row.code + 1, minlength=1)[1:].tolist()):
-        if number:
-            counts[row.texts[code]] = counts.get(row.texts[code], 0) + number
-    short = np.bincount(lack[row.feasible] + 1, minlength=1)[1:]
-    for column, number in enumerate(short.tolist()):
-        if number:
-            text = reasons.insufficient(resources[column])
-            counts[text] = counts.get(text, 0) + number
-    return reasons.ordered(list(counts.items()))
+        self._shared = {_rules(self._machines, self._shapes[shape]): row for shape, row in self._rows.items()}

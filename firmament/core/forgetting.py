@@ -1,6 +1,7 @@
-"""Forgets what has served its purpose: classes, and rows over machines of shapes that nobody waits with.
+"""Forgets what has served its purpose: classes, rows over machines of shapes that nobody waits with, and columns of
+resources that no machine offers.
 
-So memory follows the work that is there, however many classes have come and gone.
+So memory follows the work that is there, however many classes and names have come and gone.
 """
 
 from __future__ import annotations
@@ -44,6 +45,11 @@ class Forgetting:
             self._worths.renumber(moved.shapes)
             self._reservations.renumber(moved.classes)
             self._evictions.renumber(moved.classes)
+
+    def drop_columns(self) -> None:
+        """Take back the columns of resources that no machine offers. Not during a round, whose picture has them."""
+        if self._cluster.resources.has_surplus:
+            self._cluster.forget_resources()
 
     def drop_idle_rows(self) -> None:
         """Drop rows over machines of shapes that no pending task has."""

@@ -15,7 +15,7 @@ from firmament.core.fair_share import share_levels
 from firmament.core.gangs import Muster
 from firmament.core.queue_sort import PLACED
 from firmament.core.reservations import Reservations
-from firmament.core.tasks import State
+from firmament.core.tasks import UNGROUPED, State
 from firmament.flow.problem import WAIT_BUCKETS
 
 WAIT_LIMITS = (1.0, 10.0, 60.0)
@@ -24,10 +24,11 @@ WAIT_LIMITS = (1.0, 10.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Tasks by class, priority, gang and level of their claim to a fair share.
+    """Tasks by class, priority, that of their group, gang, level of their claim to a fair share, and spread group.
 
     ``members``: task rows of each group, by age; ``tasks``: int64[N], those of all, one group after another, from
-    ``first`` (int64[C]) on. ``cls``, ``priority``, ``gang``, ``level``: int64[C]. ``counts``:
+    ``first`` (int64[C]) on. ``cls``, ``priority``, ``group_priority``, ``gang``, ``level``, ``spread`` (the group that
+    would rather be apart): int64[C]. ``counts``:
     int64[C, WAIT_BUCKETS], how many have waited how long. ``shape``: int64[C], index into ``shapes``, which are rows
     of the shape table, and into ``closed``: the machines that reservations close to each.
     """
@@ -37,8 +38,10 @@ class Groups:
     first: Int64
     cls: Int64
     priority: Int64
+    group_priority: Int64
     gang: Int64
     level: Int64
+    spread: Int64
     counts: Int64
     shapes: Sequence[int]
     closed: Sequence[frozenset[int]]
@@ -58,14 +61,31 @@ def called_groups(
     now: float,
 ) -> Groups:
     """The groups of the tasks that ``muster`` calls."""
-    tasks, first, keys = _grouped(cluster, muster, _levels(cluster, configuration, muster))
-    cls, priority, gang, level = keys
+    apart = np.zeros(len(muster.waiting), dtype=np.int64)
+    if configuration.spread:
+        apart = cluster.tasks.spread[muster.waiting]
+    tasks, first, keys = _grouped(cluster, muster, _levels(cluster, configuration, muster), apart)
+    cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     shapes, closed, shape = _shapes(
         cluster, reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
     )
     counts = _by_wait(first, now - cluster.tasks.arrived[tasks])
-    return Groups(members, tasks, first, cls, priority, gang, level, counts, shapes, closed, shape)
+    return Groups(
+        members,
+        tasks,
+        first,
+        cls,
+        priority,
+        group_priority,
+        gang,
+        level,
+        spread,
+        counts,
+        shapes,
+        closed,
+        shape,
+    )
 
 
 def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
@@ -90,25 +110,29 @@ def _by_wait(first: Int64, waited: Float64) -> Int64:
     return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
 
 
-def _grouped(cluster: Cluster, muster: Muster, level: Int64) -> tuple[Int64, Int64, Int64]:
-    """Tasks by (class, priority), gang and ``level`` (int64[N]) of their claim to a fair share; in each group by age.
+def _grouped(cluster: Cluster, muster: Muster, level: Int64, spread: Int64) -> tuple[Int64, Int64, Int64]:
+    """Tasks by (class, priority), gang, ``level`` (int64[N]) of their claim to a fair share and ``spread`` (int64[N]),
+    the group that would rather be apart; in each by age.
 
-    Returns their rows, group after group, where in them each group begins, and class, priority, gang and level of each
-    group: int64[4, C].
+    Returns their rows, group after group, where in them each group begins, and class, priority, priority of the group,
+    gang, level and spread of each: int64[6, C].
     """
     tasks, waiting = cluster.tasks, muster.waiting
-    order = np.lexsort(
-        (
-            tasks.sequence[waiting],
-            tasks.created[waiting],
-            level,
-            muster.gang,
-            tasks.priority[waiting],
-            tasks.cls[waiting],
-        )
-    )
+    group_priority = tasks.group_priority[waiting]
+    by = [tasks.sequence[waiting], tasks.created[waiting], spread, level, muster.gang]
+    by += [group_priority] if (group_priority != UNGROUPED).any() else []
+    order = np.lexsort((*by, tasks.priority[waiting], tasks.cls[waiting]))
     rows = waiting[order]
-    keys = np.stack([tasks.cls[rows], tasks.priority[rows], muster.gang[order], level[order]])
+    keys = np.stack(
+        [
+            tasks.cls[rows],
+            tasks.priority[rows],
+            group_priority[order],
+            muster.gang[order],
+            level[order],
+            spread[order],
+        ]
+    )
     starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
     return rows, starts, keys.take(starts, axis=1)
 

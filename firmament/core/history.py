@@ -86,6 +86,12 @@ class History:
             self._newest[target] = self._newest[source]
             self._touch(target)
 
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        there = kept[kept < self._usage.shape[2]]
+        self._usage = self._usage.take(there, axis=2)
+        self._cache.clear()
+
     def _compute(self, kind: str, seconds: float, rows: Int64) -> Float64:
         time = self._time[rows]
         inside = ~np.isnan(time)

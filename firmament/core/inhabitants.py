@@ -10,6 +10,9 @@ from cost_models.interface import Int64
 from firmament.core.cluster import Cluster
 from firmament.core.tasks import State
 
+MANY = 32
+"""Classes of which it is quicker to look through all tasks than to put theirs together."""
+
 
 class Inhabitants:
     """Bound and assumed tasks on known machines, grouped by row of their class."""
@@ -30,13 +33,17 @@ class Inhabitants:
 
     def machines(self, classes: Iterable[int], *, settled: bool = False) -> Int64:
         """Machine row of every task of ``classes``; with ``settled``, only of those whose binding is done."""
+        places = [self._place[row] for row in classes if row in self._place]
+        if len(places) > MANY:
+            member = np.zeros(len(self.classes), dtype=np.bool_)
+            member[places] = True
+            among = np.repeat(member, np.diff(self._bounds))
+            return self._machine[among & self._settled if settled else among]
         parts = []
-        for row in classes:
-            place = self._place.get(row)
-            if place is not None:
-                span = slice(int(self._bounds[place]), int(self._bounds[place + 1]))
-                machine = self._machine[span]
-                parts.append(machine[self._settled[span]] if settled else machine)
+        for place in places:
+            span = slice(int(self._bounds[place]), int(self._bounds[place + 1]))
+            machine = self._machine[span]
+            parts.append(machine[self._settled[span]] if settled else machine)
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def tasks(self, classes: Iterable[int]) -> Int64:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView
 
 from firmament.core.model import Job
 
@@ -18,6 +18,11 @@ class JobTable:
         self._members: dict[str, set[int]] = {}
         self._gangs: set[str] = set()
         self.changed: set[str] = set()
+
+    @property
+    def ids(self) -> KeysView[str]:
+        """Ids of the jobs that are defined."""
+        return self._jobs.keys()
 
     @property
     def gangs(self) -> frozenset[str]:

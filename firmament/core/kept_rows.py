@@ -207,10 +207,12 @@ class _Watch:
         """Stamp machines whose answers may have changed by themselves; False: all answers may have.
 
         Those are machines on which reports have expired, or show another part of the tasks. Everything may have changed
-        with a record that a model reads, with the names of resources, or if the clock was set back.
+        with a record that a model reads, with the names of resources or which of them are scarce, or if the clock was
+        set back.
         """
         facts = (
             columns.resources,
+            columns.scarce,
             *(cluster.records.changes[kind] for weighted in models for kind in weighted.model.record_kinds),
         )
         same = facts == self._facts and columns.now >= self._now

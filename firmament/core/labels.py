@@ -1,17 +1,19 @@
 """Labels of machines as columns of small integers, one column per key that some selector looks at.
 
 A column is built the first time its key is asked for and kept up to date from then on, so that matching a selector
-over ten thousand machines is a few array operations.
+over ten thousand machines is a few array operations. It goes with the last machine that has the key; numbers of values
+that no machine has any more are given again. So memory follows the labels that machines have now.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Bool
+from cost_models.interface import Bool, Int64
 
 ABSENT = 0
 """Code of a machine that lacks the key; values count from 1."""
@@ -21,29 +23,51 @@ LONGEST_INTEGER = 19
 
 
 class LabelColumn:
-    """Codes of one key's values per machine. ``codes``: int32[capacity], valid up to the number of machines."""
+    """Codes of one key's values per machine. ``codes``: int32[capacity], valid up to the number of machines.
+
+    All codes are below ``bound``.
+    """
 
     def __init__(self, rows: Sequence[str | None]) -> None:
-        self.values: dict[str, int] = {}
+        found = dict.fromkeys(value for value in rows if value is not None)
+        self.values: dict[str, int] = {value: code for code, value in enumerate(found, 1)}
         self.codes: NDArray[np.int32] = np.zeros(max(64, len(rows)), dtype=np.int32)
-        for row, value in enumerate(rows):
-            self.set(row, value)
+        self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
+        self._value_of = ["", *found]  # by code
+        self._machines: list[int] = np.bincount(self.codes, minlength=len(self._value_of)).tolist()
+        self._free: list[int] = []
+        self._numbers: tuple[Int64, Bool] | None = (
+            None  # by code: what Gt and Lt compare, once somebody has asked
+        )
+
+    @property
+    def bound(self) -> int:
+        """A number that all codes are below."""
+        return len(self._value_of)
 
     def set(self, row: int, value: str | None) -> None:
         """Give ``row`` a value, or none; the column grows as needed."""
         if row >= len(self.codes):
             self.codes = np.concatenate([self.codes, np.zeros(max(row + 1, len(self.codes)), dtype=np.int32)])
-        if value is None:
-            self.codes[row] = ABSENT
-        else:
-            self.codes[row] = self.values.setdefault(value, len(self.values) + 1)
+        former = int(self.codes[row])
+        code = ABSENT if value is None else self._code(value)
+        if code:
+            self._machines[code] += 1  # before the former one is given up, which may be the same
+        self.codes[row] = code
+        if former:
+            self._machines[former] -= 1
+            if not self._machines[former]:
+                del self.values[self._value_of[former]]
+                self._free.append(former)
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
         """bool[count]: machines whose value is one of ``values``."""
         codes = [self.values[value] for value in values if value in self.values]
         if len(codes) == 1:
             return self.codes[:count] == codes[0]
-        return np.isin(self.codes[:count], np.array(codes, dtype=np.int32))
+        wanted = np.zeros(self.bound, dtype=np.bool_)
+        wanted[codes] = True
+        return wanted[self.codes[:count]]
 
     def present(self, count: int) -> Bool:
         """bool[count]: machines that have the key."""
@@ -51,12 +75,28 @@ class LabelColumn:
 
     def compared(self, operator: str, bound: int, count: int) -> Bool:
         """bool[count]: machines whose value is an integer greater (Gt) or less (Lt) than ``bound``."""
-        matching = np.zeros(len(self.values) + 1, dtype=np.bool_)
-        for value, code in self.values.items():
-            number = parse_integer(value)
-            if number is not None:
-                matching[code] = number > bound if operator == "Gt" else number < bound
+        if self._numbers is None:
+            parsed = [parse_integer(value) for value in self._value_of]
+            numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
+            self._numbers = numbers, np.array([number is not None for number in parsed], dtype=np.bool_)
+        numbers, known = self._numbers
+        matching = known & (numbers > bound if operator == "Gt" else numbers < bound)
         return matching[self.codes[:count]]
+
+    def _code(self, value: str) -> int:
+        code = self.values.get(value)
+        if code is not None:
+            return code
+        if self._free:
+            code = self._free.pop()
+            self._value_of[code] = value
+        else:
+            code = len(self._value_of)
+            self._value_of.append(value)
+            self._machines.append(0)
+        self.values[value] = code
+        self._numbers = None
+        return code
 
 
 def parse_integer(text: str) -> int | None:
@@ -77,6 +117,8 @@ class LabelIndex:
     def __init__(self) -> None:
         self._labels: list[Mapping[str, str]] = []
         self._columns: dict[str, LabelColumn] = {}
+        self._machines: Counter[str] = Counter()  # by key: how many have it
+        self._nowhere = LabelColumn([])
 
     def __len__(self) -> int:
         return len(self._labels)
@@ -88,22 +130,41 @@ class LabelIndex:
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
         """Set the labels of a row; ``row`` may be the next new one."""
+        former: Mapping[str, str] = {}
         if row == len(self._labels):
             self._labels.append(labels)
         else:
+            former = self._labels[row]
             self._labels[row] = labels
         for key, column in self._columns.items():
             column.set(row, labels.get(key))
+        self._machines.update(labels.keys())
+        self._leave(former)
 
     def remove(self, row: int) -> None:
         """Drop a row by moving the last one into its place."""
         last = len(self._labels) - 1
         self.set(row, self._labels[last])
-        self._labels.pop()
+        self._leave(self._labels.pop())
+        for column in self._columns.values():
+            column.set(last, None)
 
     def column(self, key: str) -> LabelColumn:
-        """The column of a key, built if need be."""
+        """The column of a key, built if need be; but not for one that no machine has, as keys are free to choose."""
         column = self._columns.get(key)
-        if column is None:
-            column = self._columns[key] = LabelColumn([labels.get(key) for labels in self._labels])
+        if column is not None:
+            return column
+        if key not in self._machines:
+            if len(self._nowhere.codes) < len(self._labels):
+                self._nowhere = LabelColumn([None] * 2 * len(self._labels))
+            return self._nowhere
+        column = self._columns[key] = LabelColumn([labels.get(key) for labels in self._labels])
         return column
+
+    def _leave(self, labels: Mapping[str, str]) -> None:
+        """A machine has these ``labels`` no more."""
+        for key in labels:
+            self._machines[key] -= 1
+            if not self._machines[key]:
+                del self._machines[key]
+                self._columns.pop(key, None)

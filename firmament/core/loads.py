@@ -10,6 +10,7 @@ from cost_models.interface import Assigned, Bool, Float64, Int64, Load
 from firmament.core.cluster import Cluster
 from firmament.core.residents import on_machines
 from firmament.core.samples import MachineSamples
+from firmament.core.saturating import CEILING
 from firmament.core.shape_descriptions import shape_rows
 
 DEFAULT_INTERVAL = 60.0
@@ -46,9 +47,9 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     """What the tasks that came to each machine after the report before its last may yet use: int64[M, K].
 
     A report is about the time since the one before, so it cannot show all of what they use. That is taken to be what
-    they request, less what the report says of the single task where it does. Of tasks of which nobody says when they
-    came, nothing is added: they may have been there for long. The task in row ``without`` is left out; machines without
-    a report have none.
+    they request, or are assumed to need where they do not say, less what the report says of the single task where it
+    does. Of tasks of which nobody says when they came, nothing is added: they may have been there for long. The task in
+    row ``without`` is left out; machines without a report have none.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)
@@ -64,8 +65,9 @@ def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
     classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
     shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
     shown = np.ceil(_shown(cluster, late, _reported(cluster, late, tasks.machine[late]))).astype(np.int64)
-    np.add.at(found, tasks.machine[late], np.maximum(cluster.request_rows(shapes)[of_class] - shown, 0))
-    return found
+    needs = (cluster.request_rows(shapes) + cluster.unstated_rows(shapes))[of_class]
+    np.add.at(found, tasks.machine[late], np.maximum(needs - shown, 0))
+    return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
 
 
 def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from cost_models.interface import Bool, Int64
@@ -11,7 +13,7 @@ from firmament.flow.problem import Assignments, Residual
 from firmament.rules.state import RuleState
 
 NAMED = 2
-"""Tasks that are named in a message; the others are counted."""
+"""Tasks that are named in a message, all of the namespace of whom it is for; the others are counted."""
 
 
 class Losses:
@@ -25,8 +27,11 @@ class Losses:
         rules = picture.problem.rules
         self._state = None if rules is None else RuleState(rules)
 
-    def told(self, index: int) -> str:
-        """A sentence about a class of the picture of which tasks stay pending; empty if it had no place to lose."""
+    def told(self, index: int, readers: Iterable[int]) -> str:
+        """A sentence about a class of the picture of which tasks stay pending; empty if it had no place to lose.
+
+        It is told ``readers`` (rows), who learn no names of tasks in other namespaces than their own.
+        """
         if len(self._placed.cls) == 0:
             return ""
         places = np.flatnonzero(self._places(index))
@@ -35,12 +40,12 @@ class Losses:
             return ""
         machine = int((taken if len(taken) else places)[0])
         name = self._picture.machine_names[machine]
-        others = self._takers(machine)
-        if not others:
+        others, spaces = self._takers(machine), {_space(self._cluster.tasks.name[row]) for row in readers}
+        named = [each for each in others if spaces == {_space(each)}][:NAMED]
+        if not named:
             return f" {name} had room until other pods of the same round were placed."
-        named = ", ".join(others[:NAMED])
-        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        return f" {name} had room until {named}{more} took it in the same round."
+        more = f" and {len(others) - len(named)} more" if len(others) > len(named) else ""
+        return f" {name} had room until {', '.join(named)}{more} took it in the same round."
 
     def _places(self, index: int) -> Bool:
         """bool[M]: machines that would have taken a task of the class when the round began."""
@@ -66,3 +71,8 @@ class Losses:
         )
         tasks = self._cluster.tasks
         return [tasks.name[task] for task in members[tasks.machine[members] == row].tolist()]
+
+
+def _space(name: str) -> str:
+    """The namespace in a name such as ``namespace/name``, "" for none."""
+    return name.rpartition("/")[0]

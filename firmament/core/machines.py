@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,10 @@ from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex, widened
 from firmament.core.row_stamps import RowStamps
 from firmament.core.samples import MachineSamples
+from firmament.core.saturating import SaturatingSums
 from firmament.core.taints import TaintIndex
+
+_BY_RESOURCE = ("_capacity", "_total", "_unstated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +35,19 @@ class MachineTable:
     """Machines in dense rows; removing one moves the last row into its place.
 
     ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks take, and may exceed ``capacity``
-    where others have overcommitted. ``static_version`` grows when labels, taints, cordons or readiness change, or rows
-    move: rows computed from those are valid only for the version they were computed at. ``changes`` says in which rows
-    anything has changed that cost models see of a machine by itself: another description, tasks, a report of use.
+    where others have overcommitted. ``unstated``: what costs take them to need beyond that, as they state nothing.
+    ``static_version`` grows when labels, taints, cordons or readiness change, when
+    rows move, or when a resource is offered for the first time or by nobody any more: rows computed from those are
+    valid only for the version they were computed at. ``changes`` says in which rows anything has changed that cost
+    models see of a machine by itself: another description, tasks, a report of use. ``attached``: names of the machines
+    to which each shared volume is attached.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:
         self.resources = resources
         self.specs: list[Machine] = []
         self.row_of: dict[str, int] = {}
+        self.attached: dict[str, set[str]] = {}
         self.labels = LabelIndex()
         self.taints = TaintIndex()
         self.images = ImageIndex()
@@ -49,7 +56,8 @@ class MachineTable:
         self._named: list[str] = []  # of each spec, as those of ten thousand are slow to ask one by one
         self._annotations: list[Mapping[str, str]] = []
         self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
-        self._used = np.zeros((64, len(resources)), dtype=np.int64)
+        self._used = SaturatingSums(64, len(resources))
+        self._unstated = np.zeros((64, len(resources)), dtype=np.int64)
         self._running = np.zeros((64, 1), dtype=np.int64)
         self._flags = np.zeros((64, 2), dtype=np.int64)
         self._total = np.zeros((64, len(resources)), dtype=np.int64)
@@ -86,9 +94,23 @@ class MachineTable:
 
     @property
     def used(self) -> Int64:
-        """int64[M, K]: what bound and assumed tasks request together."""
+        """int64[M, K]: what bound and assumed tasks request together, at most `CEILING`."""
         self._fit_columns()
-        return self._used[: len(self.specs)]
+        return self._used.cells[: len(self.specs)]
+
+    @property
+    def beyond_measure(self) -> Int64:
+        """Rows of the machines whose tasks request more of something than ``used`` can show, ascending.
+
+        So much can go from them, and they are as full as before.
+        """
+        return self._used.beyond
+
+    @property
+    def unstated(self) -> Int64:
+        """int64[M, K]: what bound and assumed tasks are assumed to need beyond what they request."""
+        self._fit_columns()
+        return self._unstated[: len(self.specs)]
 
     @property
     def running(self) -> Int64:
@@ -125,6 +147,12 @@ class MachineTable:
         """float64[M]: when the last report was made, NaN for never."""
         return self.samples.time(len(self.specs))
 
+    def named(self, names: Iterable[str]) -> Bool:
+        """bool[M]: machines with one of the names."""
+        found = np.zeros(len(self.specs), dtype=np.bool_)
+        found[[self.row_of[name] for name in names if name in self.row_of]] = True
+        return found
+
     def selectors(self) -> Selectors:
         """Matcher over the current rows."""
         return Selectors(self.labels, self._names)
@@ -141,22 +169,21 @@ class MachineTable:
             self._named.append(machine.name)
             self._annotations.append(machine.annotations)
             self._grow(row + 1)
-            self._used[row] = 0
+            self._used.clear(row)
+            self._unstated[row] = 0
             self._running[row] = 0
             self.samples.reset(row)
-            changed = True
+            former, changed = None, True
         else:
-            changed = not _looks_alike(self.specs[row], machine)
+            former = self.specs[row]
+            changed = not _looks_alike(former, machine)
+            self._detach(former)
             self.specs[row] = machine
             self._annotations[row] = machine.annotations
-        vector = self.resources.vector(machine.allocatable)
+        self._offer(former, machine)
         self._fit_columns()
-        self._capacity[row] = 0
-        self._capacity[row, : len(vector)] = vector
-        total = self.resources.vector({**machine.allocatable, **machine.total})
-        self._fit_columns()
-        self._total[row] = 0
-        self._total[row, : len(total)] = total
+        self._capacity[row] = self.resources.vector(machine.allocatable)
+        self._total[row] = self.resources.vector({**machine.allocatable, **machine.total})
         self._flags[row] = (machine.unschedulable, machine.not_ready)
         if changed:
             self.labels.set(row, machine.labels)
@@ -164,23 +191,30 @@ class MachineTable:
             self._names.set(row, machine.name)
             self.static_version += 1
         self.images.set(row, machine.images)
+        for volume in machine.attached:
+            self.attached.setdefault(volume, set()).add(machine.name)
         self.changes.touch(row)
         return row
 
     def remove(self, row: int) -> int:
         """Remove a row; returns the row whose machine now stands there (the former last), or -1 if none moved."""
         last = len(self.specs) - 1
+        self._offer(self.specs[row], None)
         del self.row_of[self.specs[row].name]
+        self._detach(self.specs[row])
         self.labels.remove(row)
         self.images.remove(row)
-        self.taints.move(last, row)
+        self.taints.remove(last, row)
         moved, name, annotations = self.specs.pop(), self._named.pop(), self._annotations.pop()
         self.static_version += 1
+        self._names.set(last, None)
         if row == last:
             self.samples.reset(row)
+            self._used.clear(row)
             return -1
-        for array in (self._capacity, self._total, self._used, self._running, self._flags):
+        for array in (self._capacity, self._total, self._unstated, self._running, self._flags):
             array[row] = array[last]
+        self._used.move(last, row)
         self.samples.move(last, row)
         self.specs[row], self._named[row], self._annotations[row] = moved, name, annotations
         self.row_of[moved.name] = row
@@ -188,33 +222,86 @@ class MachineTable:
         self.changes.touch(row)
         return last
 
-    def book(self, row: int, request: Int64, count: int) -> None:
-        """Add (``count`` > 0) or take back (< 0) tasks with ``request`` (int64[<= K]) on a row."""
+    def _detach(self, machine: Machine) -> None:
+        for volume in machine.attached:
+            machines = self.attached.get(volume, set())
+            machines.discard(machine.name)
+            if not machines:
+                self.attached.pop(volume, None)
+
+    def book(self, row: int, request: Int64, unstated: Int64, count: int) -> None:
+        """Add (``count`` 1) or take back (-1) a task on a row.
+
+        ``request``, ``unstated``: int64[<= K].
+        """
         self._fit_columns()
-        self._used[row, : len(request)] += request if count == 1 else request * count
+        self._used.add(row, request, count)
+        if unstated.any():
+            self._unstated[row, : len(unstated)] += unstated * count
         self._running[row] += count
         self.changes.touch(row)
 
-    def book_all(self, rows: Int64, requests: Int64) -> None:
-        """Add one task per entry: ``rows``: int64[N], ``requests``: int64[N, K]."""
+    def book_all(self, rows: Int64, requests: Int64, unstated: Int64) -> None:
+        """Add one task per entry: ``rows``: int64[N], ``requests``, ``unstated``: int64[N, K]."""
         self._fit_columns()
-        for column in range(requests.shape[1]):  # several times faster than all at once
-            np.add.at(self._used[:, column], rows, requests[:, column])
+        self._used.add_all(rows, requests)
+        for column in np.flatnonzero(unstated.any(axis=0)).tolist():
+            np.add.at(self._unstated[:, column], rows, unstated[:, column])
         np.add.at(self._running[:, 0], rows, 1)
         self.changes.touch_all(rows)
 
+    def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
+        """Add what tasks that are there request of resources that have had no columns before.
+
+        ``rows``: int64[N], where they are; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
+        """
+        self._fit_columns()
+        self._used.add_all(rows, requests, first)
+        self.changes.touch_all(rows)
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        for name in _BY_RESOURCE:
+            setattr(self, name, widened(getattr(self, name), 0, int(kept.max()) + 1).take(kept, axis=1))
+        self._used.keep_columns(kept)
+        self.samples.keep_columns(kept)
+        self.static_version += 1
+
+    def _offer(self, former: Machine | None, machine: Machine | None) -> None:
+        """A machine that was ``former`` (None: not there) is ``machine`` (None: gone) from now on."""
+        if former is not None and machine is not None and _offers_alike(former, machine):
+            return
+        before = self.resources.version
+        if machine is not None:
+            self.resources.offer(_offered(machine))
+        if former is not None:
+            self.resources.withdraw(_offered(former))
+        if self.resources.version != before:
+            self.static_version += 1
+
     def _grow(self, rows: int) -> None:
         if rows > self._capacity.shape[0]:
-            for name in ("_capacity", "_total", "_used", "_running", "_flags"):
+            for name in ("_capacity", "_total", "_unstated", "_running", "_flags"):
                 array = getattr(self, name)
                 setattr(self, name, widened(array, rows, array.shape[1]))
+            self._used.fit(rows, 0)
 
     def _fit_columns(self) -> None:
         columns = len(self.resources)
         if self._capacity.shape[1] < columns:
-            for name in ("_capacity", "_total", "_used"):
+            for name in _BY_RESOURCE:
                 array = getattr(self, name)
                 setattr(self, name, widened(array, array.shape[0], columns))
+            self._used.fit(0, columns)
+
+
+def _offers_alike(old: Machine, new: Machine) -> bool:
+    return old.allocatable == new.allocatable and old.total == new.total
+
+
+def _offered(machine: Machine) -> set[str]:
+    """The resources that a machine names: also those of which it has none, as a task may need none there after all."""
+    return {*machine.allocatable, *machine.total}
 
 
 def _looks_alike(old: Machine, new: Machine) -> bool:

@@ -87,6 +87,20 @@ def named_machines(terms: Sequence[NodeSelectorTerm]) -> tuple[str, ...] | None:
     return tuple(sorted(set(names))) if terms else None
 
 
+def singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
+    """The machines outside of which no term can match, as each of them names some; None if one names none.
+
+    kube-scheduler looks at these machines alone (the PreFilter of its NodeAffinity).
+    """
+    names: set[str] = set()
+    for term in terms:
+        named = [each.values for each in term.fields if each.key == NAME_FIELD and each.operator == "In"]
+        if not named:
+            return None
+        names.update(set(named[0]).intersection(*named[1:]))
+    return frozenset(names) if terms else None
+
+
 def named_hosts(terms: Sequence[NodeSelectorTerm]) -> tuple[str, ...] | None:
     """The values of the label `HOSTNAME` that ``terms`` single out, or None if they say anything else.
 

@@ -19,6 +19,10 @@ BUDGET_RECORD = "PodDisruptionBudget"
 "operator": O, "values": [V, ...]}, ...] or null, "allowed": N}``: a null selector matches nothing, an empty one
 everything in the namespace; ``allowed`` tasks may be disrupted at present.
 """
+NOMINATION_RECORD = "NominatedTask"
+"""Records of this kind say for which tasks others were told to leave: the task's uid is the name, the machine's name
+the payload. They stay until the task is bound or found to have no place, so a new solver knows as well."""
+
 NAMESPACE_RECORD = "Namespace"
 """Kind of the records that carry the labels of namespaces, with payload ``{"labels": {...}}``."""
 
@@ -144,6 +148,7 @@ class Machine:
     """A machine as last described. ``allocatable`` maps resource name to amount; an absent resource counts as 0.
 
     ``total``: what the hardware has, the system's part included; a resource that is not there: as allocatable.
+    ``attached``: volumes that are attached already, of those that several tasks share.
     """
 
     name: str
@@ -155,6 +160,7 @@ class Machine:
     annotations: Mapping[str, str] = field(default_factory=lambda: NO_ANNOTATIONS)
     images: tuple[Image, ...] = ()
     total: Mapping[str, int] = field(default_factory=dict)
+    attached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +174,28 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
+class VolumeRule:
+    """Where a volume can be reached: one of ``terms`` must match the machine (none: no machine will do).
+
+    ``reason``: what is said of other machines; "": that of a volume's node affinity.
+    """
+
+    terms: tuple[NodeSelectorTerm, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskClass:
     """Everything that constraints and costs can see of a task; tasks with equal content are interchangeable.
 
     Mappings are stored as sorted tuples of pairs so that the content is hashable. ``machine`` pins the class to one
-    machine; ``invalid`` says why such tasks can never be placed. ``volumes``: of each volume the terms of which one
-    must match the machine. ``images``: one entry per container. ``terminating`` tasks no longer count for topology
-    spread. ``containers``, ``qos`` ("": not known) and ``overhead`` are given where some model looks at containers.
-    ``limits``, ``service_class`` ("": none) and ``daemon`` are given where some model estimates use.
+    machine; ``invalid`` says why such tasks can never be placed. ``images``: one entry per container.
+    ``terminating`` tasks no longer count for topology spread. ``containers``, ``qos`` ("": not known) and ``overhead``
+    are given where some model looks at containers.
+    ``limits``, ``service_class`` ("": none) and ``daemon`` are given where some model estimates use. Tasks with
+    ``runs_to_completion`` are expected to end by themselves. ``assumed``: what costs take a task to need beyond its
+    requests, because some container states none; room does not count it. ``attachments``: resource and volume; of what
+    the tasks request of the resource they need one less on machines to which the volume is attached already.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -194,7 +214,7 @@ class TaskClass:
     preferred_anti_affinity: tuple[TaskTerm, ...] = ()
     spread: tuple[SpreadRule, ...] = ()
     ports: tuple[HostPort, ...] = ()
-    volumes: tuple[tuple[NodeSelectorTerm, ...], ...] = ()
+    volumes: tuple[VolumeRule, ...] = ()
     images: tuple[str, ...] = ()
     terminating: bool = False
     never_preempts: bool = False
@@ -204,6 +224,9 @@ class TaskClass:
     limits: tuple[tuple[str, int], ...] = ()
     service_class: str = ""
     daemon: bool = False
+    runs_to_completion: bool = False
+    assumed: tuple[tuple[str, int], ...] = ()
+    attachments: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

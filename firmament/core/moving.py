@@ -104,7 +104,7 @@ class Moves:
     ) -> Bool:
         """bool[N]: tasks of ``waiting`` that one of the machines in ``rows`` has room for, models and rules aside."""
         tasks = cluster.tasks
-        free = (cluster.machines.capacity - cluster.machines.used)[rows]
+        free = cluster.free()[rows]
         takes = [
             cls
             for cls in np.unique(tasks.cls[waiting]).tolist()
@@ -151,7 +151,7 @@ class Moves:
                 tasks.assigned[task], tasks.parked[task] = held.assigned, False
                 stayed.append(task)
             else:
-                cluster.machines.book(held.machine, cluster.request_of(int(tasks.cls[task])), -1)
+                cluster.book(held.machine, int(tasks.cls[task]), -1)
                 cluster.marks.touched.add(int(tasks.cls[task]))
                 cluster.mark(cluster.machines.specs[held.machine].name)
         self._held.clear()
@@ -196,8 +196,8 @@ def _drawing(rules: ClassRules) -> Iterator[int]:
 
 def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
     """bool[N]: tasks whose machine has what they ask for although nobody has left it."""
-    tasks, machines = cluster.tasks, cluster.machines
-    free = (machines.capacity - machines.used)[tasks.machine[rows]]
+    tasks = cluster.tasks
+    free = cluster.free()[tasks.machine[rows]]
     requests = cluster.request_rows([cluster.classes.rows[cls].shape for cls in tasks.cls[rows].tolist()])
     enough: Bool = ((free >= 0) | (requests == 0)).all(axis=1)
     return enough & ~tasks.displacing[rows]

@@ -10,15 +10,18 @@ import numpy as np
 from cost_models.interface import Bool, Int64, MachineColumns
 from firmament.core.arrivals import arrivals
 from firmament.core.asking import worth_keeping
+from firmament.core.attachments import with_attached
 from firmament.core.charging import charges
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement, crowding_units, judge, machine_columns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.default_spread import spread_terms
 from firmament.core.disturbance import Seen
 from firmament.core.evictions import Evictions
 from firmament.core.feasibility import StaticRows
 from firmament.core.gangs import Muster
 from firmament.core.grouping import Groups, called_groups
+from firmament.core.importance import Importance
 from firmament.core.kept_rows import Charges, KeptRows
 from firmament.core.loads import load, unseen
 from firmament.core.pair_compiler import compile_pairs
@@ -47,7 +50,7 @@ class Picture:
     order of their names; ``cls[c]`` is its row in the class table. ``tasks``: int64[T], the members of all classes, one
     class after another, from ``first[c]`` on (int64[C]); ``uids``: theirs, to recognise rows that were used anew
     meanwhile.
-    ``preemption``: whom these tasks could evict, None if nobody could evict anybody.
+    ``preemption``: whom these tasks could evict, None if nobody could evict anybody; ``importance``: its scale.
     ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
     what has happened since: see ``Cluster``; so does ``seen``.
     """
@@ -64,6 +67,7 @@ class Picture:
     came: int
     seen: Seen
     configuration: CoreConfiguration
+    importance: Importance
     gangs: tuple[str, ...] = ()
     preemption: PreemptionProblem | None = None
 
@@ -87,8 +91,10 @@ def take_picture(
     groups = called_groups(cluster, reservations, configuration, muster, now)
     columns = model_columns(cluster, configuration, now)
     judgement, charged = _judged(cluster, static_rows, kept_rows, columns, groups, configuration.models)
+    importance = Importance.of(cluster.tasks)
+    order = importance.order(groups.priority, groups.group_priority)
     problem, occupied = _problem(
-        cluster, configuration, muster, groups, judgement, charged, trees, recall_worths(groups.shapes)
+        cluster, configuration, muster, groups, order, judgement, charged, trees, recall_worths(groups.shapes)
     )
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
@@ -99,7 +105,8 @@ def take_picture(
             evictions,
             problem,
             groups.cls,
-            groups.priority,
+            importance,
+            importance.reach(groups.priority, groups.group_priority),
             muster.jobs,
             placed=groups.level == PLACED,
             occupied=occupied,
@@ -117,6 +124,7 @@ def take_picture(
         came=cluster.last_came,
         seen=Seen.now(cluster, configuration),
         configuration=configuration,
+        importance=importance,
         gangs=muster.jobs,
         preemption=preemption,
     )
@@ -127,34 +135,44 @@ def _problem(
     configuration: CoreConfiguration,
     muster: Muster,
     groups: Groups,
+    order: Int64,
     judgement: Judgement,
     charged: Charges,
     trees: Trees,
     worths: Worths | None,
 ) -> tuple[PlacementProblem, Bool | None]:
-    """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M])."""
+    """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M]).
+
+    ``order``: int64[C], the higher the more important.
+    """
     columns, cls = judgement.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(judgement, groups.closed)
     pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
     called = Called(muster.jobs, groups.gang, groups.members)
     topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
+    free, attached = with_attached(
+        cluster, groups.shapes, groups.waiting(), judgement.batch.requests, cluster.free_beside(groups.tasks)
+    )
     problem = PlacementProblem(
         counts=groups.counts,
-        priority=ranks(groups.priority, groups.level, _qualities(cluster, configuration, cls, pairs)),
+        priority=ranks(order, groups.level, _qualities(cluster, configuration, cls, pairs)),
         shape=groups.shape,
         requests=judgement.batch.requests,
         feasible=feasible,
         cost=charged.units,
         crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
         heights=stated_heights(judgement, configuration.models),
-        free=columns.capacity - cluster.machines.used,
+        free=free,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, cls),
-        joint=judgement.joint(),
+        joint=(*judgement.joint(), *attached),
         ledgers=judgement.ledgers(),
         openings=judgement.openings(),
         held=held,
         rules=compile_rules(cluster, cls),
+        spread=spread_terms(
+            cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
+        ),
         pairs=pairs,
         gang=groups.gang if len(muster.need) else _NO_GANGS,
         gang_need=muster.need,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.interface import Bool
+from firmament.core.causes import Cause
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement
 from firmament.core.configuration import CoreConfiguration
@@ -43,7 +44,7 @@ def explain_pairs(
         assessments[position] = replace(verdict.assessment, notes=notes)
         static = judgement.static[0]
         for reason, refused in verdict.assessment.refusals(0):
-            static = static.with_refusals(refused, reason)
+            static = static.with_refusals(refused, Cause(reason))
         refusals: tuple[tuple[str, Bool], ...] = ()
         if terms is not None and (terms.strict or terms.bounded):
             refusals = tuple(pair_refusals(PairState(pair_rules(weighted, terms, kinds, [cls])), 0))

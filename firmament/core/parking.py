@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.attachments import saved
 from firmament.core.cluster import Cluster
 from firmament.core.concerns import Concerns
 from firmament.core.feasibility import StaticRows
+from firmament.core.importance import Importance
 from firmament.core.pinning import pinned_rows
 from firmament.core.preemption_reasons import evictable
 from firmament.core.reservations import Reservations
@@ -45,7 +47,7 @@ def wake(
         return True
     concerns = Concerns(cluster, touched, domains_changed=marks.domains_changed)
     rows = marks.rows()
-    free = (cluster.machines.capacity - cluster.machines.used)[rows]
+    free = cluster.free()[rows]
     woken: list[int] = []
     takers: dict[int, Int64] = {}
     for cls in np.unique(tasks.cls[parked]).tolist():
@@ -53,6 +55,8 @@ def wake(
             woken.append(cls)
             continue
         members = parked[tasks.cls[parked] == cls]
+        if len(cluster.promises):
+            free = cluster.free(least=int(tasks.priority[members].max()))[rows]
         takes = could_take(cluster, static_rows, reservations, cls, members, rows, free)
         if len(takes):
             takers[cls] = takes
@@ -86,6 +90,8 @@ def could_take(
         return rows
     row = cluster.classes.rows[cls]
     request = cluster.request_of(cls)
+    less = saved(cluster, row.shape, rows)
+    free = free if less is None else free + less
     wanted = np.flatnonzero(request)  # a lack of what is not asked for does not matter
     takes = rows[static_rows.of(row.shape).feasible[rows] & (free[:, wanted] >= request[wanted]).all(axis=1)]
     if len(takes):
@@ -110,11 +116,12 @@ def _could_evict(
 ) -> bool:
     """Whether one of the machines in ``rows`` would take a task of the class once less important ones are gone."""
     tasks = cluster.tasks
-    highest = int(tasks.priority[members].max())
-    bound = tasks.in_state(State.BOUND)
-    if cluster.classes.rows[cls].content.never_preempts or not (tasks.priority[bound] < highest).any():
+    importance = Importance.of(tasks)
+    reach = int(importance.reach_of(tasks, members).max())
+    standing = importance.standing_of(tasks, tasks.in_state(State.BOUND))
+    if cluster.classes.rows[cls].content.never_preempts or not (standing < reach).any():
         return False
-    given, _ = evictable(cluster, rows, highest)
+    given, _ = evictable(cluster, importance, rows, reach)
     some = (given > 0).any(axis=1)
     return bool(
         len(could_take(cluster, static_rows, reservations, cls, members, rows[some], (free + given)[some]))

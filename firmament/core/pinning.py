@@ -1,4 +1,4 @@
-"""Pinned classes: which machines they are confined to, as rows and as a refusal of all others."""
+"""Pinned classes: which machines they are confined to, as rows and as refusals of all others."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core import reasons
+from firmament.core.causes import Cause, Refusal, Stage
 from firmament.core.cluster import Cluster
-from firmament.core.feasibility import StaticRow
 from firmament.core.matching import HOSTNAME
 
 
@@ -24,25 +24,20 @@ def pinned_rows(cluster: Cluster, cls: int) -> Int64 | None:
     return rows
 
 
-def with_pins(cluster: Cluster, cls: int, row: StaticRow) -> StaticRow:
-    """``row`` of the class's shape with all machines outside its pins refused, for that before anything else."""
-    allowed = pinned_rows(cluster, cls)
-    if allowed is None:
-        return row
-    outside = np.ones(len(cluster.machines), dtype=np.bool_)
-    outside[allowed] = False
-    text = _reason(cluster, cls)
-    code = np.where(outside, np.int16(len(row.texts)), row.code)
-    return StaticRow(row.feasible & ~outside, code, (*row.texts, text))
+def pin_refusals(cluster: Cluster, cls: int) -> list[Refusal]:
+    """The machines outside the pins of the class in row ``cls``: by its names, and by its local volumes."""
+    row = cluster.classes.rows[cls]
+    found = []
+    if row.pins is not None:
+        named = Cause(reasons.WRONG_NAME if row.content.machine else reasons.NOT_NAMED, Stage.NAMED)
+        found.append(Refusal(named, ~cluster.machines.named(row.pins)))
+    if row.hosts is not None:
+        outside = np.ones(len(cluster.machines), dtype=np.bool_)
+        outside[_on_hosts(cluster, row.hosts)] = False
+        found.append(Refusal(Cause(reasons.WRONG_VOLUMES, Stage.VOLUMES), outside))
+    return found
 
 
 def _on_hosts(cluster: Cluster, hosts: tuple[str, ...]) -> Int64:
     column = cluster.machines.labels.column(HOSTNAME)
     return np.flatnonzero(column.any_of(hosts, len(cluster.machines)))
-
-
-def _reason(cluster: Cluster, cls: int) -> str:
-    row = cluster.classes.rows[cls]
-    if row.content.machine:
-        return reasons.WRONG_NAME
-    return reasons.WRONG_LABELS if row.pins is not None else reasons.WRONG_VOLUMES

@@ -23,23 +23,21 @@ def port_exclusions(
     """Yield what ports exclude, by the row of each class in ``waiting`` that asks for one.
 
     ``machines``: every machine by itself; ``rows``: the class table; ``ruled``: those rows that may have ports.
+    Ports that the same classes use exclude the same: one counter does for all of them.
     """
-    for key, by_ip in _users(rows, ruled).items():
-        everyone = sorted({row for users in by_ip.values() for row in users})
-        if not any(row in waiting for row in everyone):
-            continue
-        for ip, users in by_ip.items():
-            against = [("port", *key)] if not ip else [("port", *key, ip), ("port", *key, "")]
-            members = {
-                ("port", *key): everyone,
-                ("port", *key, ip): users,
-                ("port", *key, ""): by_ip.get("", []),
-            }
-            for mark in against:
-                number = counters.counter(mark, members[mark], machines, machines.domain)
-                for row in users:
-                    if row in waiting:
-                        yield row, Exclusion(number, PORTS_TAKEN)
+    found: set[tuple[tuple[int, ...], int]] = set()
+    for by_ip in _users(rows, ruled).values():
+        everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
+        if waiting_ones := [row for row in everyone if row in waiting]:
+            for ip, users in by_ip.items():
+                against = [everyone] if not ip else [tuple(users), tuple(by_ip.get("", ()))]
+                among = set(users)
+                found.update(
+                    (others, row) for others in against if others for row in waiting_ones if row in among
+                )
+    for others, row in sorted(found):
+        number = counters.counter(("ports", others), others, machines, machines.domain)
+        yield row, Exclusion(number, PORTS_TAKEN)
 
 
 def _users(rows: Sequence[ClassRow], ruled: Sequence[int]) -> dict[tuple[str, int], dict[str, list[int]]]:

@@ -6,26 +6,30 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core import reasons
+from firmament.core.causes import RootCauses, Stage, lacks, root_causes
 from firmament.core.cluster import Cluster
-from firmament.core.feasibility import lacking
-from firmament.core.pinning import pinned_rows
+from firmament.core.importance import Importance
 from firmament.core.tasks import State
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
-NEVER = " preemption: not eligible due to preemptionPolicy=Never."
+IN_VAIN = " no new claims to deallocate, preemption: "
+"""What follows once nothing else helps: kube-scheduler looks for devices to take back, then for victims."""
+NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
 
 
-def evictable(cluster: Cluster, rows: Int64, priority: int) -> tuple[Int64, Int64]:
-    """What evictions for a task of ``priority`` would give back on the machines ``rows``: int64[A, K], and the number
-    of tasks that would go: int64[A]. What leaves anyway is given back, but is nobody's victim.
+def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
+    """What evictions for a task with this ``reach`` would give back on the machines ``rows``: int64[A, K], and the
+    number of tasks that would go: int64[A]. What leaves anyway is given back, but is nobody's victim.
     """
     tasks = cluster.tasks
     size = len(tasks.uid)
     bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
-    going = np.flatnonzero(bound & ((tasks.priority[:size] < priority) | tasks.leaving[:size]))
+    standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
+    going = np.flatnonzero(bound & ((standing < reach) | tasks.leaving[:size]))
     place = np.full(len(cluster.machines), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
+    place[cluster.machines.beyond_measure] = -1
     going = going[place[tasks.machine[going]] >= 0]
     given = np.zeros((len(rows), len(cluster.resources)), dtype=np.int64)
     victims = np.zeros(len(rows), dtype=np.int64)
@@ -45,36 +49,57 @@ class PreemptionReasons:
         self._cluster = cluster
         tasks = cluster.tasks
         bound = tasks.in_state(State.BOUND)
-        self._lowest = int(tasks.priority[bound].min()) if len(bound) else None
+        self._importance = Importance.of(tasks)
+        self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
 
-    def told(self, cls: int, priority: int, usable: Bool) -> str:
-        """A sentence about tasks of class row ``cls``; empty if there is nobody less important.
-
-        ``usable``: bool[M], machines that neither rules about machines nor models refuse.
-        """
+    def told(self, cls: int, task: int, causes: RootCauses) -> str:
+        """A sentence about tasks of class row ``cls`` such as ``task`` (row); ``causes``: why they have no place."""
         cluster = self._cluster
         content = cluster.classes.rows[cls].content
-        if self._lowest is None or priority <= self._lowest or content.invalid or not len(usable):
+        machines = len(cluster.machines)
+        if content.invalid or not machines:
             return ""
         if content.never_preempts:
             return NEVER
-        pinned = pinned_rows(cluster, cls)
-        if pinned is not None:
-            inside = np.zeros_like(usable)
-            inside[pinned] = True
-            usable = usable & inside
-        rows = np.flatnonzero(usable)
-        given, victims = evictable(cluster, rows, priority)
-        free = (cluster.machines.capacity - cluster.machines.used)[rows] + given
+        reach = int(self._importance.reach_of(cluster.tasks, task))
         request = cluster.request_of(cls)
-        lack = lacking(free[:, : len(request)], request)
+        tried = causes.curable() & (self._large_enough(request) | ~causes.at(Stage.RESOURCES))
+        rows = np.flatnonzero(tried)
         counts: dict[str, int] = {}
-        for code, count in zip(*np.unique(lack[victims > 0], return_counts=True), strict=True):
-            text = reasons.insufficient(cluster.resources.names[code]) if code >= 0 else NO_VICTIMS
+        if len(rows) and self._lowest is not None and reach > self._lowest:
+            given, victims = evictable(cluster, self._importance, rows, reach)
+            free = cluster.free(least=int(cluster.tasks.priority[task]))[rows] + given
+            counts = self._after_evictions(free, request, victims > 0, rows, causes)
+        elif len(rows):
+            counts[NO_VICTIMS] = len(rows)
+        if len(rows) < machines:
+            counts[NOT_HELPFUL] = machines - len(rows)
+        return f"{IN_VAIN}{reasons.summarise(machines, list(counts.items()))}"
+
+    def _large_enough(self, request: Int64) -> Bool:
+        """bool[M]: machines that offer enough of every resource at all; volumes are no resources here."""
+        capacity = self._cluster.machines.capacity[:, : len(request)]
+        enough = np.ones(len(capacity), dtype=np.bool_)
+        for each in lacks(capacity, request, self._cluster.resources.names):
+            if each.cause.stage == Stage.RESOURCES:
+                enough &= ~each.refused
+        return enough
+
+    def _after_evictions(
+        self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
+    ) -> dict[str, int]:
+        """Machines (of ``rows``, with ``free`` room once all that may go is gone, ``some``: which is somebody) per
+        reason for which evictions are in vain.
+        """
+        lacking = lacks(free[some][:, : len(request)], request, self._cluster.resources.names)
+        counts = dict(root_causes(int(some.sum()), lacking).counts())
+        lacks_nothing = (
+            rows[some][~np.logical_or.reduce([each.refused for each in lacking])] if lacking else rows[some]
+        )
+        others = causes.without_lack()
+        for code, count in zip(*np.unique(others.code[lacks_nothing], return_counts=True), strict=True):
+            text = others.refusals[code].cause.text if code >= 0 else NO_VICTIMS
             counts[text] = counts.get(text, 0) + int(count)
-        none = int((victims == 0).sum())
-        if none:
-            counts[NO_VICTIMS] = counts.get(NO_VICTIMS, 0) + none
-        if len(rows) < len(usable):
-            counts[NOT_HELPFUL] = len(usable) - len(rows)
-        return f" preemption: {reasons.summarise(len(usable), list(counts.items()))}"
+        if not some.all():
+            counts[NO_VICTIMS] = counts.get(NO_VICTIMS, 0) + int((~some).sum())
+        return counts

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from firmament.core.model import PODS, Taint
 
 CORDONED = "node(s) were unschedulable"
+UNTOLERATED = "node(s) had untolerated taint(s)"
 NOT_READY = "node(s) were not ready"
 WRONG_NAME = "node(s) didn't match the requested node name"
+NOT_NAMED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 WRONG_LABELS = "node(s) didn't match Pod's node affinity/selector"
-WRONG_VOLUMES = "node(s) had volume node affinity conflict"
+WRONG_VOLUMES = "node(s) didn't match PersistentVolume's node affinity"
 RESERVED = "node(s) were reserved for a pod that has waited longer"
 TOO_MANY = "Too many pods"
 TOO_MANY_VOLUMES = "node(s) exceed max volume count"
@@ -19,9 +21,9 @@ TOO_FEW_PLACES = "node(s) had room for some of them, but not for all at once"
 NO_MACHINES = "no nodes available to schedule pods"
 
 
-def untolerated(taint: Taint) -> str:
-    """Reason for a hard taint; ``{key: value}`` as kube-scheduler prints it."""
-    return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+def described(taint: Taint) -> str:
+    """A taint for people: ``{key: value}``."""
+    return f"{{{taint.key}: {taint.value}}}"
 
 
 def insufficient(resource: str) -> str:
@@ -36,9 +38,9 @@ def insufficient(resource: str) -> str:
 
 
 def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
-    """``0/4 nodes are available: 3 Insufficient cpu, 1 node(s) were unschedulable.``
+    """``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
 
-    ``counts`` are (reason, machines) pairs with one root cause per machine; most frequent first, then by text.
+    ``counts`` are (reason, machines) pairs, told in kube-scheduler's order: that of their text, figures first.
     """
     if machines == 0:
         return f"0/0 nodes are available: {NO_MACHINES}."
@@ -49,5 +51,5 @@ def summarise(machines: int, counts: Sequence[tuple[str, int]]) -> str:
 
 
 def ordered(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Reasons by falling count, then by text."""
-    return sorted(counts, key=lambda item: (-item[1], item[0]))
+    """Reasons as kube-scheduler sorts them: as text that begins with the figure, so that 10 comes before 2."""
+    return sorted(counts, key=lambda item: f"{item[1]} {item[0]}")

@@ -7,11 +7,13 @@ counts on the order, nothing else may have come to the machine. Of a gang all th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.attachments import saved
 from firmament.core.cluster import Cluster
 from firmament.core.feasibility import StaticRows
 from firmament.core.gang_members import lacking
@@ -59,9 +61,12 @@ class Recheck:
         self._limits = limits
         shapes = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
         self._shape = np.array(shapes, dtype=np.int64)[decided.cls]
-        self._requests = cluster.request_rows(shapes)
+        self._promised: Int64 | None = None
+        if len(cluster.promises):
+            self._promised = cluster.promises.amounts(cluster, frozenset(picture.tasks.tolist()))
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
+        self._wanted = self._wanted_of(shapes)
         self._allowed = self._still_allowed(static_rows)
         if ordered.any():
             self._allowed &= ~(ordered & picture.seen.disturbed(cluster)[decided.row])
@@ -137,6 +142,19 @@ class Recheck:
                 self._cluster.assume_all(task[row : row + 1], machine[row : row + 1])
         return possible
 
+    def _wanted_of(self, shapes: Sequence[int]) -> Int64:
+        """int64[N, K]: what each placement asks of its machine; ``shapes``: those of the picture's classes."""
+        wanted: Int64 = self._cluster.request_rows(shapes)[self._decided.cls]
+        contents = self._cluster.classes.shapes
+        for cls in np.unique(self._decided.cls).tolist():
+            if not contents[shapes[cls]].attachments:
+                continue
+            where = np.flatnonzero((self._decided.cls == cls) & (self._machine >= 0))
+            less = saved(self._cluster, shapes[cls], self._machine[where])
+            if less is not None:
+                wanted[where] -= less
+        return wanted
+
     def _booking(self) -> Booking | None:
         return None if self._limits is None else self._limits.booking(self._shape, self._machine)
 
@@ -144,15 +162,20 @@ class Recheck:
         """bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""
         machines = self._cluster.machines
         wanted = np.zeros_like(machines.capacity)
-        np.add.at(wanted, self._machine[rows], self._requests[self._decided.cls[rows]])
-        overfull: Bool = np.any((wanted > 0) & (wanted > machines.capacity - machines.used), axis=1)
+        np.add.at(wanted, self._machine[rows], self._wanted[rows])
+        room = machines.capacity - machines.used
+        if self._promised is not None:
+            room -= self._promised
+        overfull: Bool = np.any((wanted > 0) & (wanted > room), axis=1)
         return overfull[self._machine[rows]]
 
     def _has_room(self, row: int) -> bool:
         """Whether the machine of a placement has what its task asks for."""
         machines, at = self._cluster.machines, int(self._machine[row])
-        request = self._requests[self._decided.cls[row]]
+        request = self._wanted[row]
         left = machines.capacity[at] - machines.used[at]
+        if self._promised is not None:
+            left = left - self._promised[at]
         return bool((request <= left)[request > 0].all())
 
     def _still_allowed(self, static_rows: StaticRows) -> Bool:

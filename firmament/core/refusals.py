@@ -10,13 +10,15 @@ import numpy as np
 from cost_models.interface import Bool, Int64, Ledger
 from cost_models.topology_terms import NOT_IN_TREE
 from firmament.core import reasons
+from firmament.core.attachments import with_saved
+from firmament.core.causes import Cause, Refusal, RootCauses, lacks, root_causes, rule_refusals
 from firmament.core.cluster import Cluster
 from firmament.core.composition import joint_room_lacking
-from firmament.core.feasibility import StaticRows, lacking, refusal_counts
+from firmament.core.feasibility import StaticRows
 from firmament.core.losses import Losses
 from firmament.core.opening import Picture
 from firmament.core.pair_explaining import pair_refusals, pairs_after
-from firmament.core.pinning import with_pins
+from firmament.core.pinning import pin_refusals
 from firmament.core.preemption_reasons import PreemptionReasons
 from firmament.core.reservations import Reservations
 from firmament.core.results import Unscheduled
@@ -25,7 +27,6 @@ from firmament.core.tasks import State
 from firmament.core.topology_reasons import outside_tree, shortage
 from firmament.flow.problem import Assignments
 from firmament.rules.pairs import PairState
-from firmament.rules.ruleset import PORTS_TAKEN
 from firmament.rules.state import RuleState
 
 
@@ -48,7 +49,7 @@ def pending_reasons(
     pending = _still_pending(cluster, picture)
     if not pending:
         return np.empty(0, dtype=np.int64), []
-    free = cluster.machines.capacity - cluster.machines.used
+    free = cluster.free_beside(picture.tasks)
     by_models = _ModelRefusals.of(cluster, picture, placed)
     rules = compile_rules(cluster, picture.cls.tolist())
     state = None if rules is None else RuleState(rules)
@@ -56,46 +57,30 @@ def pending_reasons(
     preemption = PreemptionReasons(cluster)
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
-        counts = _reason_counts(cluster, static_rows, reservations, picture, index, free, by_models, state)
+        left = with_saved(cluster, cluster.classes.rows[int(picture.cls[index])].shape, free)
+        causes = _root_causes(cluster, static_rows, reservations, picture, index, left, by_models, state)
+        counts, closed = causes.counts(), int(causes.refused().sum())
         content = cluster.classes.rows[int(picture.cls[index])].content
-        open_now = sum(number for _, number in counts) < len(cluster.machines)
+        open_now = closed < len(cluster.machines)
         short = shortage(picture, shortages, index)
         if open_now and not short and not content.invalid and cluster.version != picture.version:
             continue
         why = f"{short}." if short else ""
         together = _gang_prefix(cluster, picture, index)
         if together and open_now and not short:
-            counts.append((reasons.TOO_FEW_PLACES, len(cluster.machines) - sum(n for _, n in counts)))
+            counts.append((reasons.TOO_FEW_PLACES, len(cluster.machines) - closed))
         if counts or not short:
             why = f"{why} {reasons.summarise(len(cluster.machines), counts)}".lstrip()
         message = content.invalid or (
-            together
-            + why
-            + preemption.told(
-                int(picture.cls[index]),
-                int(tasks.priority[rows[0]]),
-                _usable(cluster, static_rows, picture, index, by_models),
-            )
+            together + why + preemption.told(int(picture.cls[index]), int(rows[0]), causes)
         )
         told = [row for row in rows.tolist() if tasks.message[row] != message]
         for row in told:
             tasks.message[row] = message
         if told:
-            message += losses.told(index)
+            message += losses.told(index, told)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
     return np.concatenate(list(pending.values())), changed
-
-
-def _usable(
-    cluster: Cluster, static_rows: StaticRows, picture: Picture, index: int, by_models: _ModelRefusals
-) -> Bool:
-    """bool[M now]: machines that neither rules about machines nor models' filters refuse to a class for good."""
-    usable: Bool = static_rows.of(cluster.classes.rows[int(picture.cls[index])].shape).feasible.copy()
-    shape = int(picture.problem.shape[index])
-    occupied = by_models.occupied(shape)
-    for _, refused in by_models.filters(shape):
-        usable &= ~refused | occupied
-    return usable
 
 
 def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:
@@ -122,7 +107,7 @@ def _still_pending(cluster: Cluster, picture: Picture) -> dict[int, Int64]:
     return dict(zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)) if len(left) else {}
 
 
-def _reason_counts(
+def _root_causes(
     cluster: Cluster,
     static_rows: StaticRows,
     reservations: Reservations,
@@ -131,33 +116,29 @@ def _reason_counts(
     free: Int64,
     by_models: _ModelRefusals,
     state: RuleState | None,
-) -> list[tuple[str, int]]:
-    """Machines per root cause for one class: rules, models' filters, reservations, resources, joint rows, others."""
-    machines = cluster.machines
+) -> RootCauses:
+    """What refuses machines to one class: kube-scheduler's filters in its order, then models, groups, reservations."""
     cls = int(picture.cls[index])
-    row = cluster.classes.rows[cls]
     request = cluster.request_of(cls)
     shape = int(picture.problem.shape[index])
-    static = static_rows.of(row.shape)
+    found = pin_refusals(cluster, cls)
+    found += static_rows.of(cluster.classes.rows[cls].shape).refusals()
+    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    found += [] if state is None else rule_refusals(state.refusals(index))
+    occupied = by_models.occupied(shape)
     for text, refused in by_models.filters(shape):
-        static = static.with_refusals(refused, text)
-    for text, refused in by_models.outside(index):
-        static = static.with_refusals(refused, text)
+        found.append(Refusal(Cause(text), refused & ~occupied))
+        found.append(Refusal(Cause(text, curable=True), refused & occupied))
+    by_others = [*by_models.outside(index), *by_models.joint(shape), *by_models.ledger(shape)]
+    by_others += by_models.pairs(index)
     priority = int(cluster.tasks.priority[picture.members[index][0]])
     closed = reservations.closed_rows(cluster, cls, priority)
     if closed:
-        refused = np.zeros(len(machines), dtype=np.bool_)
+        refused = np.zeros(len(cluster.machines), dtype=np.bool_)
         refused[sorted(closed)] = True
-        static = static.with_refusals(refused, reasons.RESERVED)
-    others = [] if state is None else state.refusals(index)
-    for text, refused in others:
-        if text == PORTS_TAKEN:
-            static = static.with_refusals(refused, text)
-    lack = lacking(free[:, : len(request)], request)
-    by_pairs = by_models.pairs(index)
-    for text, refused in (*by_models.joint(shape), *by_models.ledger(shape), *others, *by_pairs):
-        static = static.with_refusals(refused & (lack < 0), text)
-    return refusal_counts(with_pins(cluster, cls, static), lack, cluster.resources.names)
+        by_others.append((reasons.RESERVED, refused))
+    found += [Refusal(Cause(text, curable=True), refused) for text, refused in by_others]
+    return root_causes(len(cluster.machines), found)
 
 
 @dataclass(frozen=True, slots=True)

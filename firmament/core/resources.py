@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -17,37 +17,86 @@ FIRST_RESOURCES = (PODS, "cpu", "memory", "ephemeral-storage")
 """Columns that always exist, in the order in which a lack of them is named as the root cause."""
 
 
+LEAST_SURPLUS = 16
+"""Columns that no machine has any use for before it is worth taking them back."""
+
+NO_COLUMN = -1
+
+
 class ResourceIndex:
-    """Gives each resource name a column, in order of appearance; columns are never taken back."""
+    """Gives a column to each resource that some machine offers, in the order in which they came.
+
+    What tasks ask for makes no column: names are free to choose, and every column is as long as there are machines.
+    The column of a resource that no machine offers any more is still there, empty, until ``compact`` is called.
+    ``version`` grows when names get columns, or lose them.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = list(FIRST_RESOURCES)
+        self.version = 0
         self._column = {name: column for column, name in enumerate(self.names)}
+        self._machines = [0] * len(self.names)  # by column: how many offer it
+        self._idle = 0
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def column(self, name: str) -> int:
-        """Column of ``name``, which is added if it is new."""
-        column = self._column.get(name)
-        if column is None:
-            column = self._column[name] = len(self.names)
-            self.names.append(name)
-        return column
+    @property
+    def has_surplus(self) -> bool:
+        """Whether many columns are of no use: at least a fourth of those that could go."""
+        return self._idle >= max(LEAST_SURPLUS, len(self.names) // 4)
 
-    def columns(self, names: Sequence[str]) -> list[int]:
-        """Columns of ``names``; new ones are added, in their order."""
-        for name in dict.fromkeys(names):
-            self.column(name)
-        return list(map(self._column.__getitem__, names))
+    def offer(self, names: Iterable[str]) -> None:
+        """One more machine offers each of ``names``; new ones get columns, in their order."""
+        for name in names:
+            column = self._column.get(name)
+            if column is None:
+                column = self._column[name] = len(self.names)
+                self.names.append(name)
+                self._machines.append(0)
+                self._idle += 1
+                self.version += 1
+            self._idle -= column >= len(FIRST_RESOURCES) and not self._machines[column]
+            self._machines[column] += 1
 
-    def vector(self, amounts: Mapping[str, int] | Iterable[tuple[str, int]]) -> Int64:
-        """Amounts as int64[K]; new names get columns first."""
-        items = list(amounts.items()) if isinstance(amounts, Mapping) else list(amounts)
-        columns = [self.column(name) for name, _ in items]
+    def withdraw(self, names: Iterable[str]) -> None:
+        """One machine less offers each of ``names``, which it has offered before."""
+        for name in names:
+            column = self._column[name]
+            self._machines[column] -= 1
+            self._idle += column >= len(FIRST_RESOURCES) and not self._machines[column]
+
+    def compact(self) -> Int64:
+        """Take back the columns of resources that no machine offers; the others keep their order.
+
+        Returns where those that stay have been: int64[K]. Whoever has arrays over resources has to take these alone.
+        """
+        kept = [
+            column
+            for column, machines in enumerate(self._machines)
+            if machines or column < len(FIRST_RESOURCES)
+        ]
+        self.names[:] = [self.names[column] for column in kept]
+        self._machines = [self._machines[column] for column in kept]
+        self._column = {name: column for column, name in enumerate(self.names)}
+        self._idle = 0
+        self.version += 1
+        return np.array(kept, dtype=np.int64)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._column
+
+    def columns(self, names: Iterable[str]) -> list[int]:
+        """Columns of ``names``, `NO_COLUMN` for those that have none."""
+        return [self._column.get(name, NO_COLUMN) for name in names]
+
+    def vector(self, amounts: Mapping[str, int]) -> Int64:
+        """Amounts as int64[K], of the names that have columns."""
         vector = np.zeros(len(self.names), dtype=np.int64)
-        for column, (_, amount) in zip(columns, items, strict=True):
-            vector[column] = amount
+        for name, amount in amounts.items():
+            column = self._column.get(name)
+            if column is not None:
+                vector[column] = amount
         return vector
 
 

@@ -21,6 +21,7 @@ from firmament.rounds.cost import network_cost, pair_figures, placed_cost
 from firmament.rounds.levelling import levelled
 from firmament.rounds.passes import PassLog, PassOptions
 from firmament.rounds.placing import place
+from firmament.rounds.spreading import spread_out
 from firmament.rounds.stopwatch import Stopwatch, Timer
 from firmament.solvers.base import Solver
 
@@ -61,7 +62,7 @@ def decide(
     log = PassLog(timer=timer)
     admitted = place(problem, solver, options, log)
     watch = Stopwatch(timer)
-    assignments = levelled(problem, admitted)
+    assignments = spread_out(problem, levelled(problem, admitted))
     log.admit_seconds += watch.seconds()
     evictions: tuple[Eviction, ...] = ()
     if preemption is not None:

@@ -16,16 +16,20 @@ class RowStamps:
     def __init__(self) -> None:
         self._stamp: Int64 = np.zeros(64, dtype=np.int64)
         self._now = 1
+        self.count = 0
+        """How often something was touched."""
 
     def touch(self, row: int) -> None:
         """Note that a row has changed, or is new."""
         if row >= len(self._stamp):
             self._stamp = np.concatenate([self._stamp, np.zeros(max(row + 1, len(self._stamp)), np.int64)])
         self._stamp[row] = self._now
+        self.count += 1
 
     def touch_all(self, rows: Int64) -> None:
         """Note that rows have changed that were there before."""
         self._stamp[rows] = self._now
+        self.count += 1
 
     def mark(self) -> int:
         """What has changed up to now; later changes are ``since`` it."""

@@ -78,8 +78,8 @@ class _Compiler:
         self._spreads = SpreadCompiler(
             self._counters, self._selector, self._topologies, self._rows, len(cluster.machines)
         )
-        self._exclusions: dict[int, list[Exclusion]] = {}
-        self._inclinations: dict[int, list[Inclination]] = {}
+        self._exclusions: dict[int, dict[Exclusion, None]] = {}
+        self._inclinations: dict[int, dict[int, int]] = {}
         self._unsettled: dict[tuple[int, int], str] = {}
 
     def compiled(self) -> RuleSet:
@@ -91,14 +91,14 @@ class _Compiler:
             self._counters, self._topologies.single, self._rows, self._ruled, self._problem_classes
         )
         for row, exclusion in ports:
-            self._exclusions.setdefault(row, []).append(exclusion)
+            self._exclusions.setdefault(row, {})[exclusion] = None
         of: dict[int, ClassRules] = {}
         for row, classes in self._problem_classes.items():
             rules = replace(
                 own.get(row, ClassRules()),
                 adds=tuple(self._counters.adds.get(row, ())),
-                exclusions=tuple(dict.fromkeys(self._exclusions.get(row, ()))),
-                inclinations=tuple(self._inclinations.get(row, ())),
+                exclusions=tuple(self._exclusions.get(row, ())),
+                inclinations=tuple(Inclination(*each) for each in self._inclinations.get(row, {}).items()),
             )
             if rules.adds or rules.binding or rules.soft:
                 of.update(dict.fromkeys(classes, rules))
@@ -127,32 +127,40 @@ class _Compiler:
         ]
         if not selected:
             return
-        topology = self._topologies.of(term.topology_key)
-        mark = ("holders", holders.kind, term)
-        number = self._counters.counter(mark, holders.rows, topology, topology.domain)
+        number = self._counters.of_classes(holders.rows, term.topology_key)
+        if holders.kind == "anti_affinity":
+            exclusion = Exclusion(number, KEPT_OFF)
+            for row in selected:
+                self._exclusions.setdefault(row, {})[exclusion] = None
+            return
+        weight = {
+            "affinity": HARD_AFFINITY_WEIGHT,
+            "preferred_affinity": term.weight,
+            "preferred_anti_affinity": -term.weight,
+        }[holders.kind]
         for row in selected:
-            if holders.kind == "anti_affinity":
-                self._exclusions.setdefault(row, []).append(Exclusion(number, KEPT_OFF))
-            else:
-                weight = {
-                    "affinity": HARD_AFFINITY_WEIGHT,
-                    "preferred_affinity": term.weight,
-                    "preferred_anti_affinity": -term.weight,
-                }[holders.kind]
-                self._inclinations.setdefault(row, []).append(Inclination(number, weight))
+            self._incline(row, number, weight)
+
+    def _incline(self, row: int, number: int, weight: int) -> None:
+        """What a counter counts makes its domains better or worse; several reasons for it add up."""
+        inclinations = self._inclinations.setdefault(row, {})
+        inclinations[number] = inclinations.get(number, 0) + weight
 
     # --- a class's own rules ---------------------------------------------------------------------------------------
 
     def _own(self, row: int) -> ClassRules:
         """Affinity and spread as the class itself states them; exclusions and inclinations are gathered aside."""
         content = self._rows[row].content
+        own: dict[Exclusion, None] = {}
         for term in content.anti_affinity:
             number = self._counters.selected([own_selector(term.selector, content)], term.topology_key)
-            self._exclusions.setdefault(row, []).insert(0, Exclusion(number, TOO_NEAR))
+            own[Exclusion(number, TOO_NEAR)] = None
+        if own:
+            self._exclusions[row] = own | self._exclusions.get(row, {})
         for terms, sign in ((content.preferred_affinity, 1), (content.preferred_anti_affinity, -1)):
             for term in terms:
                 number = self._counters.selected([own_selector(term.selector, content)], term.topology_key)
-                self._inclinations.setdefault(row, []).append(Inclination(number, sign * term.weight))
+                self._incline(row, number, sign * term.weight)
         return ClassRules(
             attraction=self._attraction(row, content),
             spreadings=self._spreads.required(row),

@@ -57,10 +57,12 @@ class RuleCounters:
 
     def selected(self, selectors: Iterable[TaskSelector], key: str) -> int:
         """Number of the counter of the tasks that all of ``selectors`` match, by the label ``key``."""
-        wanted = tuple(dict.fromkeys(selectors))
-        rows = self.matching_all(wanted)
+        return self.of_classes(self.matching_all(tuple(dict.fromkeys(selectors))).tolist(), key)
+
+    def of_classes(self, rows: Sequence[int], key: str) -> int:
+        """Number of the counter of the tasks of the classes in ``rows``, by the label ``key``: one for all who ask."""
         topology = self._topologies.of(key)
-        return self.counter(("selected", frozenset(wanted), key), rows.tolist(), topology, topology.domain)
+        return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
     def matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:
         """Rows of the classes that all of ``selectors`` match."""

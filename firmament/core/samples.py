@@ -14,13 +14,16 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.events import MachineSampled, TaskUses
 from firmament.core.history import History
-from firmament.core.resources import ResourceIndex, widened
+from firmament.core.resources import NO_COLUMN, ResourceIndex, widened
 
 _ROWS = 64
 
 
 class UseTable:
-    """Amounts by row and resource, and which rows have any: a row that is put is 0 in what it does not name."""
+    """Amounts by row and resource, and which rows have any: a row that is put is 0 in what it does not name.
+
+    Amounts of what no machine offers are left out.
+    """
 
     def __init__(self, resources: ResourceIndex) -> None:
         self._resources = resources
@@ -39,18 +42,21 @@ class UseTable:
 
     def put(self, row: int, amounts: Mapping[str, float]) -> None:
         """Replace a row."""
-        columns = [self._resources.column(name) for name in amounts]
+        columns = self._resources.columns(amounts)
         self._fit(row + 1)
         self._values[row] = 0.0
-        self._values[row, columns] = list(amounts.values())
+        for column, amount in zip(columns, amounts.values(), strict=True):
+            if column != NO_COLUMN:
+                self._values[row, column] = amount
         self._present[row] = 1
 
     def put_block(self, rows: Int64, resources: Iterable[str], amounts: Float64) -> None:
         """Replace several rows by ``amounts``: float64[len(rows), len(resources)]."""
-        columns = np.array([self._resources.column(name) for name in resources], dtype=np.int64)
+        columns = np.array(self._resources.columns(resources), dtype=np.int64)
+        offered = columns != NO_COLUMN
         self._fit(int(rows.max(initial=-1)) + 1)
         self._values[rows] = 0.0
-        self._values[rows[:, None], columns] = amounts
+        self._values[rows[:, None], columns[offered]] = amounts[:, offered]
         self._present[rows] = 1
 
     def clear(self, row: int) -> None:
@@ -63,6 +69,10 @@ class UseTable:
         self._fit(max(source, target) + 1)
         self._values[target] = self._values[source]
         self._present[target] = self._present[source]
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        self._values = widened(self._values, 0, int(kept.max()) + 1).take(kept, axis=1)
 
     def _fit(self, rows: int) -> None:
         self._values = widened(self._values, rows, len(self._resources))
@@ -193,6 +203,12 @@ class MachineSamples:
         self._history.move(source, target)
         self.reset(source)
 
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        for table in (self._usage, self._system, *self._windows.values()):
+            table.keep_columns(kept)
+        self._history.keep_columns(kept)
+
     def _put_windows(self, row: int, sample: MachineSampled) -> None:
         for table in self._windows.values():
             table.clear(row)
@@ -254,6 +270,10 @@ class TaskSamples:
         """Forget the figures of a row."""
         self._grow(row + 1)
         self._stamp[row] = 0
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        self._usage.keep_columns(kept)
 
     def _grow(self, rows: int) -> None:
         self._stamp = widened(self._stamp, rows, 1)

@@ -36,6 +36,7 @@ from firmament.core.moving import Moves
 from firmament.core.notes import Notes
 from firmament.core.opening import Picture, take_picture
 from firmament.core.parking import park
+from firmament.core.quota import check_quota
 from firmament.core.refusals import pending_reasons
 from firmament.core.reservations import Reservations
 from firmament.core.results import (
@@ -50,6 +51,7 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.stale_reasons import StaleReasons
 from firmament.core.tasks import State
 from firmament.core.topology_compiler import Trees
 from firmament.core.waking import Waking
@@ -90,6 +92,7 @@ class Scheduler:
             model_labels=configuration.label_keys,
             model_namespaces=configuration.uses_namespaces,
             pair_labels=frozenset(key for _, model in configuration.pair_models for key in model.pair_keys),
+            record_bytes=configuration.quota.record_bytes,
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows
@@ -104,6 +107,7 @@ class Scheduler:
         self._outcomes = BindingOutcomes(
             self._cluster, self._evictions, self._rebinding, configuration.options, clock
         )
+        self._stale_reasons = StaleReasons(configuration.options.refresh_seconds)
         self._waking = Waking(
             self._cluster,
             self._static_rows,
@@ -113,6 +117,7 @@ class Scheduler:
             moves=self._moves,
             gangs=self._gangs,
             rebinding=self._rebinding,
+            stale_reasons=self._stale_reasons,
         )
         self._trees = Trees()
         self._given_up: list[Delta] = []
@@ -124,10 +129,15 @@ class Scheduler:
     # --- what happens --------------------------------------------------------------------------------------------
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed."""
+        """Apply events in order, all or none; raises ``InvalidEventError`` before anything has changed.
+
+        That is a ``QuotaExceededError`` if the cluster would become larger than it may be.
+        """
+        check_quota(self._cluster, events, self._configuration.quota)
         apply_events(self._cluster, events, self._clock())
         if not self._in_round:
             self._forgetting.drop_classes()
+            self._forgetting.drop_columns()
 
     def report(self, reports: Sequence[BindingReport]) -> None:
         """Take note of what became of decisions; see ``BindingOutcomes.take``."""
@@ -155,6 +165,7 @@ class Scheduler:
         watch = Stopwatch(self._timer)
         now = self._clock()
         self._forgetting.drop_classes()
+        self._forgetting.drop_columns()
         # If the round fails, the next one tells of them.
         self._given_up += self._gangs.expire(self._cluster, now)
         self._waking.wake()
@@ -163,8 +174,10 @@ class Scheduler:
         tasks.revised[:] = False
         self._evictions.forget_gone(self._cluster)
         self._in_round = True
+        self._stale_reasons.open_round(self._cluster, now)
         waiting = tasks.in_state(State.PENDING)
         waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
+        waiting = np.append(waiting, self._cluster.promises.called(self._cluster, waiting))
         waiting = np.append(waiting, self._moves.call(self._cluster))
         muster = self._gangs.muster(self._cluster, waiting, now)
         picture = None
@@ -195,6 +208,7 @@ class Scheduler:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
         watch = Stopwatch(self._timer)
         self._in_round = False
+        self._stale_reasons.close_round(self._cluster)
         stats = placement.stats
         if placement.last is not None:
             self._last = placement
@@ -202,15 +216,16 @@ class Scheduler:
         first += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
         unscheduled = self._gangs.withheld(self._cluster)
-        notes: tuple[str, ...] = ()
+        notes = self._notes.new(self._cluster.records.notes())
         placed, evicting = Placements((), ()), list[Delta]()
         if opened.picture is not None:
             self._worths.learn(opened.picture, placement.worths)
             placed, evicting, refused = self._put_into_effect(opened.picture, placement)
             unscheduled += refused
-            notes = self._notes.new(opened.picture.judgement.notes())
+            notes += self._notes.new(opened.picture.judgement.notes())
             stats.admit_seconds += watch.seconds()
         last = evicting + withdrawn(self._cluster, self._evictions)
+        self._stale_reasons.round_closed(self._cluster)
         return RoundResult(
             round=opened.number,
             deltas=(*first, *placed, *last) if first or last else placed,
@@ -249,7 +264,7 @@ class Scheduler:
         if len(idle):  # what was decided about may be a hundred thousand rows
             idle = np.setdiff1d(idle, decided_rows(picture.members, assignments))
         park(cluster, idle)
-        self._reservations.count_round(cluster, overtaken=bool(placed or deltas))
+        self._reservations.count_round(cluster, self._clock(), overtaken=bool(placed or deltas))
         self._forgetting.drop_idle_rows()
         placement.stats.pending = len(pending)
         return placed, deltas, unscheduled

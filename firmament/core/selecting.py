@@ -55,7 +55,9 @@ class ClassSelector:
         self._index()
         seen, found = self._known.get(selector, (0, []))
         if seen < len(self._rows):
-            new = [row for row in self._candidates(selector, seen) if self._matches(selector, row)]
+            meets = _Meeting(selector, self._namespaces)
+            candidates = self._candidates(selector, seen)
+            new = [row for row in candidates if meets(self._labels[row], self._rows[row].content.namespace)]
             found = found + new
             self._known[selector] = (len(self._rows), found)
         return np.array(found, dtype=np.int64)
@@ -63,7 +65,7 @@ class ClassSelector:
     def matches(self, selector: TaskSelector, row: int) -> bool:
         """Whether ``selector`` matches the class in ``row``."""
         self._index()
-        return self._matches(selector, row)
+        return _Meeting(selector, self._namespaces)(self._labels[row], self._rows[row].content.namespace)
 
     def _index(self) -> None:
         for row in range(self._indexed, len(self._rows)):
@@ -93,28 +95,54 @@ class ClassSelector:
             return range(first, len(self._rows))
         return (row for row in fewest if row >= first)
 
-    def _matches(self, selector: TaskSelector, row: int) -> bool:
-        if selector.nothing or not _meets_all(selector.labels, self._labels[row]):
-            return False
-        namespace = self._rows[row].content.namespace
-        if namespace in selector.namespaces:
-            return True
+
+class _Meeting:
+    """Holds classes against one selector. What it asks of labels is looked up, however many values it names, and what
+    it asks of namespaces once for each.
+    """
+
+    def __init__(self, selector: TaskSelector, namespaces: Mapping[str, Mapping[str, str]]) -> None:
+        self._nothing = selector.nothing
+        self._of_labels = _conditions(selector.labels)
+        self._named = frozenset(selector.namespaces)
         wanted = selector.namespace_labels
-        return wanted is not None and _meets_all(wanted, self._namespaces.get(namespace, {}))
+        self._of_namespaces = None if wanted is None else _conditions(wanted)
+        self._namespaces = namespaces
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, labels: Mapping[str, str], namespace: str) -> bool:
+        return not self._nothing and _meets_all(self._of_labels, labels) and self._in(namespace)
+
+    def _in(self, namespace: str) -> bool:
+        if namespace in self._named:
+            return True
+        if self._of_namespaces is None:
+            return False
+        if namespace not in self._known:
+            self._known[namespace] = _meets_all(self._of_namespaces, self._namespaces.get(namespace, {}))
+        return self._known[namespace]
 
 
-def _meets_all(requirements: Sequence[Requirement], labels: Mapping[str, str]) -> bool:
-    return all(_meets(requirement, labels) for requirement in requirements)
+_Condition = tuple[str, str, frozenset[str | None]]
 
 
-def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+def _conditions(requirements: Sequence[Requirement]) -> list[_Condition]:
+    return [(each.key, each.operator, frozenset(each.values)) for each in requirements]
+
+
+def _meets_all(conditions: Sequence[_Condition], labels: Mapping[str, str]) -> bool:
+    return all(_meets(condition, labels) for condition in conditions)
+
+
+def _meets(condition: _Condition, labels: Mapping[str, str]) -> bool:
     """One condition on labels; NotIn and DoesNotExist also hold where the key is missing."""
-    value = labels.get(requirement.key)
-    if requirement.operator == "In":
-        return value in requirement.values
-    if requirement.operator == "NotIn":
-        return value not in requirement.values
-    return (value is not None) == (requirement.operator == "Exists")
+    key, operator, values = condition
+    value = labels.get(key)
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value not in values
+    return (value is not None) == (operator == "Exists")
 
 
 def _labels_of(payload: bytes) -> Mapping[str, str]:
@@ -122,5 +150,5 @@ def _labels_of(payload: bytes) -> Mapping[str, str]:
     try:
         labels = json.loads(payload).get("labels") or {}
         return {str(key): str(value) for key, value in labels.items()}
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return {}

@@ -23,6 +23,10 @@ NOT_READY_TAINT = Taint(key="node.kubernetes.io/not-ready", value="", effect="No
 """What a machine that is not ready is taken to carry, whether or not the cluster has put it there yet."""
 
 
+FEW = 4
+"""Tolerations that are gone through one by one faster than they are looked up."""
+
+
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether one toleration matches one taint (core/v1 Toleration.ToleratesTaint)."""
     if toleration.effect and toleration.effect != taint.effect:
@@ -39,51 +43,105 @@ def tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
+class Tolerated:
+    """The taints that any of some tolerations matches: as `tolerated` says, at the same cost however many there are."""
+
+    def __init__(self, tolerations: Sequence[Toleration]) -> None:
+        self._few = tolerations if len(tolerations) <= FEW else None
+        if self._few is not None:
+            return
+        self._of_keys = {(each.key, each.effect) for each in tolerations if each.operator == "Exists"}
+        self._of_values = {(each.key, each.value, each.effect) for each in tolerations if each.key}
+
+    def __contains__(self, taint: Taint) -> bool:
+        if self._few is not None:
+            return tolerated(self._few, taint)
+        return any(
+            (key, effect) in self._of_keys for key in (taint.key, "") for effect in (taint.effect, "")
+        ) or any((taint.key, taint.value, effect) in self._of_values for effect in (taint.effect, ""))
+
+
+def _is_soft(taints: Sequence[Taint]) -> bool:
+    return any(taint.effect == "PreferNoSchedule" for taint in taints)
+
+
 class TaintIndex:
     """Taint groups over a table of machines, whose rows it follows."""
 
     def __init__(self) -> None:
         self._sets: list[tuple[Taint, ...]] = [()]
         self._code: dict[tuple[Taint, ...], int] = {(): 0}
+        self._machines = [0]  # by code: how many have these taints; the one of no taints stays
+        self._free: list[int] = []
         self._codes: NDArray[np.int32] = np.zeros(64, dtype=np.int32)
-        self.any_soft = False
-        """Whether a PreferNoSchedule taint has ever been seen."""
+        self._soft = 0
+
+    @property
+    def any_soft(self) -> bool:
+        """Whether some machine has a PreferNoSchedule taint."""
+        return self._soft > 0
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
         """Set the taints of a row."""
         if row >= len(self._codes):
             self._codes = np.concatenate([self._codes, np.zeros(len(self._codes), dtype=np.int32)])
-        if taints not in self._code:
-            self._code[taints] = len(self._sets)
-            self._sets.append(taints)
-            self.any_soft = self.any_soft or any(taint.effect == "PreferNoSchedule" for taint in taints)
-        self._codes[row] = self._code[taints]
+        former = int(self._codes[row])
+        code = self._codes[row] = self._code_of(taints)
+        if taints:
+            self._machines[code] += 1
+        if former:
+            self._leave(former)
 
-    def move(self, source: int, target: int) -> None:
-        """Let row ``target`` take over the taints of row ``source``."""
-        self._codes[target] = self._codes[source]
+    def remove(self, last: int, row: int) -> None:
+        """Drop ``row`` by moving the ``last`` one into its place."""
+        self.set(row, self._sets[self._codes[last]])
+        self.set(last, ())
+
+    def _code_of(self, taints: tuple[Taint, ...]) -> int:
+        code = self._code.get(taints)
+        if code is not None:
+            return code
+        if self._free:
+            code = self._free.pop()
+            self._sets[code] = taints
+        else:
+            code = len(self._sets)
+            self._sets.append(taints)
+            self._machines.append(0)
+        self._code[taints] = code
+        self._soft += _is_soft(taints)
+        return code
+
+    def _leave(self, code: int) -> None:
+        """A machine has the taints of ``code`` no more."""
+        self._machines[code] -= 1
+        if not self._machines[code]:
+            taints = self._sets[code]
+            del self._code[taints]
+            self._sets[code] = ()
+            self._free.append(code)
+            self._soft -= _is_soft(taints)
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
         """Per machine the first hard taint that is not tolerated: an index (int64[count], -1: none) and the taints."""
-        found: list[Taint] = []
+        found: dict[Taint, int] = {}
         per_set = np.full(len(self._sets), -1, dtype=np.int64)
+        lookup = Tolerated(tolerations)
         for code, taints in enumerate(self._sets):
             for taint in taints:
-                if taint.effect in HARD_EFFECTS and not tolerated(tolerations, taint):
-                    if taint not in found:
-                        found.append(taint)
-                    per_set[code] = found.index(taint)
+                if taint.effect in HARD_EFFECTS and taint not in lookup:
+                    per_set[code] = found.setdefault(taint, len(found))
                     break
-        return per_set[self._codes[:count]], found
+        return per_set[self._codes[:count]], list(found)
 
     def untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
         """int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
         if not self.any_soft:
             return np.zeros(count, dtype=np.int64)
-        soft = [toleration for toleration in tolerations if toleration.effect in {"", "PreferNoSchedule"}]
+        lookup = Tolerated(tolerations)
         per_set = np.array(
             [
-                sum(taint.effect == "PreferNoSchedule" and not tolerated(soft, taint) for taint in taints)
+                sum(taint.effect == "PreferNoSchedule" and taint not in lookup for taint in taints)
                 for taints in self._sets
             ],
             dtype=np.int64,

@@ -14,7 +14,7 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 from firmament.core.cluster import Cluster
 from firmament.core.events import TasksBound, TasksSubmitted
-from firmament.core.tasks import State
+from firmament.core.tasks import UNGROUPED, State
 
 
 class TaskIntake:
@@ -117,9 +117,16 @@ def _add(
         jobs=list(chain.from_iterable(map(repeat, (event.job for event in events), sizes))),
         cls=np.repeat([row_of_class[event.task_class] for event in events], sizes),
         priority=np.repeat([event.priority for event in events], sizes),
+        group_priority=_group_priorities(events, sizes),
         created=created,
         now=now,
     )
+    if any(event.spread_group for event in events):
+        joined = [
+            cluster.spread_groups.join(event.spread_group, size)
+            for event, size in zip(events, sizes, strict=True)
+        ]
+        cluster.tasks.spread[rows] = np.repeat(joined, sizes)
     if any(event.job for event in events):
         numbers = rows.tolist()
         first = 0
@@ -129,6 +136,14 @@ def _add(
         for job in cluster.jobs.gangs.intersection(event.job for event in events):
             rouse(cluster, job)
     return rows
+
+
+def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list[int]) -> Int64 | None:
+    """The group priority of each task: int64[N], None if there is none at all."""
+    stated = [event.group_priority for event in events]
+    if all(each is None for each in stated):
+        return None
+    return np.repeat([UNGROUPED if each is None else each for each in stated], sizes)
 
 
 def _column(events: Sequence[TasksSubmitted | TasksBound], values: Iterable[Sequence[float]]) -> Float64:

@@ -28,6 +28,8 @@ REMOVED_PART = 4
 of a removed key again: it grows until it has room for several times its keys. This way it keeps the size it needs."""
 SPARE_PART = 8
 """Room is made ahead for a part of the tasks that there are, one in so many."""
+UNGROUPED = -(2**31) - 1
+"""The group priority of tasks that are in no group which has one: below all others."""
 FEWEST = 1_000
 """Both are nothing to care about for fewer tasks than this."""
 
@@ -35,16 +37,18 @@ FEWEST = 1_000
 class TaskTable:
     """Tasks in rows that keep their number while the task lives and are used again afterwards.
 
-    Per row: ``cls`` (row of the class), ``priority``, ``state``, ``machine`` (row, -1: none), ``sequence`` (order of
-    arrival), ``created`` (seconds since the epoch, 0 unknown), ``arrived`` (clock when first seen), ``not_before``
-    (clock before which it is not tried), ``failures`` (bindings in a row that failed), ``parked`` (found unschedulable;
-    waits for an event that could help), ``passed_over`` (rounds in which others were placed while it was parked),
-    ``refused`` (its binding was refused for good: parked until an event about the task itself), ``revised`` (came or
-    changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
+    Per row: ``cls`` (row of the class), ``priority``, ``group_priority`` (of its group, see ``Importance``), ``state``,
+    ``machine`` (row, -1: none), ``sequence`` (order of arrival), ``created`` (seconds since the epoch, 0 unknown),
+    ``arrived`` (clock when first seen), ``not_before`` (clock before which it is not tried), ``failures`` (bindings in
+    a row that failed), ``parked`` (found unschedulable; waits for an event that could help), ``passed_over`` (rounds in
+    which others were placed while it was parked), ``passed_at`` (clock when that was last counted), ``refused`` (its
+    binding was refused for good: parked until an event about the task itself), ``revised`` (came or changed since the
+    last round was opened, so what that round found does not hold for it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
     ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
     that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go),
-    ``displacing`` (others had to leave its machine for it, and it came where the order of arrival counts).
+    ``displacing`` (others had to leave its machine for it, and it came where the order of arrival counts), ``spread``
+    (number of the group of tasks that would rather be apart, 0: none).
     """
 
     def __init__(self) -> None:
@@ -60,6 +64,7 @@ class TaskTable:
         size = 64
         self.cls: Int64 = np.zeros(size, dtype=np.int64)
         self.priority: Int64 = np.zeros(size, dtype=np.int64)
+        self.group_priority: Int64 = np.full(size, UNGROUPED, dtype=np.int64)
         self.state: NDArray[np.int8] = np.zeros(size, dtype=np.int8)
         self.machine: Int64 = np.full(size, -1, dtype=np.int64)
         self.sequence: Int64 = np.zeros(size, dtype=np.int64)
@@ -69,6 +74,7 @@ class TaskTable:
         self.failures: Int64 = np.zeros(size, dtype=np.int64)
         self.parked: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.passed_over: Int64 = np.zeros(size, dtype=np.int64)
+        self.passed_at: Float64 = np.zeros(size)
         self.refused: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.revised: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.assigned: Float64 = np.zeros(size)
@@ -77,10 +83,12 @@ class TaskTable:
         self.came: Int64 = np.zeros(size, dtype=np.int64)
         self.leaving: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.displacing: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.spread: Int64 = np.zeros(size, dtype=np.int64)
 
     COLUMNS = (
         "cls",
         "priority",
+        "group_priority",
         "state",
         "machine",
         "sequence",
@@ -90,6 +98,7 @@ class TaskTable:
         "failures",
         "parked",
         "passed_over",
+        "passed_at",
         "refused",
         "revised",
         "assigned",
@@ -98,6 +107,7 @@ class TaskTable:
         "came",
         "leaving",
         "displacing",
+        "spread",
     )
 
     def __len__(self) -> int:
@@ -128,6 +138,7 @@ class TaskTable:
         priority: Int64,
         created: Float64 | None,
         now: float,
+        group_priority: Int64 | None = None,
     ) -> Int64:
         """Add pending tasks, given as columns of one length; returns their rows. The uids must be new and distinct."""
         rows = self._take_rows(len(uids))
@@ -141,6 +152,8 @@ class TaskTable:
         self._room -= len(uids)
         self.cls[rows] = cls
         self.priority[rows] = priority
+        if group_priority is not None:
+            self.group_priority[rows] = group_priority
         self.state[rows] = State.PENDING
         self.sequence[rows] = self._next_sequence + np.arange(len(rows))
         if created is not None:
@@ -219,4 +232,4 @@ def _index() -> dict[str, int]:
 
 
 def _unused(column: str) -> int:
-    return -1 if column == "machine" else 0
+    return {"machine": -1, "group_priority": UNGROUPED}.get(column, 0)

@@ -44,8 +44,9 @@ class Topologies:
             count = len(self._machines)
             column = self._machines.labels.column(key)
             domain = column.codes[:count].astype(np.int64) - 1
-            sizes = np.bincount(domain[domain >= 0], minlength=len(column.values))
-            topology = Topology(domain, len(column.values), coarse=bool((sizes > 1).any()))
+            domains = column.bound - 1
+            sizes = np.bincount(domain[domain >= 0], minlength=domains)
+            topology = Topology(domain, domains, coarse=bool((sizes > 1).any()))
             self._by_key[key] = topology
         return topology
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cost_models.topology_terms import NOT_IN_TREE, TopologyTerms
+from firmament.core.causes import Cause
 from firmament.core.cluster import Cluster
 from firmament.core.composition import Judgement
 from firmament.core.configuration import CoreConfiguration
@@ -37,7 +38,7 @@ def explain_group(
     position = [each.model for each in configuration.models].index(model)
     assessments = list(judgement.assessments)
     assessments[position] = replace(assessments[position], feasible=~outside[None, :], reason=NOT_IN_TREE)
-    static = judgement.static[0].with_refusals(outside, NOT_IN_TREE)
+    static = judgement.static[0].with_refusals(outside, Cause(NOT_IN_TREE))
     return ExplainedGroup(
         replace(judgement, assessments=tuple(assessments), static=(static,)),
         position,

@@ -148,6 +148,7 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
     if former is not None and former != content:
         raise InvalidEventError(f"{owner}: already defined with other content; use a new number")
     _amounts(f"{owner}: requests", content.requests)
+    _amounts(f"{owner}: assumed", content.assumed)
     for preferred in content.preferred:
         _require(
             1 <= preferred.weight <= 100,
@@ -161,7 +162,7 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
         )
     if content.containers or content.overhead or content.qos:
         _containers(owner, content)
-    volumes = (term for terms in content.volumes for term in terms)
+    volumes = (term for rule in content.volumes for term in rule.terms)
     for term in (*content.required, *(preferred.term for preferred in content.preferred), *volumes):
         _term(owner, term)
     if has_rules(content):

@@ -11,6 +11,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.budgets import budgets
 from firmament.core.cluster import Cluster
 from firmament.core.evictions import Evictions
+from firmament.core.importance import Importance
 from firmament.core.returning import returned
 from firmament.core.rule_compiler import compile_rules
 from firmament.core.tasks import State, TaskTable
@@ -24,7 +25,8 @@ def preemption_problem(
     evictions: Evictions,
     problem: PlacementProblem,
     cls: Int64,
-    priority: Int64,
+    importance: Importance,
+    reach: Int64,
     jobs: Sequence[str] = (),
     *,
     placed: Bool | None = None,
@@ -32,11 +34,11 @@ def preemption_problem(
 ) -> PreemptionProblem | None:
     """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
 
-    ``cls``, ``priority``: int64[C], class row and priority of each class of the problem; ``jobs``: its gangs;
+    ``cls``, ``reach``: int64[C], class row and reach (by ``importance``) of each class of the problem; ``jobs``: gangs;
     ``placed``: bool[C], classes whose tasks have a place already, and evict nobody for another one;
     ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None for none. Only
-    tasks that are bound, and of lower priority than some class that may evict, take part; never those assumed. Those
-    that are leaving take part whatever their priority, for the room that they will give back, but only if some less
+    tasks that are bound, and within the reach of some class that may evict, take part; never those assumed. Those
+    that are leaving take part however important, for the room that they will give back, but only if some less
     important task is bound.
     """
     may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
@@ -45,19 +47,19 @@ def preemption_problem(
     if not may.any() or not len(cluster.machines):
         return None
     tasks = cluster.tasks
-    rows, least = _taking_part(tasks, int(priority[may].max()))
-    if least is None:
+    rows, standing = _taking_part(tasks, importance, int(reach[may].max()), cluster.machines.beyond_measure)
+    if not len(rows):
         return None
-    may &= priority > least
+    may &= reach > standing.min()
     kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
     covered_by, allowed = _budgets(cluster, evictions, kinds)
     gangs = _gangs(cluster, rows, _jobs(problem, jobs))
     returning, returns = returned(cluster, problem.joint, rows)
     return PreemptionProblem(
-        priority=priority,
+        priority=reach,
         may=may,
         machine=tasks.machine[rows],
-        victim_priority=tasks.priority[rows],
+        victim_priority=standing,
         started=tasks.assigned[rows],
         leaving=tasks.leaving[rows],
         kind=kind.astype(np.int64),
@@ -77,19 +79,23 @@ def preemption_problem(
     )
 
 
-def _taking_part(tasks: TaskTable, above: int) -> tuple[Int64, int | None]:
-    """Rows of bound tasks of less priority than ``above``, and of those leaving; and the least priority of the former.
+def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: Int64) -> tuple[Int64, Int64]:
+    """Rows of bound tasks of less standing than ``above``, and of those leaving; and the standing of each.
 
-    By machine, then priority, then the latest first. None for the priority if nobody bound is less important.
+    Not those on the machines ``spared`` (int64), which stay full whoever leaves.
+    By machine, then standing, then the latest first. None at all if nobody bound is less important.
     """
     size = len(tasks.uid)
     bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
-    less_important = bound & (tasks.priority[:size] < above)
+    if len(spared):
+        bound &= ~np.isin(tasks.machine[:size], spared)
+    standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
+    less_important = bound & (standing < above)
     if not less_important.any():
-        return np.empty(0, dtype=np.int64), None
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     rows = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))
-    order = np.lexsort((rows, -tasks.assigned[rows], tasks.priority[rows], tasks.machine[rows]))
-    return rows[order], int(tasks.priority[:size][less_important].min())
+    rows = rows[np.lexsort((rows, -tasks.assigned[rows], standing[rows], tasks.machine[rows]))]
+    return rows, standing[rows]
 
 
 def _jobs(problem: PlacementProblem, jobs: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from firmament.core.gangs import Gangs
 from firmament.core.moving import Moves
 from firmament.core.parking import wake
 from firmament.core.reservations import Reservations
+from firmament.core.stale_reasons import StaleReasons
 from firmament.core.tasks import State
 
 
@@ -29,6 +30,7 @@ class Waking:
         moves: Moves,
         gangs: Gangs,
         rebinding: Rebinding,
+        stale_reasons: StaleReasons,
     ) -> None:
         self._cluster = cluster
         self._static_rows = static_rows
@@ -38,6 +40,7 @@ class Waking:
         self._moves = moves
         self._gangs = gangs
         self._rebinding = rebinding
+        self._stale_reasons = stale_reasons
 
     def wake(self) -> float | None:
         """Bring reservations up to date and unpark what a marked machine could take.
@@ -45,7 +48,10 @@ class Waking:
         Returns the seconds after which machines will be marked that were reported about, None if none will.
         """
         held = self._cluster.mark_sampled(self._clock())
-        self._reservations.refresh(self._cluster, self._static_rows)
+        self._cluster.promises.refresh(self._cluster)
+        self._reservations.refresh(self._cluster, self._static_rows, self._clock())
+        if self._stale_reasons.take(self._cluster, self._clock()):
+            self._cluster.marks.everywhere = True
         self.unpark()
         self._moves.look(self._cluster, self._static_rows, self._reservations)
         return held
@@ -64,10 +70,11 @@ class Waking:
         pending = tasks.in_state(State.PENDING)
         open_now = pending[~tasks.parked[pending]]
         waits = [self._gangs.next_in(self._cluster, now), self._rebinding.next_in(self._cluster, now)]
+        waits.append(self._reservations.next_in(now) if len(pending) else None)
         if self._evictions.has_needless(self._cluster) or self._moves.due(self._cluster):
             return 0.0
         if len(open_now):
             waits.append(max(0.0, float(tasks.not_before[open_now].min()) - now))
         elif len(pending):
-            waits.append(held)
+            waits += [held, self._stale_reasons.next_in(self._cluster, now)]
         return min((wait for wait in waits if wait is not None), default=None)

@@ -10,6 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
 from firmament.flow.group_terms import GroupTerms
 from firmament.flow.heights import Heights
+from firmament.flow.spread import SpreadTerms
 from firmament.flow.worths import Worths
 from firmament.rules.pairs import PairRules
 from firmament.rules.ruleset import RuleSet
@@ -50,6 +51,7 @@ class PlacementProblem:
     * ``rules``: rules between tasks, None if there are none;
     * ``pairs``: costs and limits of pairs of tasks, None if there are none;
     * ``heights``: what models say of the sizes of tasks, which the network takes for equal; None: nothing;
+    * ``spread``: groups of tasks that would rather be apart, which the network does not know of; None: there are none;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
     * ``worths``: what shapes (as ledgers know them) were worth in an earlier round, None: nothing is known of it. It
       steers the choice of columns, and what is found by it; no cost;
@@ -79,6 +81,7 @@ class PlacementProblem:
     topology: GroupTerms | None = None
     multiplicity: Int64 | None = None
     heights: Heights | None = None
+    spread: SpreadTerms | None = None
     worths: Worths | None = None
 
     @property

@@ -35,19 +35,31 @@ class SolverClient:
         self._target = target
         self._seconds = seconds
 
-    def clusters(self) -> list[str]:
-        """Names of the clusters that the solver keeps state of."""
-        return list(self._ask(self._stub.ListState, pb.ListStateRequest()).clusters)
+    def clusters(self) -> dict[str, bool]:
+        """Names of the clusters that the solver keeps state of, and whether a driver is connected to each."""
+        known = self._ask(self._stub.ListState, pb.ListStateRequest())
+        live = set(known.live_clusters)
+        return {name: name in live for name in known.clusters}
 
     def cluster_named(self, name: str | None) -> str:
-        """``name``, or the only cluster there is if it is None."""
+        """``name``; if it is None the only cluster there is, or else the only one that is driven at present."""
         if name is not None:
             return name
-        names = self.clusters()
-        if len(names) == 1:
-            return names[0]
-        known = f"it knows {', '.join(map(repr, names))}; name one" if names else "it knows none yet"
-        raise QuestionError(f"{self._target}: no --cluster given, and the solver has not just one: {known}")
+        known = self.clusters()
+        live = [each for each, driven in known.items() if driven]
+        for choice in (list(known), live):
+            if len(choice) == 1:
+                return choice[0]
+        if not known:
+            raise QuestionError(f"{self._target}: the solver knows no cluster yet; connect a driver first")
+        names = ", ".join(f"{each!r} ({liveness(driven)})" for each, driven in known.items())
+        raise QuestionError(
+            f"{self._target}: the solver knows several clusters; name one with --cluster: {names}"
+        )
+
+    def delete_cluster(self, name: str) -> None:
+        """Have the solver forget a cluster whose sessions have ended."""
+        self._ask(self._stub.DeleteCluster, pb.DeleteClusterRequest(cluster=name))
 
     def state(self, cluster: str, *, lists: bool = True) -> pb.ListStateResponse:
         """How the cluster stands; with ``lists`` also its tasks and machines."""
@@ -97,9 +109,16 @@ class SolverClient:
             )
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return f"{self._target}: no answer within {self._seconds:g} s; allow more with --timeout"
+        if code is grpc.StatusCode.UNIMPLEMENTED:
+            return f"{self._target}: the solver is too old for this; update it"
         if code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION):
             return details
         return f"{self._target}: {code.name}: {details}"
+
+
+def liveness(driven: bool) -> str:
+    """Say whether a cluster's driver is connected, in one word."""
+    return "live" if driven else "ended"
 
 
 @contextmanager

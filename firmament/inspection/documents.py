@@ -15,10 +15,11 @@ def amounts(quantities: Iterable[pb.Quantity]) -> dict[str, int]:
     return {each.resource: each.amount for each in quantities}
 
 
-def cluster_document(name: str, state: pb.ListStateResponse) -> Document:
-    """The counts of a cluster."""
+def cluster_document(name: str, driven: bool, state: pb.ListStateResponse) -> Document:
+    """The counts of a cluster, and whether its driver is connected."""
     return {
         "cluster": name,
+        "live": driven,
         "machines": state.machines,
         "pending": state.pending,
         "assumed": state.assumed,

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from firmament.inspection.client import liveness
 from firmament.inspection.documents import amounts
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -18,12 +19,12 @@ _UNWRAPPED = 10_000
 _GIB = 2**30
 
 
-def print_clusters(states: Iterable[tuple[str, pb.ListStateResponse]]) -> None:
-    """Print the counts of each cluster."""
-    table = _table("CLUSTER", "MACHINES", "PENDING", "ASSUMED", "BOUND", "ROUNDS")
-    for name, state in states:
+def print_clusters(states: Iterable[tuple[str, bool, pb.ListStateResponse]]) -> None:
+    """Print the counts of each cluster, and whether its driver is connected."""
+    table = _table("CLUSTER", "STATE", "MACHINES", "PENDING", "ASSUMED", "BOUND", "ROUNDS")
+    for name, driven, state in states:
         counts = (state.machines, state.pending, state.assumed, state.bound, state.rounds)
-        table.add_row(name, *map(str, counts))
+        table.add_row(name, liveness(driven), *map(str, counts))
     _print(table)
 
 

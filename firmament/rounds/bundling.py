@@ -141,6 +141,7 @@ def bundled(problem: PlacementProblem) -> Bundled:
         shape=np.array([shape for shape, _, _ in number], dtype=np.int64),
         pins=pins,
         pairs=None,
+        spread=None,
         gang=_NONE,
         gang_need=_NONE,
     )

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from cost_models.interface import Int64
 from firmament.flow.network import dearest_path, unscheduled_penalties
 from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.flow.spread import SpreadTerms
 from firmament.rules.pairs import PairRules, pair_figure
 
 
 def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
-    """Cost of the placed tasks in units: what the models charge each, crowding, pairs of tasks, and their sizes.
+    """Cost of the placed tasks in units: what the models charge each, crowding, spread, pairs and sizes of tasks.
 
     Crowding charges the k-th task of the round on a machine for the k before it, as tasks of mean size; where models
     state heights, ``size_cost`` makes that the sum of true sizes.
     """
     beyond = round(pair_cost(problem, placed)) + round(size_cost(problem, placed))
-    return _charged(problem, placed) + beyond
+    return _charged(problem, placed) + beyond + round(spread_cost(problem.spread, placed))
 
 
 def _charged(problem: PlacementProblem, placed: Assignments) -> int:
@@ -51,6 +53,26 @@ def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
     crowding = growth * tasks * (tasks - 1) / 2
     charged = heights.charged(shapes, placed.machine) * placed.count * grows.take(placed.machine)
     return float((exact - crowding).sum() - charged.sum())
+
+
+def spread_cost(terms: SpreadTerms | None, placed: Assignments) -> float:
+    """Units that a placement adds to what tasks of one group cost by being near each other; 0 without groups."""
+    if terms is None:
+        return 0.0
+    theirs = terms.group[placed.cls] >= 0
+    groups = terms.group[placed.cls[theirs]]
+    none = np.empty(0, dtype=np.int64)
+    after = _near(terms, groups, placed.machine[theirs], placed.count[theirs])
+    return after - _near(terms, none, none, none)
+
+
+def _near(terms: SpreadTerms, groups: Int64, machines: Int64, counts: Int64) -> float:
+    """What all tasks of groups cost by being near each other: those there, and ``counts`` on ``machines``."""
+    pairs, on_machine = terms.on_machines(groups, machines, counts)
+    steps = terms.machine_step[pairs // np.int64(max(1, len(terms.domain)))]
+    in_domain = terms.in_domains(groups, machines, counts)
+    by_domain = (in_domain * (in_domain - 1)).sum(axis=1) * terms.domain_step
+    return float((steps * (on_machine * (on_machine - 1))).sum() + by_domain.sum()) / 2
 
 
 def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:

@@ -21,6 +21,9 @@ from firmament.rules.ruleset import ClassRules, RuleSet, SoftSpreading, Spreadin
 from firmament.rules.soft import soft_cost
 from firmament.rules.state import RuleState
 
+MOST = 2.0**53
+"""More tasks than this no cell is said to take: far more than there are, and whole in floating point."""
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -28,6 +31,19 @@ class Share:
 
     machines: Int64
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Machines, cell after cell: cell i begins at ``first[i]``. There is at least one, and none is empty."""
+
+    machines: Int64
+    first: Int64
+
+    def of(self, cell: int) -> Int64:
+        """Machines of one cell."""
+        ends = self.first[cell + 1 : cell + 2]
+        return self.machines[self.first[cell] : ends[0] if len(ends) else None]
 
 
 def coarse_topologies(rules: ClassRules, rule_set: RuleSet) -> list[Int64]:
@@ -61,25 +77,27 @@ class Dealer:
         machines = np.flatnonzero(open_to)
         if not topologies:
             return [Share(machines, int(self._residual.remaining[cls].sum()))] if len(machines) else []
+        if not len(machines):
+            return []
         keys = np.stack([domain[machines] for domain in topologies])
         _, cell_of = np.unique(keys, axis=1, return_inverse=True)
         order = np.argsort(cell_of, kind="stable")
-        cells = np.split(machines[order], np.cumsum(np.bincount(cell_of))[:-1])
+        cells = _Cells(machines[order], np.flatnonzero(np.diff(cell_of[order], prepend=-1)))
         counts = self._counts(cls, cells)
-        shares = [Share(cell, count) for cell, count in zip(cells, counts.tolist(), strict=True) if count > 0]
+        shares = [Share(cells.of(cell), int(counts[cell])) for cell in np.flatnonzero(counts).tolist()]
         request = self._problem.requests[self._problem.shape[cls]].astype(np.float64)
         for share in shares:
             self._planned[:, share.machines] += (request * (share.count / len(share.machines)))[:, None]
         return shares
 
-    def _counts(self, cls: int, cells: list[Int64]) -> Int64:
+    def _counts(self, cls: int, cells: _Cells) -> Int64:
         """Tasks per cell, dealt one by one (all that are left at once where nothing changes by placing them)."""
         rules = self.plan.rules.rules(cls)
-        first = np.array([cell[0] for cell in cells])
-        room = np.array([self._room(cls, cell) for cell in cells])
+        first = cells.machines[cells.first]
+        room = self._room(cls, cells)
         cost = self._cost(cls, cells)
         left = int(self._residual.remaining[cls].sum())
-        counts = np.zeros(len(cells), dtype=np.int64)
+        counts = np.zeros(len(first), dtype=np.int64)
         gathers = rules.attraction is not None or self._keeps_others_out(cls)
         moving = bool(set(rules.adds) & _looked_at(rules))
         while left > 0:
@@ -122,23 +140,25 @@ class Dealer:
             order = np.lexsort((present, height, ~usable))
         return int(order[0])
 
-    def _room(self, cls: int, cell: Int64) -> int:
-        """Tasks of a class that a cell takes, by what earlier classes of the wave leave of it on average."""
+    def _room(self, cls: int, cells: _Cells) -> Int64:
+        """Tasks of a class that each cell takes, by what earlier classes of the wave leave of it on average."""
         shape = int(self._problem.shape[cls])
-        alone = self._residual.units(np.full(len(cell), shape), cell)
-        most = int(alone.sum())
+        alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
+        most: Int64 = np.add.reduceat(alone, cells.first)
         request = self._problem.requests[shape]
         for column in np.flatnonzero(request).tolist():
-            left = self._residual.free[column, cell] - self._planned[column, cell]
-            most = min(most, int(np.maximum(left, 0.0).sum() // request[column]))
+            left = self._residual.free[column, cells.machines] - self._planned[column, cells.machines]
+            together = np.add.reduceat(np.maximum(left, 0.0), cells.first)
+            most = np.minimum(most, np.minimum(together // request[column], MOST).astype(np.int64))
         if self.plan.rules.rules(cls).excludes_itself():
-            most = min(most, int((alone > 0).sum()))
+            most = np.minimum(most, np.add.reduceat((alone > 0).astype(np.int64), cells.first))
         return most
 
-    def _cost(self, cls: int, cells: list[Int64]) -> Float64:
+    def _cost(self, cls: int, cells: _Cells) -> Float64:
         """Units: mean cost of a cell's machines, crowding by what was placed in the round included."""
         row = self._problem.cost[self._problem.shape[cls]] + self._problem.crowd * self._residual.placed
-        return np.array([float(row[cell].mean()) for cell in cells])
+        sizes = np.diff(cells.first, append=len(cells.machines))
+        return np.add.reduceat(row[cells.machines].astype(np.float64), cells.first) / sizes
 
     def _keeps_others_out(self, cls: int) -> bool:
         return cls in self._excluding or cls in self._excluded

@@ -112,6 +112,8 @@ class RuleState:
 
     def occupied(self, number: int, at: Int64 | None = None) -> Bool:
         """bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""
+        if not self.totals[number]:
+            return np.zeros(len(self._domain(number, at)), dtype=np.bool_)
         return np.append(self.counts[number] > 0, False)[self._domain(number, at)]
 
     def _domain(self, number: int, at: Int64 | None) -> Int64:

@@ -6,11 +6,13 @@ Every method may be called from any thread. One lock guards the scheduler; a sol
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from firmament.artefacts.saving import RoundRecord
+from firmament.server.fencing import GRACE_SECONDS, Fencing
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StaleDriverError(Exception):
-    """A driver with an older fencing number than the current one's: it must not act any more."""
+    """A driver with an older fencing number than the current one's: it must not act while that is there."""
 
 
 class SupersededError(Exception):
@@ -72,15 +74,20 @@ class Cluster:
     """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it."""
 
     def __init__(
-        self, name: str, new_scheduler: Callable[[], Scheduler], recorder: Recorder | None = None
+        self,
+        name: str,
+        new_scheduler: Callable[[], Scheduler],
+        recorder: Recorder | None = None,
+        fencing: Fencing | None = None,
     ) -> None:
+        """``fencing``: who may drive it, by default by the system's clocks."""
         self.name = name
         self._new_scheduler = new_scheduler
         self._recorder = recorder
         self._lock = threading.Lock()
         self._round_lock = threading.Lock()
         self._driver: Driver | None = None
-        self._fencing = 0
+        self._fencing = fencing or Fencing(time.time, time.monotonic)
         self._scheduler: Scheduler | None = None
         self._aside: Scheduler | None = None
         self._in_sync = False
@@ -97,17 +104,15 @@ class Cluster:
     def attach(self, driver: Driver, fencing: int) -> Driver | None:
         """Make ``driver`` the one that may change this cluster, and return the one it replaces.
 
-        Raises ``StaleDriverError`` if a driver with a higher fencing number has been here. From here on
-        calls of the replaced driver raise ``SupersededError``, and no round runs until the new one's
-        snapshot is complete.
+        Raises ``StaleDriverError`` if one with a higher fencing number is here, or was until just now; see
+        ``Fencing.admits``. From here on calls of the replaced driver raise ``SupersededError``, and no round runs
+        until the new one's snapshot is complete.
         """
         with self._lock:
-            if fencing < self._fencing:
-                raise StaleDriverError(
-                    f"cluster {self.name!r} is driven with fencing number {self._fencing}; {fencing} is older"
-                )
+            if not self._fencing.admits(fencing):
+                raise StaleDriverError(self._stale(fencing))
             former, self._driver = self._driver, driver
-            self._fencing = fencing
+            self._fencing.attached(fencing)
             self._aside = None
             self._in_sync = False
             self._rest()
@@ -118,8 +123,15 @@ class Cluster:
         with self._lock:
             if self._driver is driver:
                 self._driver = None
+                self._fencing.detached()
                 self._aside = None
                 self._rest()
+
+    def lapse(self) -> None:
+        """Take note that the last driver will not come back, so that any may follow at once."""
+        with self._lock:
+            if self._driver is None:
+                self._fencing.lapse()
 
     def begin_snapshot(self, driver: Driver) -> None:
         """Start a new picture aside. An unfinished one is dropped."""
@@ -238,6 +250,19 @@ class Cluster:
     def _lose(self) -> None:
         """Drop a picture in which tasks may count as placed of whom the driver does not know it."""
         self._scheduler, self._in_sync, self._lost = None, False, True
+
+    def _stale(self, fencing: int) -> str:
+        """Say why a driver with this number is turned away, and until when."""
+        known = self._fencing.number
+        if self._driver is None:
+            return (
+                f"cluster {self.name!r} was driven with fencing number {known} until just now; {fencing} is older, and "
+                f"may take over unless that driver is back within {GRACE_SECONDS:g} s"
+            )
+        return (
+            f"cluster {self.name!r} is driven with fencing number {known}; {fencing} is older or not plausible, and "
+            "may take over when that driver is gone"
+        )
 
     def _rest(self) -> None:
         """Keep no more of the picture than questions need: rounds of it are over, or wait for another snapshot."""

@@ -40,9 +40,10 @@ class RoundRunner:
 
     async def run(self, cluster: Cluster) -> EncodedRound | None:
         """Run a round and return its result, or None if a new snapshot has overtaken it."""
-        return await asyncio.to_thread(self._run, cluster)
+        return await asyncio.to_thread(self.run_here, cluster)
 
-    def _run(self, cluster: Cluster) -> EncodedRound | None:
+    def run_here(self, cluster: Cluster) -> EncodedRound | None:
+        """The same in the caller's thread."""
         started = self._clock()
         try:
             result = cluster.run_round()

@@ -48,6 +48,12 @@ class Metrics:
             "Solver processes replaced because they died or were killed at the time limit.",
             registry=self.registry,
         )
+        self._refused = Counter(
+            "firmament_refusals",
+            "Calls that were turned away: beyond a limit, or streams that did not say hello in time.",
+            ["reason"],
+            registry=self.registry,
+        )
         self._sessions = Gauge("firmament_sessions", "Open sessions.", registry=self.registry)
         Gauge(
             "firmament_build_info",
@@ -79,6 +85,10 @@ class Metrics:
     def solver_restarted(self) -> None:
         """Count a solver process that had to be replaced."""
         self._restarts.inc()
+
+    def refused(self, reason: str) -> None:
+        """Count a call that was turned away."""
+        self._refused.labels(reason).inc()
 
     def session_opened(self) -> None:
         """Count a session."""

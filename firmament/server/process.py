@@ -20,6 +20,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.server.address import Address, check_free
 from firmament.server.artefact_writer import ArtefactOptions, ArtefactWriter
+from firmament.server.channel import PING_SECONDS, server_options
 from firmament.server.driver_loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registration import add_service
@@ -35,33 +36,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MESSAGE_BYTES = 64 * 2**20
 DRAIN_SECONDS = 4.0
 """How long sessions may take to send their last round; with the rest of the shutdown it stays under 5 s."""
-_THREADS = 32  # for the core's work; more clusters than that at once wait for each other
+_THREADS_PER_STREAM = 3  # applying events, looking for work, and a round: no stream has to wait for another's
 _SERVICE = scheduler_pb2.DESCRIPTOR.services_by_name["Scheduler"].full_name
-_CHANNEL_OPTIONS = (
-    ("grpc.max_receive_message_length", MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MESSAGE_BYTES),
-    ("grpc.so_reuseport", 0),  # else a second server would share the port, and take half of the sessions
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """Where to listen; ``metrics`` None serves none, ``artefacts`` None saves no rounds.
 
-    ``solver``: the worker's solver, ``package.module:Class``.
+    ``solver``: the worker's solver, ``package.module:Class``. ``ping_seconds``: see ``server_options``.
     """
 
     listen: Address
     metrics: Address | None = None
     artefacts: ArtefactOptions | None = None
     solver: str = DEFAULT_SOLVER
+    ping_seconds: float = PING_SECONDS
 
 
 class SolverServer:
@@ -78,6 +70,7 @@ class SolverServer:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._options = options
+        self._limits = configuration.limits
         self._core = build_core(configuration)
         self._clock = clock
         self._metrics = Metrics()
@@ -85,11 +78,14 @@ class SolverServer:
         self._artefacts = ArtefactWriter(options.artefacts, self._core) if options.artefacts else None
         self._service = SchedulerService(
             ClusterRegistry(
-                self._new_scheduler, recorder=self._artefacts.record if self._artefacts else None
+                self._new_scheduler,
+                recorder=self._artefacts.record if self._artefacts else None,
+                most=configuration.limits.clusters,
             ),
             RoundRunner(self._metrics),
             SessionSettings(
                 batching_window=configuration.round.batching_window,
+                limits=configuration.limits,
                 record_kinds=tuple(sorted(self._core.record_kinds)),
             ),
             self._metrics,
@@ -101,8 +97,12 @@ class SolverServer:
         """Listen, and return the address with the port that was chosen. Raises ``AddressError``."""
         listen = self._options.listen
         check_free(listen)
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "core"))
-        self._server = grpc.aio.server(options=_CHANNEL_OPTIONS)
+        asyncio.get_running_loop().set_default_executor(
+            ThreadPoolExecutor(_THREADS_PER_STREAM * self._limits.streams, "core")
+        )
+        self._server = grpc.aio.server(
+            options=server_options(self._limits.message_bytes, self._options.ping_seconds)
+        )
         add_service(self._service, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         await self._health.set(_SERVICE, health_pb2.HealthCheckResponse.SERVING)
@@ -118,6 +118,7 @@ class SolverServer:
                 await self._service.drain()
         except TimeoutError:
             log.warning("drain cut off after=%.1fs", drain_seconds)
+        self._service.close()
         await asyncio.to_thread(self._solver.close)
         if self._artefacts is not None:
             await asyncio.to_thread(self._artefacts.close)

@@ -19,18 +19,31 @@ class UnknownClusterError(LookupError):
     """No driver has ever opened a session for a cluster of that name, or it was forgotten long after."""
 
 
+class ClusterInUseError(Exception):
+    """A cluster that sessions are open for cannot be forgotten; the text says so."""
+
+
+class TooManyClustersError(Exception):
+    """So many clusters have sessions that no further one is taken; the text says what to do."""
+
+
 class ClusterRegistry:
-    """Creates clusters on first use and bounds the number of idle ones. For the event loop's thread only."""
+    """Creates clusters on first use, and bounds how many have sessions (``most``) and how many are kept without one.
+
+    For the event loop's thread only.
+    """
 
     def __init__(
         self,
         new_scheduler: Callable[[], Scheduler],
         idle_limit: int = IDLE_CLUSTERS,
         recorder: Recorder | None = None,
+        most: int = 1000,
     ) -> None:
         self._new_scheduler = new_scheduler
         self._recorder = recorder
         self._idle_limit = idle_limit
+        self._most = most
         self._clusters: dict[str, Cluster] = {}
         self._sessions: Counter[str] = Counter()
 
@@ -38,7 +51,13 @@ class ClusterRegistry:
         """Return the cluster for a session; it is created if need be, and counts as used last.
 
         It is not forgotten before the session has said ``close``, also while that waits to become its driver.
+        Raises ``TooManyClustersError``.
         """
+        if name not in self._sessions and len(self._sessions) >= self._most:
+            raise TooManyClustersError(
+                f"{len(self._sessions)} clusters have sessions, as many as limits.clusters allows; raise it in the "
+                "solver's configuration"
+            )
         cluster = self._clusters.pop(name, None) or Cluster(name, self._new_scheduler, self._recorder)
         self._clusters[name] = cluster
         self._sessions[name] += 1
@@ -47,11 +66,13 @@ class ClusterRegistry:
             del self._clusters[surplus]
         return cluster
 
-    def close(self, cluster: Cluster) -> None:
-        """Take note that a session of ``cluster`` has ended."""
+    def close(self, cluster: Cluster, *, forget: bool = False) -> None:
+        """Take note that a session of ``cluster`` has ended; ``forget``: it is not worth keeping after its last one."""
         self._sessions[cluster.name] -= 1
         if not self._sessions[cluster.name]:
             del self._sessions[cluster.name]
+            if forget:
+                del self._clusters[cluster.name]
 
     def get(self, name: str) -> Cluster:
         """Return a known cluster; raises ``UnknownClusterError``."""
@@ -64,3 +85,14 @@ class ClusterRegistry:
     def names(self) -> list[str]:
         """Names of all clusters, sorted."""
         return sorted(self._clusters)
+
+    def live(self) -> list[str]:
+        """Names of the clusters that have a session, sorted."""
+        return sorted(self._sessions)
+
+    def delete(self, name: str) -> None:
+        """Forget a cluster that has no session; raises ``UnknownClusterError`` or ``ClusterInUseError``."""
+        self.get(name)
+        if name in self._sessions:
+            raise ClusterInUseError(f"cluster {name!r} is in use: its driver is connected; end that first")
+        del self._clusters[name]

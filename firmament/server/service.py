@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import grpc
 from google.protobuf.message import DecodeError
 
 from firmament.core.scheduler import UnknownTaskError
 from firmament.server.cluster import Cluster, NoPictureError
-from firmament.server.registry import ClusterRegistry, UnknownClusterError
-from firmament.server.session import ProtocolError, Session, SessionSettings, check_hello
+from firmament.server.questions import Questions, TooManyQuestionsError
+from firmament.server.registry import (
+    ClusterInUseError,
+    ClusterRegistry,
+    TooManyClustersError,
+    UnknownClusterError,
+)
+from firmament.server.session import ProtocolError, SessionSettings, check_hello
+from firmament.server.session import Session as DriverSession
 from firmament.wire import explanation_to_proto, machine_state_to_proto, task_state_to_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
     from firmament.server.driver_loop import RoundRunner
     from firmament.server.metrics import Metrics
     from firmament.wire import EncodedRound
-
-T = TypeVar("T")
 
 
 class SchedulerService:
@@ -33,11 +41,13 @@ class SchedulerService:
     def __init__(
         self, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings, metrics: Metrics
     ) -> None:
+        self._questions = Questions(settings.limits.questions)
+        self._streams = 0
         self._registry = registry
         self._runner = runner
         self._settings = settings
         self._metrics = metrics
-        self._sessions: set[Session] = set()
+        self._sessions: set[DriverSession] = set()
         self._asked: set[asyncio.Task[EncodedRound | None]] = set()
         self._draining = False
 
@@ -51,34 +61,66 @@ class SchedulerService:
         if self._asked:
             await asyncio.wait(self._asked)
 
+    def close(self) -> None:
+        """End the threads that answer questions."""
+        self._questions.close()
+
     async def Session(  # noqa: N802 - the protocol's name
         self, request_iterator: Any, context: Any
     ) -> AsyncIterator[pb.ServerMessage | bytes]:
         """See the protocol."""
+        most = self._settings.limits.streams
         if self._draining:
             await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
-        messages = cast("AsyncIterator[pb.ClientMessage]", aiter(request_iterator))
+        if self._streams >= most:
+            await self._refuse(
+                context, f"{most} streams are open, as many as limits.streams allows; try again later"
+            )
+        self._streams += 1
         try:
-            hello = check_hello(await anext(messages))
+            messages = cast("AsyncIterator[pb.ClientMessage]", aiter(request_iterator))
+            session = await self._greeted(messages, context)
+            if session is None:
+                return
+            # ``aclosing``: what a session cleans up at its end, it must clean up now.
+            async with aclosing(session.run(messages)) as stream:
+                with self._open(session):
+                    async for message in stream:
+                        yield message
+        finally:
+            self._streams -= 1
+        if session.ending.code is not grpc.StatusCode.OK:
+            await _abort(context, session.ending.code, session.ending.message)
+
+    async def _greeted(self, messages: AsyncIterator[pb.ClientMessage], context: Any) -> DriverSession | None:
+        """Return the session of a stream that begins as it should; None if it ends before it has begun."""
+        try:
+            async with asyncio.timeout(self._settings.limits.hello_timeout):
+                hello = check_hello(await anext(messages))
+            return DriverSession(hello, self._registry, self._runner, self._settings)
         except StopAsyncIteration:
-            return
+            return None
+        except TimeoutError:
+            message = f"no Hello within {self._settings.limits.hello_timeout:g} s (limits.helloTimeout)"
+            self._metrics.refused("hello")
+            await _abort(context, grpc.StatusCode.DEADLINE_EXCEEDED, message)
         except ProtocolError as error:
             await _abort(context, error.code, str(error))
         except DecodeError as error:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        session = Session(hello, self._registry, self._runner, self._settings)
+        except TooManyClustersError as error:
+            await self._refuse(context, str(error))
+
+    @contextmanager
+    def _open(self, session: DriverSession) -> Iterator[None]:
+        """Count a session as open meanwhile."""
         self._sessions.add(session)
         self._metrics.session_opened()
-        stream = session.run(messages)
         try:
-            async for message in stream:
-                yield message
+            yield
         finally:
-            await stream.aclose()  # type: ignore[attr-defined] # an async generator, whose clean-up must run now
             self._sessions.discard(session)
             self._metrics.session_closed()
-        if session.ending.code is not grpc.StatusCode.OK:
-            await _abort(context, session.ending.code, session.ending.message)
 
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
@@ -91,11 +133,13 @@ class SchedulerService:
             result = await asyncio.shield(asked)
         except NoPictureError as error:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except TooManyQuestionsError as error:
+            await self._refuse(context, str(error))
         if result is None:
             await _abort(context, grpc.StatusCode.ABORTED, "a new snapshot came during the round; try again")
         return result.body
 
-    async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.Explanation:  # noqa: N802
+    async def Explain(self, request: pb.ExplainRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
         cluster = await self._cluster(request.cluster, context)
         try:
@@ -104,26 +148,36 @@ class SchedulerService:
             message = f"task {request.task!r} is not known in cluster {request.cluster!r}"
             await _abort(context, grpc.StatusCode.NOT_FOUND, message)
 
-    async def ListState(self, request: pb.ListStateRequest, context: Any) -> pb.ListStateResponse:  # noqa: N802
+    async def ListState(self, request: pb.ListStateRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
         names = self._registry.names()
         if not request.cluster:
-            return pb.ListStateResponse(clusters=names)
+            return pb.ListStateResponse(
+                clusters=names, live_clusters=self._registry.live()
+            ).SerializeToString()
         cluster = await self._cluster(request.cluster, context)
         return await self._ask(context, lambda: _listing(cluster, names, with_tasks=request.with_tasks))
 
-    async def ExportNetwork(  # noqa: N802
-        self, request: pb.ExportNetworkRequest, context: Any
-    ) -> pb.ExportNetworkResponse:
+    async def ExportNetwork(self, request: pb.ExportNetworkRequest, context: Any) -> bytes:  # noqa: N802
         """See the protocol."""
         cluster = await self._cluster(request.cluster, context)
-        text, number = await self._ask(context, cluster.network)
-        return pb.ExportNetworkResponse(dimacs=text, round=number)
+        return await self._ask(context, lambda: _network(cluster))
+
+    async def DeleteCluster(  # noqa: N802
+        self, request: pb.DeleteClusterRequest, context: Any
+    ) -> pb.DeleteClusterResponse:
+        """See the protocol."""
+        await self._cluster(request.cluster, context)
+        try:
+            self._registry.delete(request.cluster)
+        except ClusterInUseError as error:
+            await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return pb.DeleteClusterResponse()
 
     async def _run_and_deliver(self, cluster: Cluster) -> EncodedRound | None:
         """Run a round and tell the driver, unless another one has come meanwhile, who begins with a snapshot."""
         driver = cluster.driver
-        result = await self._runner.run(cluster)
+        result = await self._questions.ask(lambda: self._runner.run_here(cluster))
         if result is not None and driver is not None and cluster.driver is driver:
             driver.deliver(result)
         return result
@@ -137,18 +191,30 @@ class SchedulerService:
         except UnknownClusterError as error:
             await _abort(context, grpc.StatusCode.NOT_FOUND, str(error))
 
-    async def _ask(self, context: Any, question: Callable[[], T]) -> T:
-        """Put a question to a cluster, off the event loop."""
+    async def _ask(self, context: Any, question: Callable[[], Message]) -> bytes:
+        """Put a question to a cluster, and serialise the answer, which may be large: both off the event loop."""
         try:
-            return await asyncio.to_thread(question)
+            return await self._questions.ask(lambda: question().SerializeToString())
         except NoPictureError as error:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except TooManyQuestionsError as error:
+            await self._refuse(context, str(error))
+
+    async def _refuse(self, context: Any, message: str) -> NoReturn:
+        """End a call that exceeds a limit."""
+        self._metrics.refused("limit")
+        await _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, message)
 
 
 async def _abort(context: Any, code: grpc.StatusCode, message: str) -> NoReturn:
     """End the call; grpc.aio's ``abort`` always raises, which its stubs do not say."""
     await context.abort(code, message)
     raise AssertionError("unreachable")
+
+
+def _network(cluster: Cluster) -> pb.ExportNetworkResponse:
+    text, number = cluster.network()
+    return pb.ExportNetworkResponse(dimacs=text, round=number)
 
 
 def _listing(cluster: Cluster, names: list[str], *, with_tasks: bool) -> pb.ListStateResponse:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import grpc
@@ -13,9 +13,12 @@ from google.protobuf.message import DecodeError
 
 import firmament
 from firmament.core.events import InvalidEventError
+from firmament.core.quota import QuotaExceededError
+from firmament.limits import LimitSection
 from firmament.server.cluster import Cluster, OrderError, StaleDriverError, SupersededError
 from firmament.server.driver_loop import DriverLoop, RoundRunner
 from firmament.server.outbox import Ending, Outbox
+from firmament.server.signs_of_life import EVERY, SignsOfLife
 from firmament.wire import events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -25,16 +28,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_LONGEST_FAULT = 2000  # a stream ends with a header of gRPC's, of a few kilobytes at most
+_LONGEST_NAME = 1024
 VERSION_MAJOR = 1
 VERSION_MINOR = 1
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What all sessions share. ``record_kinds``: kinds of records that some loaded model reads."""
+    """What all sessions share. ``record_kinds``: kinds of records that some loaded model reads. ``alive_seconds``: how
+    often a driver whose message waits is told that the server is at work.
+    """
 
     batching_window: float
     record_kinds: Sequence[str] = ()
+    limits: LimitSection = field(default_factory=LimitSection)
+    alive_seconds: float = EVERY
 
 
 class ProtocolError(Exception):
@@ -60,6 +69,11 @@ def check_hello(message: pb.ClientMessage) -> pb.Hello:
         )
     if not hello.cluster:
         raise ProtocolError(grpc.StatusCode.INVALID_ARGUMENT, "Hello: cluster: is empty; name the cluster")
+    if len(hello.cluster) > _LONGEST_NAME or len(hello.client) > _LONGEST_NAME:
+        raise ProtocolError(
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"Hello: cluster or client: has more than {_LONGEST_NAME} characters; shorten it",
+        )
     return hello
 
 
@@ -75,19 +89,27 @@ class Session:
         self._cluster: Cluster = registry.open(hello.cluster)
         self._outbox = Outbox()
         self._loop = DriverLoop(self._cluster, self, self._outbox, runner, settings.batching_window)
+        self._alive = SignsOfLife(self._outbox, settings.alive_seconds)
         self._sequence = 0
         self._draining = False
+        self._said_goodbye = False
         self._ended = asyncio.Event()
         self.ending = Ending()
 
-    async def run(self, messages: AsyncIterator[pb.ClientMessage]) -> AsyncIterator[pb.ServerMessage | bytes]:
+    async def run(
+        self, messages: AsyncIterator[pb.ClientMessage]
+    ) -> AsyncGenerator[pb.ServerMessage | bytes, None]:
         """Yield what to send, serialised or not; ``ending`` says afterwards how the stream is to end."""
         taken_over = asyncio.create_task(self._take_over())
         parts: list[asyncio.Task[None]] = []
         try:
             await asyncio.shield(taken_over)
             self._log("session opened", client=self._hello.client, fencing=self._hello.fencing)
-            parts += [asyncio.create_task(self._read(messages)), asyncio.create_task(self._run_rounds())]
+            parts += [
+                asyncio.create_task(self._read(messages)),
+                asyncio.create_task(self._run_rounds()),
+                asyncio.create_task(self._alive.run()),
+            ]
             yield self._welcome()
             while not isinstance(item := await self._outbox.take(), Ending):
                 yield item
@@ -100,6 +122,9 @@ class Session:
                 part.cancel()
             # Also if this is cancelled: the cluster must not stay with a driver that is gone.
             await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
+        if self._said_goodbye:
+            # Whoever reads a stream sees a driver's goodbye and a broken connection alike; the latter cancels this.
+            await asyncio.to_thread(self._cluster.lapse)
 
     async def _take_over(self) -> None:
         """Become the cluster's driver; raises ``StaleDriverError``.
@@ -114,7 +139,7 @@ class Session:
         """Give the cluster up, once it has been taken over or refused."""
         await asyncio.gather(taken_over, return_exceptions=True)
         await asyncio.to_thread(self._cluster.detach, self)
-        self._registry.close(self._cluster)
+        self._registry.close(self._cluster, forget=self._hello.ephemeral)
         self._ended.set()
 
     async def drain(self) -> None:
@@ -138,17 +163,21 @@ class Session:
         self._outbox.put(result.message())
         self._loop.changed()
 
-    # --- the two tasks
+    # --- the tasks
     # ----------------------------------------------------------------------------------------------
 
     async def _read(self, messages: AsyncIterator[pb.ClientMessage]) -> None:
         """Take the driver's messages one by one, until it closes its side or breaks the protocol."""
         try:
             async for message in messages:
-                await self._handle(message)
+                with self._alive.during(self._sequence):
+                    await self._handle(message)
+            self._said_goodbye = True
             self._outbox.close(Ending(), flush=True)
         except SupersededError:
             return  # ``superseded`` has closed the stream already
+        except QuotaExceededError as error:
+            self._outbox.close(Ending(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), flush=True)
         except (DecodeError, InvalidEventError) as error:
             self._outbox.close(Ending(grpc.StatusCode.INVALID_ARGUMENT, str(error)), flush=True)
         except OrderError as error:
@@ -206,7 +235,7 @@ class Session:
         try:
             await asyncio.to_thread(self._decode_and_apply, batch)
         except InvalidEventError as error:
-            raise InvalidEventError(f"EventBatch {batch.sequence}: {error}") from error
+            raise type(error)(f"EventBatch {batch.sequence}: {str(error)[:_LONGEST_FAULT]}") from error
         self._sequence = batch.sequence
         self._outbox.acknowledge(batch.sequence)
 

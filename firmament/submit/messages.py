@@ -43,7 +43,9 @@ def snapshot_events(workload: Workload) -> Iterator[pb.Event]:
     classes = [*workload.requests.tolist(), *workload.fill_requests.tolist()]
     for number, amounts in enumerate(classes, start=1):
         # The solver counts the slot that a task takes by itself.
-        yield pb.Event(task_class=pb.TaskClass(id=number, requests=_quantities(amounts[:2])))
+        yield pb.Event(
+            task_class=pb.TaskClass(id=number, requests=_quantities(amounts[:2]), runs_to_completion=True)
+        )
     first_filler = 1 + len(workload.requests)
     for index in np.flatnonzero(workload.fill_level >= 0).tolist():
         yield pb.Event(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,32 @@ if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 
+LONGEST_NAME = 1024
+"""Names and uids of Kubernetes have 253 characters at most, and two of them make a name here."""
+
+LATEST = 253_402_300_799.0
+"""The end of the year 9999, in seconds since the epoch: the latest time that can be written down."""
+
+_LONGEST_FAULT = 500
+
+
 def refuse(subject: str, field: str, problem: str) -> InvalidEventError:
-    """Return the error ``SUBJECT: FIELD: PROBLEM``, for the caller to raise."""
-    return InvalidEventError(f"{subject}: {field}: {problem}")
+    """Return the error ``SUBJECT: FIELD: PROBLEM``, for the caller to raise.
+
+    It goes into one line of a log and into the header that ends a stream, and is printable and short enough for both.
+    """
+    text = f"{subject[:_LONGEST_FAULT]}: {field[:_LONGEST_FAULT]}: {problem}"[: 3 * _LONGEST_FAULT]
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return InvalidEventError(text)
 
 
 def required(subject: str, field: str, value: str) -> str:
-    """Return a text that must not be empty."""
+    """Return a name that must be there, and be no longer than any that Kubernetes allows."""
     if not value:
         raise refuse(subject, field, "is empty; it is required")
+    if len(value) > LONGEST_NAME:
+        raise refuse(subject, field, f"has {len(value)} characters; send at most {LONGEST_NAME}")
     return value
 
 
@@ -59,8 +75,8 @@ def usage(subject: str, field: str, items: Iterable[pb.Usage]) -> dict[str, floa
 
 
 def moment(subject: str, field: str, value: float) -> float:
-    """Return a time in seconds since the epoch: finite, not negative."""
-    if not (math.isfinite(value) and value >= 0):
+    """Return a time in seconds since the epoch, or a duration: not negative, not after the year 9999."""
+    if not 0 <= value <= LATEST:  # also false for NaN
         raise refuse(subject, field, f"{value} is not a time; send seconds since the epoch")
     return value
 
@@ -70,8 +86,9 @@ def task_uids(subject: str, values: Sequence[str]) -> tuple[str, ...]:
     uids = tuple(values[:])  # a message's list is read faster at once than one by one
     if not uids:
         raise refuse(subject, "uids", "is empty; name at least one task")
-    if "" in uids:
-        raise refuse(subject, f"uids[{uids.index('')}]", "is empty; it is required")
+    if "" in uids or max(map(len, uids)) > LONGEST_NAME:
+        wrong = next(index for index, uid in enumerate(uids) if not 1 <= len(uid) <= LONGEST_NAME)
+        required(subject, f"uids[{wrong}]", uids[wrong])
     return uids
 
 

@@ -11,12 +11,13 @@ from firmament.core.model import (
     EFFECTS,
     QOS_CLASSES,
     Container,
-    NodeSelectorTerm,
     PreferredTerm,
     TaskClass,
     Toleration,
+    VolumeRule,
 )
 from firmament.wire.checks import quantities, refuse
+from firmament.wire.class_limits import beyond_limits
 from firmament.wire.requirements import node_term, node_terms
 from firmament.wire.task_rules import ports, spread_rules, task_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -29,18 +30,24 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     """Return the class and the number that the client gave it. Raises ``InvalidEventError``.
 
     The rules of a class that calls itself invalid are dropped unread: its tasks are never placed, and what is
-    wrong with them is often one of these rules. Only fields that are set are looked at: of two dozen most are not.
+    wrong with them is often one of these rules. So it is with a class beyond the limits of `class_limits`, which says
+    so from here on. Only fields that are set are looked at: of two dozen most are not.
     """
     if not message.id:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")
     subject = f"TaskClass {message.id}"
-    decoders = _DECODERS_OF_INVALID if message.invalid else _DECODERS
+    beyond = beyond_limits(message)
+    decoders = _DECODERS_OF_INVALID if message.invalid or beyond else _DECODERS
     fields: dict[str, Any] = {}
     for descriptor, value in message.ListFields():
         name = descriptor.name
         decoder = decoders.get(name)
         if decoder is not None:
             fields[name] = decoder(subject, name, value)
+    if beyond:
+        fields["invalid"] = fields.get("invalid") or beyond
+        for name in _OF_NO_USE_BEYOND:
+            fields.pop(name, None)
     return message.id, TaskClass(**fields)
 
 
@@ -71,6 +78,16 @@ def _amounts(subject: str, field: str, items: Iterable[pb.Quantity]) -> tuple[tu
     return tuple(sorted(quantities(subject, field, items).items()))
 
 
+def _attachments(subject: str, field: str, messages: Iterable[pb.Attachment]) -> tuple[tuple[str, str], ...]:
+    found = set()
+    for index, message in enumerate(messages):
+        for name in ("resource", "volume"):
+            if not getattr(message, name):
+                raise refuse(subject, f"{field}[{index}].{name}", "is empty; it is required")
+        found.add((message.resource, message.volume))
+    return tuple(sorted(found))
+
+
 def _preferred(subject: str, field: str, messages: Iterable[pb.PreferredTerm]) -> tuple[PreferredTerm, ...]:
     terms = []
     for index, message in enumerate(messages):
@@ -81,11 +98,9 @@ def _preferred(subject: str, field: str, messages: Iterable[pb.PreferredTerm]) -
     return tuple(terms)
 
 
-def _volumes(
-    subject: str, field: str, messages: Iterable[pb.VolumeRule]
-) -> tuple[tuple[NodeSelectorTerm, ...], ...]:
+def _volumes(subject: str, field: str, messages: Iterable[pb.VolumeRule]) -> tuple[VolumeRule, ...]:
     return tuple(
-        node_terms(subject, f"{field}[{index}].terms", message.terms)
+        VolumeRule(node_terms(subject, f"{field}[{index}].terms", message.terms), message.reason)
         for index, message in enumerate(messages)
     )
 
@@ -149,6 +164,8 @@ _DECODERS_OF_INVALID: Mapping[str, _Decoder] = MappingProxyType(
         "ports": ports,
         "images": _texts,
         "terminating": _plain,
+        "runs_to_completion": _plain,
+        "attachments": _attachments,
         "containers": _containers,
         "qos": _qos,
         "overhead": _amounts,
@@ -156,6 +173,10 @@ _DECODERS_OF_INVALID: Mapping[str, _Decoder] = MappingProxyType(
         "service_class": _plain,
         "daemon": _plain,
         "never_preempts": _plain,
+        "assumed": _amounts,
     }
 )
+_OF_NO_USE_BEYOND = ("images", "containers", "limits")
+"""What only costs look at, and models in detail; of a class beyond the limits they see its requests."""
+
 _DECODERS: Mapping[str, _Decoder] = MappingProxyType({**_DECODERS_OF_INVALID, **_RULES})

@@ -81,13 +81,15 @@ def _machine(message: pb.Machine) -> Event:
             annotations=dict(message.annotations) if message.annotations else NO_ANNOTATIONS,
             images=tuple(_image(subject, i, image) for i, image in enumerate(message.images)),
             total=quantities(subject, "total", message.total),
+            attached=tuple(message.attached),
         )
     )
 
 
 def _image(subject: str, index: int, message: pb.Image) -> Image:
-    if message.size < 0:
-        raise refuse(subject, f"images[{index}].size", f"{message.size} is negative; send bytes")
+    if not 0 <= message.size <= MAX_QUANTITY:
+        fault = "is negative" if message.size < 0 else "is absurdly large"
+        raise refuse(subject, f"images[{index}].size", f"{message.size} {fault}; send bytes")
     return Image(tuple(message.names), message.size)
 
 
@@ -140,6 +142,8 @@ def _tasks(message: pb.TaskBatch) -> Event:
         priority=message.priority,
         names=names,
         created=created,
+        group_priority=_group_priority(message),
+        spread_group=message.spread_group,
     )
 
 
@@ -159,7 +163,13 @@ def _bound(message: pb.BoundTasks) -> Event:
         job=message.job,
         assigned=_moments(subject, "assigned", message.assigned, len(uids)),
         initialized=_moments(subject, "initialized", message.initialized, len(uids)),
+        group_priority=_group_priority(message),
+        spread_group=message.spread_group,
     )
+
+
+def _group_priority(message: pb.TaskBatch | pb.BoundTasks) -> int | None:
+    return message.group_priority if message.HasField("group_priority") else None
 
 
 def _moments(subject: str, field: str, values: Iterable[float], count: int) -> tuple[float, ...]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from poseidon.kube.batch_objects import DisruptionBudget
     from poseidon.translate.defects import Defect
 
+_MOST_ALLOWED = 2**31 - 1
+"""The largest number that the field holds."""
+
 BUDGET_RECORD = "PodDisruptionBudget"
 """Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed"}``."""
 
@@ -35,7 +38,9 @@ def described(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[De
         "selector": None
         if nothing
         else [{"key": e.key, "operator": e.operator, "values": list(e.values)} for e in labels],
-        "allowed": max(status.disruptions_allowed, 0) if status is not None and counted else 0,
+        "allowed": min(max(status.disruptions_allowed, 0), _MOST_ALLOWED)
+        if status is not None and counted
+        else 0,
     }
     looks = pb.TaskSelector(labels=[] if nothing else labels, nothing=nothing, namespaces=[namespace])
     return msgspec.json.encode(payload), looks, tuple(defects)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from poseidon.topology.group_spec import read_pod_group
+from poseidon.translate.defects import shortened
 
 if TYPE_CHECKING:
     from poseidon.batch.membership import Membership
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from poseidon.topology.group_spec import GroupSpec
 
 MAX_MEMBERS = 2**31 - 1
-"""The largest number that the objects' fields hold."""
+MAX_SECONDS = 2**31 - 1
+"""The largest numbers that the objects' fields hold."""
+
+_EACH_POD = "Pod"
+"""The ``spec.disruptionMode`` that is the default."""
 
 _PERCENT = re.compile(r"(\d{1,9})%?", re.ASCII)
 
@@ -32,12 +36,14 @@ class Demand:
     """``min_members`` 0 or 1: no gang. ``seconds`` 0: as configured. ``size``: pods it is to have, 0: not known.
 
     ``problem``: why the object's text makes no sense, in words for people; nothing of the group is placed then.
+    ``ignored``: what the object asks for beside this and does not get, "" for nothing.
     """
 
     min_members: int = 0
     seconds: float = 0.0
     size: int = 0
     problem: str = ""
+    ignored: str = ""
 
 
 def of_pod_group(found: PodGroup) -> Demand:
@@ -45,8 +51,9 @@ def of_pod_group(found: PodGroup) -> Demand:
     spec = found.spec
     problem = _count_problem("spec.minMember", spec.min_member)
     seconds = spec.schedule_timeout_seconds
-    if not problem and seconds is not None and seconds < 0:
-        problem = f"spec.scheduleTimeoutSeconds: {seconds} is negative; give 1 or more, or leave it out"
+    if not problem and seconds is not None and not 0 <= seconds <= MAX_SECONDS:
+        what = "is negative" if seconds < 0 else "is out of range"
+        problem = f"spec.scheduleTimeoutSeconds: {seconds} {what}; give 1 or more, or leave it out"
     if not problem:
         problem = "; ".join(map(str, read_pod_group(found).defects))
     return (
@@ -75,7 +82,24 @@ def of_workload(found: Workload, part: str) -> Demand:
 
 def of_native_pod_group(found: NativePodGroup) -> Demand:
     """Read a PodGroup of Kubernetes itself."""
-    return _of_policy(found.spec.scheduling_policy, "spec.schedulingPolicy")
+    demand = _of_policy(found.spec.scheduling_policy, "spec.schedulingPolicy")
+    return replace(demand, ignored=ignored_by_native(found))
+
+
+def ignored_by_native(found: NativePodGroup) -> str:
+    """Return what a PodGroup of Kubernetes itself asks for and does not get, in words for people, "" for nothing."""
+    spec, lines = found.spec, []
+    if spec.scheduling_constraints:
+        lines.append(
+            "spec.schedulingConstraints is not honoured: the pods may go to any domain; "
+            "give them required pod affinity on its topology key"
+        )
+    if spec.disruption_mode not in (None, "", _EACH_POD):
+        lines.append(
+            "spec.disruptionMode is not honoured: a gang that has to make room loses what it can spare, "
+            f"else all of it; use {_EACH_POD}, or leave it out"
+        )
+    return "; ".join(lines)
 
 
 def of_owner(found: ScaledOwner, share: str) -> Demand:
@@ -84,7 +108,7 @@ def of_owner(found: ScaledOwner, share: str) -> Demand:
     if problem:
         return Demand(problem=problem)
     size = _size(found)
-    return Demand(math.floor(percent * size / 100), size=size)
+    return Demand(percent * size // 100, size=size)
 
 
 def share_problem(member: Membership) -> str:
@@ -108,7 +132,7 @@ def _count_problem(field: str, count: int) -> str:
 def _percent(share: str) -> tuple[int, str]:
     found = _PERCENT.fullmatch(share.strip())
     if found is None or int(found.group(1)) > 100:
-        shown = share if share == '""' else repr(share)
+        shown = share if share == '""' else shortened(repr(share))
         problem = f"annotation firmament-gang-scheduling: {shown} is no share in percent; give 0 to 100"
         return 0, problem
     return int(found.group(1)), ""
@@ -118,8 +142,13 @@ def _size(found: ScaledOwner) -> int:
     """Return how many pods an owner is to have now. A Job's pods that have succeeded are not replaced."""
     spec = found.spec
     if spec.replicas is not None:
-        return max(spec.replicas, 0)
-    size = 1 if spec.parallelism is None else max(spec.parallelism, 0)
+        return _bounded(spec.replicas)
+    size = 1 if spec.parallelism is None else _bounded(spec.parallelism)
     if spec.completions is not None:
-        size = min(size, max(spec.completions - found.status.succeeded, 0))
+        size = min(size, _bounded(spec.completions - found.status.succeeded))
     return size
+
+
+def _bounded(count: int) -> int:
+    """Return a count as the objects' fields hold it."""
+    return min(max(count, 0), MAX_MEMBERS)

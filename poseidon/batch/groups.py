@@ -7,10 +7,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from poseidon.batch.demands import Demand
-from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, membership
+from poseidon.batch.membership import (
+    POD_GROUP,
+    TOPOLOGY_GROUP,
+    Membership,
+    ObjectKey,
+    is_mirror,
+    membership,
+)
 from poseidon.batch.progress import Progress, placed_since, progress_of
 from poseidon.batch.sources import Described, Known, Source, Sources, places
+from poseidon.kube.quarantine import Attempt, Quarantine
 from poseidon.topology.members import Member, admitted, member_of
 from poseidon.translate import pod as pod_translation
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -20,19 +30,17 @@ if TYPE_CHECKING:
 
     from poseidon.kube.objects import Pod
     from poseidon.topology.group_spec import GroupSpec
+    from poseidon.translate.pod import Task
 
 _GroupKey: TypeAlias = tuple[ObjectKey, str, str]
 
 
 class GroupChange(NamedTuple):
-    """What a group asks of the solver now, and by uid why its pods are held back ("": they are not).
+    """What a group asks of the solver now, and by uid why its pods are held back ("": they are not)."""
 
-    ``priority`` is that of all its pods, None: their own.
-    """
-
+    group: Group
     job: pb.Job
     waits: dict[str, str]
-    priority: int | None = None
 
 
 @dataclass(slots=True)
@@ -63,10 +71,12 @@ class Group:
 class Groups:
     """Groups by what pods say of themselves, whichever comes first: the pods, or the object that they name.
 
-    Objects are told from earlier namesakes by their uids.
+    Objects are told from earlier namesakes by their uids. A group of which cannot be told what it asks for goes to
+    ``quarantine``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, quarantine: Quarantine | None = None) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._sources = Sources()
         self._groups: dict[_GroupKey, Group] = {}
         self._of_source: dict[ObjectKey, dict[_GroupKey, None]] = {}
@@ -110,7 +120,7 @@ class Groups:
 
     def put_pod(self, uid: str, pod: Pod) -> None:
         """Take a pod of ours as it is now, in a group or not."""
-        member = membership(pod)
+        member = None if is_mirror(pod) else membership(pod)
         group = self._of_pod.get(uid)
         if group is not None and (member is None or _key(member) != group.key):
             self.remove_pod(uid)
@@ -142,7 +152,9 @@ class Groups:
         if not group.progress:
             key = group.key
             del self._groups[key]
-            del self._of_job[group.job.id]
+            if self._of_job.get(group.job.id) is group:
+                # Owners in several namespaces may claim one uid.
+                del self._of_job[group.job.id]
             self._changed.pop(key, None)
             self._moved.pop(key, None)
             self._unsettled.discard(key)
@@ -251,19 +263,35 @@ class Groups:
     def take_changes(self) -> list[GroupChange]:
         """Return the groups whose demand may have changed, once."""
         for key in [*self._unsettled]:
-            self._settle(key)
+            with self._attempt(key):
+                self._settle(key)
         changed, self._changed = self._changed, {}
-        return [self._change(self._groups[key]) for key in changed]
+        changes = []
+        for key in changed:
+            with self._attempt(key):
+                changes.append(self._change(self._groups[key]))
+        return changes
+
+    def _attempt(self, key: _GroupKey) -> Attempt:
+        name = self._groups[key].member.name
+        return self._quarantine.attempt("groups", f"{key[0].kind} {name}", name=name)
 
     def _change(self, group: Group) -> GroupChange:
         waits_for = self.waits_for(group)
         waits = {uid: waits_for or self.beyond(uid) for uid in group.progress}
-        return GroupChange(self.job(group), waits, self.priority(group))
+        return GroupChange(group, self.job(group), waits)
 
-    def priority(self, group: Group) -> int | None:
-        """Return the priority of all pods of a group, None where their own count."""
+    def ranked(self, group: Group, task: Task) -> Task:
+        """Return a task of a group with the priority by which the group stands among others.
+
+        It is what the group states, else the task's own; only groups that are placed by a tree have one. Whoever may
+        write a ConfigMap may state one, so it never takes the place of the priority that the pod itself was given.
+        """
         spec = self.topology(group)
-        return spec.priority if spec is not None else None
+        stated = None
+        if spec is not None:
+            stated = task.priority if spec.priority is None else spec.priority
+        return task if task.group_priority == stated else replace(task, group_priority=stated)
 
     def take_moved(self) -> list[Group]:
         """Return the groups whose pods have come further, or whose object has changed, once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from poseidon.topology.keys import GROUP_LABEL
+from poseidon.translate.identities import identity
 
 if TYPE_CHECKING:
     from poseidon.kube.objects import Pod
@@ -14,6 +15,9 @@ POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 
 GANG_ANNOTATION = "firmament-gang-scheduling"
 """Annotation with the share of its owner's pods, in percent, that are placed together, as in the original."""
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""On pods that stand in the API for static pods, which kubelets run out of files."""
 
 POD_GROUP = "PodGroup"
 WORKLOAD = "Workload"
@@ -51,15 +55,23 @@ class Membership(NamedTuple):
         if self.share:
             return ""
         source = self.source
-        parts = (source.kind.split()[0], source.namespace, source.name, self.part, self.copy)
-        prefix = "scheduling.k8s.io/" if source.kind == NATIVE_POD_GROUP else ""
-        return prefix + "/".join(part for part in parts if part)
+        parts = [source.kind, source.namespace, source.name, self.part, self.copy]
+        while not parts[-1]:
+            parts.pop()
+        if source.kind == NATIVE_POD_GROUP:
+            parts[:1] = "scheduling.k8s.io", "PodGroup"
+        return identity(*parts)
 
     @property
     def name(self) -> str:
         """What people call the group: ``namespace/name``, with part and copy where there are some."""
         parts = (self.source.namespace, self.source.name, self.part, self.copy)
         return "/".join(part for part in parts if part)
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Whether a pod stands in the API for a static one: only its kubelet places it, or lets it go."""
+    return MIRROR_ANNOTATION in pod.metadata.annotations and bool(pod.spec.node_name)
 
 
 def membership(pod: Pod) -> Membership | None:

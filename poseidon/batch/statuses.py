@@ -6,13 +6,14 @@ now. There Failed is final; here a group whose failed pods have been replaced is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from poseidon.batch.groups import Group, Groups
 from poseidon.batch.progress import Progress
 from poseidon.kube.batch_objects import PodGroup, PodGroupStatus
 from poseidon.kube.batch_writers import GroupStatusWrite
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.references import timestamp
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ class PodGroupStatuses:
     What others write is left alone until the group itself changes. ``wall`` tells seconds since the epoch.
     """
 
-    def __init__(self, groups: Groups, wall: Callable[[], float]) -> None:
+    def __init__(
+        self, groups: Groups, wall: Callable[[], float], quarantine: Quarantine | None = None
+    ) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._groups = groups
         self._wall = wall
         self._told: dict[str, PodGroupStatus] = {}
@@ -36,28 +40,32 @@ class PodGroupStatuses:
 
     def take(self, moved: list[Group]) -> list[GroupStatusWrite]:
         """Return what is to be written at once for groups that have changed."""
-        writes = []
+        writes: list[GroupStatusWrite] = []
         for group in moved:
-            known = self._groups.source(group)
-            if known is None:
-                continue
-            uid, found = known
-            if not isinstance(found, PodGroup):
-                continue
-            told = self._told.setdefault(uid, found.status)
-            status = self._status(group, found, told)
-            if status == told:
-                self._late.pop(uid, None)
-                continue
-            source = group.member.source
-            write = GroupStatusWrite(uid, source.namespace, source.name, status)
-            if status.phase != told.phase:
-                self._late.pop(uid, None)
-                self._told[uid] = status
-                writes.append(write)
-            else:
-                self._late[uid] = write
+            with self._quarantine.attempt("statuses of groups", group.job.id, name=group.member.name):
+                writes.extend(self._take(group))
         return writes
+
+    def _take(self, group: Group) -> Iterator[GroupStatusWrite]:
+        known = self._groups.source(group)
+        if known is None:
+            return
+        uid, found = known
+        if not isinstance(found, PodGroup):
+            return
+        told = self._told.setdefault(uid, found.status)
+        status = self._status(group, found, told)
+        if status == told:
+            self._late.pop(uid, None)
+            return
+        source = group.member.source
+        write = GroupStatusWrite(uid, source.namespace, source.name, status)
+        if status.phase != told.phase:
+            self._late.pop(uid, None)
+            self._told[uid] = status
+            yield write
+        else:
+            self._late[uid] = write
 
     def take_late(self) -> list[GroupStatusWrite]:
         """Return the writes that were put off, once."""

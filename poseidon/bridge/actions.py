@@ -28,12 +28,14 @@ class AnnounceScheduled(NamedTuple):
 class AnnounceUnschedulable(NamedTuple):
     """Write event and condition about a pod that stays pending.
 
-    ``was_unschedulable``: its condition says so already, and only the message is new.
+    ``was_unschedulable``: its condition says so already, and only the message is new. ``undecided``: no solver has
+    looked at it, so that more nodes need not help; autoscalers are to leave it alone.
     """
 
     pod: PodRef
     message: str
     was_unschedulable: bool
+    undecided: bool = False
 
 
 class WriteClaim(NamedTuple):

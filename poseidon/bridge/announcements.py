@@ -27,8 +27,9 @@ _COUNT = re.compile(r"^\d+ ")
 def reasons_of(message: str) -> str:
     """Return the reasons of a message, without counts; messages in other words stand for themselves.
 
-    In kube-scheduler's grammar reasons are listed by falling count, so that their order may change with the
-    counts alone. What follows the list, such as which pods were faster this time, is detail as counts are.
+    In kube-scheduler's grammar reasons are sorted as text that begins with the count, so that their order may
+    change with the counts alone. What follows the list, such as which pods were faster this time, is
+    detail as counts are.
     """
     grammar = _GRAMMAR.match(message)
     if grammar is None:
@@ -68,6 +69,11 @@ class Announcements:
     def waiting_for(self, record: PodRecord, message: str) -> AnnounceUnschedulable | None:
         """Take what has to happen before a pod is bound to the node that it has got; return what is to be said."""
         return None if record.message == message else self._say(record, message, self._clock())
+
+    def undecided(self, record: PodRecord, message: str) -> AnnounceUnschedulable:
+        """Take why no solver looks at a pod; return what is to be said. One found unschedulable still counts so."""
+        found_before = bool(record.message)
+        return self._say(record, message, self._clock())._replace(undecided=not found_before)
 
     def take_due(self) -> list[AnnounceUnschedulable]:
         """Return what was put off and is to be said by now, of pods that still wait, once."""

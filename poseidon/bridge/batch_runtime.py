@@ -135,6 +135,10 @@ class BatchRuntime:
             case WriteMemberLabels(labels):
                 self._topology.label(labels)
 
+    def bound(self, uid: str) -> None:
+        """A pod has been bound: no node is to be kept for it any more."""
+        self._nominations.withdraw(uid)
+
     async def wait_drained(self) -> None:
         """Wait until nothing that is said of groups waits to be written."""
         writers = self._statuses, self._conditions, self._topology

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from protos.firmament.v1 import scheduler_pb2 as pb
+
+T = TypeVar("T")
+
+
+def batched(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+    """Yield the items in order, in non-empty parts of at most ``most``."""
+    for start in range(0, len(items), most):
+        yield items[start : start + most]
 
 
 def cut(events: Iterable[pb.Event], max_events: int, max_bytes: int) -> Iterator[pb.ClientMessage]:

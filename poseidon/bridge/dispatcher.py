@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from poseidon.kube.condition_writer import ConditionWriter
     from poseidon.kube.event_writer import EventWriter
     from poseidon.kube.pod_recovery import PodRecovery
+    from poseidon.kube.quarantine import Quarantine
 
 _log = logging.getLogger(__name__)
+
+_SHOWN = 200
+"""Characters of an action that are logged."""
 
 
 class Dispatcher(Protocol):
@@ -58,7 +62,9 @@ class LiveDispatcher:
         recovery: PodRecovery,
         batch: BatchRuntime,
         metrics: BridgeMetrics,
+        quarantine: Quarantine,
     ) -> None:
+        self._quarantine = quarantine
         self._binder = binder
         self._events = events
         self._conditions = conditions
@@ -68,30 +74,39 @@ class LiveDispatcher:
         self._metrics = metrics
 
     def dispatch(self, actions: Iterable[Action]) -> None:
-        """Queue bindings, events and conditions."""
+        """Queue bindings, events and conditions; what cannot be queued holds up nothing else."""
         for action in actions:
-            match action:
-                case Bind(pod, node):
-                    _log.debug("binding pod=%s node=%s", pod, node)
-                    # A failure that has not been written yet would contradict the binding.
-                    self._conditions.withdraw(pod.uid)
-                    self._events.withdraw_failure(pod.uid)
-                    self._binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
-                case AnnounceScheduled(pod, node):
-                    self._events.scheduled(pod, node)
-                case WriteClaim(write):
-                    self._claims.submit(write)
-                case AnnounceUnschedulable(pod, message, was_unschedulable):
-                    self._events.failed_scheduling(pod, message)
-                    self._conditions.unschedulable(pod, message, was_unschedulable=was_unschedulable)
-                case AnnounceRefused() | RecreateRefused() | DeleteRefused():
-                    self._recover(action)
-                case Evict() | AnnouncePreempted() | Nominate() | WriteGroupStatus() | AnnounceGroup():
-                    self._batch.carry_out(action)
-                case WithdrawEviction() | WriteGroupCondition() | WriteGroupMap() | WriteMemberLabels():
-                    self._batch.carry_out(action)
-                case _:
-                    assert_never(action)
+            try:
+                self._queue(action)
+            except Exception as error:  # noqa: BLE001 - whatever it is, others must not wait for it
+                self._quarantine.set_aside("actions", type(action).__name__, error, name=str(action)[:_SHOWN])
+
+    def _queue(self, action: Action) -> None:
+        match action:
+            case Bind(pod, node):
+                _log.debug("binding pod=%s node=%s", pod, node)
+                # A failure that has not been written yet would contradict the binding.
+                self._conditions.withdraw(pod.uid)
+                self._events.withdraw_failure(pod.uid)
+                self._binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
+            case AnnounceScheduled(pod, node):
+                self._events.scheduled(pod, node)
+                self._batch.bound(pod.uid)
+            case WriteClaim(write):
+                self._claims.submit(write)
+            case AnnounceUnschedulable(pod, message, was_unschedulable, undecided):
+                self._events.failed_scheduling(pod, message)
+                self._conditions.unschedulable(
+                    pod, message, was_unschedulable=was_unschedulable, undecided=undecided
+                )
+            case AnnounceRefused() | RecreateRefused() | DeleteRefused():
+                self._recover(action)
+            case Evict() | AnnouncePreempted() | Nominate() | WriteGroupStatus() | AnnounceGroup():
+                self._batch.carry_out(action)
+            case WithdrawEviction() | WriteGroupCondition() | WriteGroupMap() | WriteMemberLabels():
+                self._batch.carry_out(action)
+            case _:
+                assert_never(action)
 
     def _recover(self, action: Recovery) -> None:
         match action:

@@ -11,7 +11,7 @@ from poseidon.kube.batch_objects import (
 )
 from poseidon.kube.listing import Resource
 from poseidon.kube.node_topology import NodeResourceTopology
-from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
+from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass, Service
 from poseidon.kube.storage_objects import (
     CsiNode,
     PersistentVolume,
@@ -21,6 +21,7 @@ from poseidon.kube.storage_objects import (
 
 NODES = Resource("nodes", "/api/v1/nodes", Node)
 NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
+SERVICES = Resource("services", "/api/v1/services", Service)
 PODS = Resource("pods", "/api/v1/pods", Pod)
 NODE_TOPOLOGIES = Resource(
     "noderesourcetopologies",
@@ -45,6 +46,8 @@ NATIVE_POD_GROUPS = Resource(
     "podgroups.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1alpha2/podgroups", NativePodGroup
 )
 BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
+DAEMON_SETS = Resource("daemonsets", "/apis/apps/v1/daemonsets", ScaledOwner)
+"""As far as their metadata; followed only where it makes a difference whose pods a DaemonSet's are."""
 SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "ReplicaSet": Resource("replicasets", "/apis/apps/v1/replicasets", ScaledOwner),
     "StatefulSet": Resource("statefulsets", "/apis/apps/v1/statefulsets", ScaledOwner),

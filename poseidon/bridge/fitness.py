@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from poseidon.bridge.machines import Machines
     from poseidon.bridge.occupancy import Amounts, Occupancy
@@ -24,6 +24,21 @@ PODS = "pods"
 _SOFT_EFFECT = "PreferNoSchedule"
 _CORDONED = pb.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _NOT_READY = pb.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
+
+
+class Absent(NamedTuple):
+    """Pods that are counted on a node and take nothing there (task class of each).
+
+    ``now``: those that have the node, but wait until others have left it; ``later``: those that will have left it once
+    all who leave are gone, and those that come after the pod in question.
+    """
+
+    now: tuple[int, ...] = ()
+    later: tuple[int, ...] = ()
+
+
+def _nobody() -> Absent:
+    return Absent()
 
 
 class _Offer(NamedTuple):
@@ -64,8 +79,12 @@ class Fitness:
             self._requests.pop(number, None)
         self._interned = {amounts: amounts for amounts in self._requests.values()}
 
-    def refusal(self, task_class: int, node: str) -> str:
-        """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may."""
+    def refusal(self, task_class: int, node: str, absent: Callable[[], Absent] = _nobody) -> str:
+        """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may.
+
+        It has to fit beside those that are there now, and later beside those that wait for others to leave: their
+        room is promised to them. ``absent`` is asked only where not all that are counted fit together.
+        """
         machine = self._machines.get(node)
         if machine is None:
             return f"node {node} is gone"
@@ -76,6 +95,19 @@ class Fitness:
             if not any(_tolerates(each, taint) for each in self._classes.message(task_class).tolerations):
                 return f"node {node} {words} now"
         used = self._occupancy.used(node)
+        lacking = self._lacking(task_class, node, offer, used)
+        if lacking:
+            lacking = next(
+                (
+                    lacks
+                    for others in absent()
+                    if (lacks := self._lacking(task_class, node, offer, self._without(used, others)))
+                ),
+                "",
+            )
+        return lacking
+
+    def _lacking(self, task_class: int, node: str, offer: _Offer, used: Mapping[str, int]) -> str:
         for resource, amount in self.requests(task_class):
             offered = offer.allocatable.get(resource, 0)
             if used.get(resource, 0) > offered:
@@ -85,6 +117,13 @@ class Fitness:
                     f"{others} of {offered} in use by now"
                 )
         return ""
+
+    def _without(self, used: Mapping[str, int], classes: Iterable[int]) -> Mapping[str, int]:
+        left = dict(used)
+        for task_class in classes:
+            for resource, amount in self.requests(task_class):
+                left[resource] = left.get(resource, 0) - amount
+        return left
 
     def forget(self, node: str) -> None:
         """A node is gone."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.batch.groups import Group, Groups
+from poseidon.batch.groups import Group, GroupChange, Groups
 from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.batch.sources import Source
 from poseidon.batch.statuses import PodGroupStatuses
@@ -16,6 +16,7 @@ from poseidon.bridge.announcements import reasons_of
 from poseidon.bridge.group_conditions import GroupConditions
 from poseidon.bridge.topology import TopologyGroups
 from poseidon.kube.batch_objects import PodGroup
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.references import ObjectRef
 from poseidon.topology.described_maps import DescribedMap
 from poseidon.topology.options import TopologyOptions
@@ -24,6 +25,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from poseidon.batch.groups import Group, Groups
     from poseidon.bridge.jobs import Jobs
     from poseidon.bridge.machines import Machines
     from poseidon.bridge.placements import Placements
@@ -46,6 +48,7 @@ _REASONS = {
 """Reasons of events about groups, by state; the other states are no news that needs an event."""
 
 BAD_SPEC = "InvalidGroup"
+IGNORED = "NotHonoured"
 GANG_SECONDS = 600.0
 
 
@@ -58,6 +61,7 @@ class Gangs:
 
     def __init__(
         self,
+        groups: Groups,
         tasks: Tasks,
         jobs: Jobs,
         placements: Placements,
@@ -65,16 +69,21 @@ class Gangs:
         wall: Callable[[], float],
         options: TopologyOptions | None = None,
         gang_seconds: float = GANG_SECONDS,
+        *,
+        quarantine: Quarantine | None = None,
     ) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._tasks = tasks
         self._jobs = jobs
         self._placements = placements
         self._machines = machines
-        self._groups = Groups()
-        self._statuses = PodGroupStatuses(self._groups, wall)
+        self._groups = groups
+        self._statuses = PodGroupStatuses(self._groups, wall, self._quarantine)
         self._conditions = GroupConditions(wall)
         self._former = FormerWholeness(self._groups, gang_seconds, wall)
-        self.topology = TopologyGroups(self._groups, options or TopologyOptions(), wall, self._name_of)
+        self.topology = TopologyGroups(
+            self._groups, options or TopologyOptions(), wall, self._name_of, self._quarantine
+        )
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self._actions: list[Action] = []
         self._wanted_kinds: set[str] = set()
@@ -123,16 +132,17 @@ class Gangs:
         self.topology.pod_gone(uid)
 
     def translated(self, task: Task) -> tuple[Task, str]:
-        """Return a task with the job of its group, and why it has to wait ("": it need not)."""
+        """Return a task with job and rank of its group, and why it has to wait ("": it need not)."""
         group = self._groups.group_of(task.uid)
         if group is None:
             return task, ""
         if group.member.share:
             self._wanted_kinds.add(group.member.source.kind)
-        priority = self._groups.priority(group)
-        if task.job != group.job.id or priority not in (None, task.priority):
-            task = replace(task, job=group.job.id, priority=task.priority if priority is None else priority)
-        return task, self._groups.waits_for(group) or self._groups.beyond(task.uid)
+        if task.job != group.job.id:
+            task = replace(task, job=group.job.id)
+        return self._groups.ranked(group, task), self._groups.waits_for(group) or self._groups.beyond(
+            task.uid
+        )
 
     def job(self, uid: str) -> pb.Job | None:
         """Return the job of the pod's group, None for a pod by itself."""
@@ -144,46 +154,54 @@ class Gangs:
     def apply(self) -> None:
         """Carry on after any change of pods or objects."""
         for change in self._groups.take_changes():
-            self._jobs.replace(change.job)
-            for uid, waits_for in change.waits.items():
-                record = self._tasks.get(uid)
-                if record is None:
-                    continue
-                record.group_wait = waits_for
-                if change.priority not in (None, record.task.priority):
-                    record.task = replace(record.task, priority=change.priority)
-                self._tasks.mark(uid)
-                if record.waits_for and record.schedulable:
-                    self._placements.announce(record, record.waits_for)
+            with self._quarantine.attempt("jobs", change.job.id, name=change.job.name):
+                self._apply(change)
         moved = self._groups.take_moved()
         for group in moved:
-            self._tell_problem(group)
+            with self._quarantine.attempt("problems of groups", group.job.id, name=group.member.name):
+                self._tell_problem(group)
         self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take(moved))
         self.topology.follow(moved)
+
+    def _apply(self, change: GroupChange) -> None:
+        self._jobs.replace(change.job)
+        for uid, waits_for in change.waits.items():
+            record = self._tasks.get(uid)
+            if record is None:
+                continue
+            record.group_wait = waits_for
+            record.task = self._groups.ranked(change.group, record.task)
+            self._tasks.mark(uid)
+            if record.waits_for and record.schedulable:
+                self._placements.announce(record, record.waits_for)
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Say on the objects of groups where they stand, if that is new and people should know."""
         self.topology.on_round(result)
         slots = self._machines.total("pods") if result.gangs else 0
         for state in result.gangs:
-            if state.state in (pb.GangState.BOUND, pb.GangState.FAILED) or not state.running:
-                self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)
-            group = self._groups.of_job(state.job)
-            reason = _REASONS.get(state.state)
-            if group is None:
-                continue
-            if state.state == pb.GangState.FAILED:
-                self._placements.recall(tuple(group.progress), f"its gang was given up: {state.message}")
-            if group.member.share:
-                continue
-            message = self._too_large(group, state.needed, slots) or state.message
-            if reason is None:
-                self._forget_said(group)
-            else:
-                self._say(group, reason, message)
-            known = self._groups.source(group)
-            write = self._conditions.consider(*known, state.state, message) if known is not None else None
-            self._actions += [WriteGroupCondition(write)] if write is not None else []
+            with self._quarantine.attempt("gangs", state.job):
+                self._take_state(state, slots)
+
+    def _take_state(self, state: pb.GangState, slots: int) -> None:
+        if state.state in (pb.GangState.BOUND, pb.GangState.FAILED) or not state.running:
+            self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)
+        group = self._groups.of_job(state.job)
+        reason = _REASONS.get(state.state)
+        if group is None:
+            return
+        if state.state == pb.GangState.FAILED:
+            self._placements.recall(tuple(group.progress), f"its gang was given up: {state.message}")
+        if group.member.share:
+            return
+        message = self._too_large(group, state.needed, slots) or state.message
+        if reason is None:
+            self._forget_said(group)
+        else:
+            self._say(group, reason, message)
+        known = self._groups.source(group)
+        write = self._conditions.consider(*known, state.state, message) if known is not None else None
+        self._actions += [WriteGroupCondition(write)] if write is not None else []
 
     def expire(self) -> None:
         """Write the counts that were put off. To be called about every second."""
@@ -201,10 +219,15 @@ class Gangs:
             # What is wrong with a ConfigMap is told whether it has pods or not.
             return
         demand = self._groups.demand(group)
-        if demand is not None and demand.problem and not group.member.share:
+        if demand is None or group.member.share:
+            return
+        if demand.problem:
             self._say(group, BAD_SPEC, demand.problem)
+        if demand.ignored:
+            self._say(group, IGNORED, demand.ignored, (IGNORED, ""))
 
-    def _say(self, group: Group, reason: str, message: str) -> None:
+    def _say(self, group: Group, reason: str, message: str, topic: tuple[str, str] | None = None) -> None:
+        """Write an event about a group, unless the last one on the topic (its standing, if none is given) said so."""
         about = self._about(group)
         if about is None:
             return
@@ -212,9 +235,10 @@ class Gangs:
         text = f"{group.member.name}: {message}" if group.member.part else message
         said = self._said.setdefault(uid, {})
         gist = f"{reason}: {reasons_of(message)}"
-        if said.get(group.member[1:3]) == gist:
+        topic = topic or group.member[1:3]
+        if said.get(topic) == gist:
             return
-        said[group.member[1:3]] = gist
+        said[topic] = gist
         self._actions.append(AnnounceGroup(about, reason, text))
 
     def _about(self, group: Group) -> ObjectRef | None:

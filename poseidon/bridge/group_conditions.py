@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.batch.demands import ignored_by_native
 from poseidon.bridge.announcements import reasons_of
 from poseidon.kube.batch_objects import NativePodGroup
 from poseidon.kube.batch_writers import GroupConditionWrite
@@ -32,7 +33,8 @@ class _Told(NamedTuple):
 class GroupConditions:
     """Decides what is written, and when: a new status, or other reasons; new counts alone are not worth a write.
 
-    While members are being bound, or wait for others to leave, nothing changes. ``wall`` tells seconds since the epoch.
+    What the group asks for and does not get stands behind it. While members are being bound, or wait for others to
+    leave, nothing changes. ``wall`` tells seconds since the epoch.
     """
 
     def __init__(self, wall: Callable[[], float]) -> None:
@@ -47,6 +49,7 @@ class GroupConditions:
             return None
         waits = state in _WAITS
         status, message = ("False", message) if waits else ("True", "")
+        message = " ".join(filter(None, (message, ignored_by_native(found))))
         told = self._told.get(uid) or _as_found(found)
         if (told.status, told.gist) == (status, reasons_of(message)):
             self._told[uid] = told

@@ -84,6 +84,10 @@ class Jobs:
         else:
             self._been_whole.discard(job_id)
 
+    def has_been_whole(self, job_id: str) -> bool:
+        """Whether a gang is known to have been whole."""
+        return job_id in self._been_whole
+
     def _as_told(self, job_id: str) -> pb.Job:
         job = self._entries[job_id].job
         if job_id not in self._been_whole:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+class _Offers(NamedTuple):
+    amounts: Mapping[str, int]
+    attached: tuple[str, ...]
 
 
 class Machines:
@@ -19,7 +24,7 @@ class Machines:
     def __init__(self) -> None:
         self._machines: dict[str, pb.Machine] = {}
         self._reported: dict[str, pb.Machine] = {}
-        self._offers: dict[str, Mapping[str, int]] = {}
+        self._offers: dict[str, _Offers] = {}
         self._names: dict[str, str] = {}
         self._uids: dict[str, str] = {}
         self._told: set[str] = set()
@@ -55,10 +60,13 @@ class Machines:
             self._describe(name)
         return not known
 
-    def offer(self, name: str, amounts: Mapping[str, int]) -> None:
-        """A machine offers these resources beside what its node reports, in place of any said before."""
-        if amounts:
-            self._offers[name] = amounts
+    def offer(self, name: str, amounts: Mapping[str, int], attached: Sequence[str] = ()) -> None:
+        """A machine offers these resources beside what its node reports, in place of any said before.
+
+        ``attached``: volumes that are attached to it, of those that several pods use.
+        """
+        if amounts or attached:
+            self._offers[name] = _Offers(amounts, tuple(attached))
         else:
             self._offers.pop(name, None)
         if name in self._reported:
@@ -110,11 +118,12 @@ class Machines:
         if offers:
             described = pb.Machine()
             described.CopyFrom(machine)
-            amounts = {each.resource: each.amount for each in machine.allocatable} | dict(offers)
+            amounts = {each.resource: each.amount for each in machine.allocatable} | dict(offers.amounts)
             del described.allocatable[:]
             described.allocatable.extend(
                 pb.Quantity(resource=resource, amount=amounts[resource]) for resource in sorted(amounts)
             )
+            described.attached.extend(offers.attached)
             machine = described
         if self._machines.get(name) != machine:
             self._machines[name] = machine

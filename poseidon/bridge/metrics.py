@@ -10,6 +10,11 @@ class BridgeMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.connected = Gauge("poseidon_solver_connected", "1 while a stream is open.", registry=registry)
+        self.refused = Gauge(
+            "poseidon_solver_refused",
+            "1 while the solver turns this bridge away, as when another one drives the cluster.",
+            registry=registry,
+        )
         self.streams = Counter("poseidon_solver_streams", "Streams opened.", registry=registry)
         self.stream_errors = Counter(
             "poseidon_solver_stream_errors", "Streams lost or refused.", registry=registry
@@ -22,11 +27,23 @@ class BridgeMetrics:
         self.events_sent = Counter("poseidon_solver_events", "Events sent to the solver.", registry=registry)
         self.rounds = Counter("poseidon_rounds", "Rounds received.", registry=registry)
         self.deltas = Counter("poseidon_deltas", "Deltas received.", ["kind"], registry=registry)
+        self.deltas_refused = Counter(
+            "poseidon_deltas_refused",
+            "Deltas of the solver that were not carried out.",
+            ["kind", "reason"],
+            registry=registry,
+        )
         self.pods_bound = Counter("poseidon_pods_bound", "Pods bound by this process.", registry=registry)
         self.pods_refused = Counter(
             "poseidon_pods_refused",
             "Pods of ours that kubelets refused after they had been bound.",
             ["reason"],
+            registry=registry,
+        )
+        self.set_aside = Counter(
+            "poseidon_set_aside",
+            "Times that something could not be dealt with and was set aside until it changes.",
+            ["kind"],
             registry=registry,
         )
         self.pending_pods = Gauge("poseidon_pending_pods", "Pods that wait for a node.", registry=registry)

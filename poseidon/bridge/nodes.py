@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+KIND = "nodes"
+
 
 class Nodes:
     """Takes nodes as they are now and brings ``books`` up to date."""
@@ -26,23 +28,42 @@ class Nodes:
         """Take nodes as they are now."""
         for change in changes:
             if change.object is None:
-                name = self._books.machines.remove(change.uid)
-                if name:
-                    self._gone(name)
+                self._remove(change.uid)
+                self._books.quarantine.release(KIND, change.uid)
             else:
-                self._changed(change.uid, change.object)
+                self._take(change.uid, change.object)
+
+    def _take(self, uid: str, node: Node) -> None:
+        """Take a node as it is now; one that cannot be dealt with is not used, as if it were not there."""
+        quarantine = self._books.quarantine
+        with quarantine.attempt(KIND, uid, name=node.metadata.name) as attempt:
+            self._changed(uid, node)
+        if attempt.failed:
+            self._remove(uid)
+
+    def _remove(self, uid: str) -> None:
+        name = self._books.machines.remove(uid)
+        if name:
+            self._gone(name)
 
     def _gone(self, name: str) -> None:
+        """Forget a node, in each book whatever goes wrong in another."""
         books = self._books
+        leave = [
+            books.gangs.topology.trees.node_gone,
+            books.images.forget,
+            books.volumes.node_gone,
+            books.fitness.forget,
+            books.placements.node_gone,
+            books.tasks.mark_node,
+            books.samples.mark,
+        ]
         if books.applications is not None:
-            books.applications.node_gone(name)
-        books.gangs.topology.trees.node_gone(name)
-        books.images.forget(name)
-        books.volumes.node_gone(name)
-        books.fitness.forget(name)
-        books.placements.node_gone(name)
-        books.tasks.mark_node(name)
-        books.samples.mark(name)
+            leave.append(books.applications.node_gone)
+        for forget in leave:
+            with books.quarantine.attempt("nodes that are gone", name):
+                forget(name)
+        books.quarantine.release("nodes that are gone", name)
 
     def _changed(self, uid: str, node: Node) -> None:
         books = self._books

@@ -10,6 +10,7 @@ from poseidon.bridge.gangs import GANG_SECONDS
 from poseidon.bridge.pods import ANY_SCHEDULER
 from poseidon.bridge.session import SessionOptions
 from poseidon.kube.binder import BinderOptions
+from poseidon.kube.evictor import EvictionLimits
 from poseidon.kube.following import ReflectorOptions
 from poseidon.kube.pod_recovery import RecoveryOptions
 from poseidon.kube.write_behind import WriteBehindOptions
@@ -26,10 +27,11 @@ class BridgeOptions:
     ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays; they say what pods are
     told apart by. ``conditions`` of pods that stay pending are waited for by autoscalers: some are written also while
     bindings go on.
-    ``cluster`` is the name under which the solver keeps this cluster's state, ``fencing`` a number larger
-    than that of any earlier driver, ``instance`` the name of this process in events. Drain times, and how long
-    binding the claims of a pod may take, are in seconds; ``counts_seconds`` is how long the counts in what is
-    said of a pending pod may be out of date, and ``gang_seconds`` how long a gang may take to be whole.
+    ``cluster`` is the name under which the solver keeps this cluster's state, for a ``dry_run`` one of its own, which
+    the solver forgets afterwards; ``fencing`` is a number larger than that of any earlier driver, ``instance`` the name
+    of this process in events. Drain times, and how long binding the claims of a pod may take, are in seconds;
+    ``counts_seconds`` is how long the counts in what is said of a pending pod may be out of date, and ``gang_seconds``
+    how long a gang may take to be whole. ``default_spread``: pods of one owner or service are kept apart by default.
     """
 
     firmament: str
@@ -58,6 +60,8 @@ class BridgeOptions:
     fair_share: bool = False
     gang_seconds: float = GANG_SECONDS
     topology: TopologyOptions = field(default_factory=TopologyOptions)
+    evictions: EvictionLimits = field(default_factory=EvictionLimits)
+    default_spread: bool = False
 
     @property
     def component(self) -> str:

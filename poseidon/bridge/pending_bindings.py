@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.bridge.actions import Action, Bind
 from poseidon.bridge.dependencies import Dependencies
+from poseidon.bridge.fitness import Absent
 from poseidon.bridge.settlement import Settlement
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from poseidon.bridge.announcements import Announcements
     from poseidon.bridge.evictions import Evictions
+    from poseidon.bridge.nominations import Nominations
     from poseidon.bridge.records import PodRecord
     from poseidon.bridge.tasks import Tasks
     from poseidon.volumes.state import VolumeState
@@ -37,6 +39,7 @@ class PendingBindings:
         announcements: Announcements,
         act: Callable[[Action], None],
         clock: Callable[[], float],
+        nominations: Nominations,
     ) -> None:
         self._tasks = tasks
         self._evictions = evictions
@@ -45,11 +48,26 @@ class PendingBindings:
         self._act = act
         self._clock = clock
         self._dependencies = Dependencies()
-        self.settlement = Settlement(tasks, self._dependencies, act)
+        self.settlement = Settlement(tasks, self._dependencies, act, nominations)
 
     def holds(self, uid: str) -> bool:
         """Whether a pod waits for others."""
         return self._dependencies.holds(uid)
+
+    def absent(self, record: PodRecord) -> Absent:
+        """Return who is counted on a pod's node and takes nothing there, beside itself, whose binding is to be posted.
+
+        Who leaves the node takes its room until it is gone; who waits for that takes it only then. Less important
+        pods that wait have to give way to this one.
+        """
+        now, later = [], []
+        for other in self._tasks.on_node(record.binding):
+            number, waits = other.task.task_class, self._dependencies.holds(other.task.uid)
+            if waits:
+                now.append(number)
+            if self._evictions.is_going(other) or (waits and other.task.priority < record.task.priority):
+                later.append(number)
+        return Absent(tuple(now), tuple(later))
 
     def begin(self, record: PodRecord, leaders: Sequence[str], staying: Iterable[str]) -> None:
         """Bind a pod that has just been placed, once ``leaders`` are settled.
@@ -57,7 +75,8 @@ class PendingBindings:
         None of them may be among ``staying``, the pods that should have left their nodes and will not.
         """
         if not leaders:
-            self.settlement.nominate(record, "")
+            if record.nominated != record.binding:
+                self.settlement.nominate(record, "")
             self._bind(record)
             return
         stays = next((leader for leader in leaders if leader in staying), None)
@@ -115,9 +134,7 @@ class PendingBindings:
 
     def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
         """Say what a pod that has its node waits for."""
-        names = sorted(each.task.name for each in going)
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        message = f"waits on node {record.binding} until {', '.join(names[:_NAMED])}{more} left it"
+        message = f"waits on node {record.binding} until {_enumerated(record, going)} left it"
         said = self._announcements.waiting_for(record, message)
         if said is not None:
             self._act(said)
@@ -127,6 +144,16 @@ class PendingBindings:
         uid = record.task.uid
         problem = self._volumes.begin(uid, record.binding, self._clock())
         if problem:
-            self.settlement.fail(record, problem, retry=True)
+            self.settlement.fail(record, problem, retry=True, nominated=True)
         elif not self._volumes.is_under_way(uid):
             self._act(Bind(record.ref, record.binding))
+
+
+def _enumerated(reader: PodRecord, others: Sequence[PodRecord]) -> str:
+    """Return some of ``others`` by name for those who may look at ``reader``: pods of other namespaces are counted."""
+    namespace = reader.ref.namespace
+    names = sorted(each.task.name for each in others if each.ref.namespace == namespace)[:_NAMED]
+    more = len(others) - len(names)
+    if not names:
+        return "another pod" if more == 1 else f"{more} other pods"
+    return ", ".join(names) + (f" and {more} more" if more else "")

@@ -11,8 +11,8 @@ from poseidon.bridge.actions import (
     AnnounceScheduled,
     WriteClaim,
 )
-from poseidon.bridge.evictions import Evictions
 from poseidon.bridge.pending_bindings import PendingBindings
+from poseidon.bridge.refusals import Kind, Reason, Refusals
 from poseidon.kube.binder import BindOutcome, BindResult
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from poseidon.bridge.announcements import Announcements
+    from poseidon.bridge.evictions import Evictions
     from poseidon.bridge.fitness import Fitness
     from poseidon.bridge.machines import Machines
+    from poseidon.bridge.nominations import Nominations
     from poseidon.bridge.records import PodRecord
     from poseidon.bridge.tasks import Tasks
     from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.evictor import EvictionOutcome
+    from poseidon.kube.quarantine import Quarantine
     from poseidon.volumes.state import VolumeState
 
 _log = logging.getLogger(__name__)
+
+_UNSUPPORTED = "this driver can neither move running pods nor do what it does not know"
 
 
 class Placements:
@@ -45,15 +50,23 @@ class Placements:
         fitness: Fitness,
         volumes: VolumeState,
         announcements: Announcements,
+        evictions: Evictions,
+        refusals: Refusals,
         clock: Callable[[], float],
+        nominations: Nominations,
+        quarantine: Quarantine,
     ) -> None:
+        self._quarantine = quarantine
         self._tasks = tasks
         self._machines = machines
         self._fitness = fitness
         self._announcements = announcements
-        self._evictions = Evictions(tasks)
+        self._evictions = evictions
+        self._refusals = refusals
         self._actions: list[Action] = []
-        self._waiting = PendingBindings(tasks, self._evictions, volumes, announcements, self._act, clock)
+        self._waiting = PendingBindings(
+            tasks, self._evictions, volumes, announcements, self._act, clock, nominations
+        )
         self._settlement = self._waiting.settlement
 
     def take_reports(self) -> list[pb.BindingReport]:
@@ -76,34 +89,36 @@ class Placements:
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Turn deltas into bindings, and reasons into announcements where they are new."""
-        unsupported = 0
-        evictions, refused = self._evictions.begin_all(result)
-        self._actions += evictions
-        for victim, problem in refused:
-            self._settlement.report(victim.task, victim.machine, problem, retry=True)
-        staying = {victim.task for victim, _ in refused}
+        staying = self._evict(result)
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE:
-                self._place(delta, staying)
+                with self._quarantine.attempt("deltas", delta.task) as attempt:
+                    self._place(delta, staying)
+                if attempt.failed:
+                    self._settlement.report(delta.task, delta.machine, "cannot be carried out", retry=True)
             elif delta.kind != pb.Delta.PREEMPT:
-                unsupported += 1
-                self._settlement.report(
-                    delta.task, delta.machine, "this driver cannot move running pods", retry=False
-                )
-        if unsupported:
-            _log.error(
-                "deltas that move running pods cannot be carried out round=%d deltas=%d",
-                result.round,
-                unsupported,
-            )
+                self._refusals.note(Kind.MIGRATION, Reason.UNSUPPORTED, delta.task, _UNSUPPORTED)
+                self._settlement.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
         for group in result.unscheduled:
-            message = group.message
             for uid in group.tasks:
-                record = self._tasks.get(uid)
-                if record is not None and record.schedulable and not record.waits_for:
-                    if not record.place:
-                        self._settlement.nominate(record, "")
-                    self.announce(record, message)
+                with self._quarantine.attempt("reasons", uid):
+                    self._stays(uid, group.message)
+
+    def _evict(self, result: pb.RoundResult) -> set[str]:
+        """Begin the evictions of a round; returns the pods that stay nevertheless."""
+        evictions, refused = self._evictions.begin_all(result, self._can_be_placed)
+        self._actions += evictions
+        for victim, verdict in refused:
+            self._settlement.report(victim.task, victim.machine, verdict.words, retry=True)
+        return {victim.task for victim, _ in refused}
+
+    def _stays(self, uid: str, message: str) -> None:
+        """Say why a pod got no place, unless something else is known of it by now."""
+        record = self._tasks.get(uid)
+        if record is not None and record.schedulable and not record.waits_for:
+            if not record.place:
+                self._settlement.without_place(record)
+            self.announce(record, message)
 
     def announce(self, record: PodRecord, message: str) -> None:
         """Say why a pod stays pending, if that is new."""
@@ -121,20 +136,33 @@ class Placements:
         if record is not None and record.in_flight and not record.node and self._waiting.holds(uid):
             self._waiting.take_back(record)
         if record is None:
-            self._settlement.report(uid, machine, "the pod is gone", retry=False)
+            self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
         elif record.node:
             self._already_bound(record, machine)
         elif record.binding:
             self._placed_twice(record, machine)
         elif not record.schedulable or record.waits_for:
-            self._settlement.report(uid, machine, "the pod must not be scheduled now", retry=False)
+            self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
         elif machine not in self._machines:
-            self._settlement.report(uid, machine, f"node {machine} is gone", retry=True)
+            self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
             # Whatever the solver made of the task when the machine went: it is pending.
             self._tasks.doubt(record)
         else:
             self._tasks.move(record, binding=machine)
             self._waiting.begin(record, delta.depends_on, staying)
+
+    def _can_be_placed(self, delta: pb.Delta) -> bool:
+        """Whether a pod may have others make way for it on a node."""
+        record = self._tasks.get(delta.task)
+        if record is None or record.node or not record.schedulable or record.waits_for:
+            return False
+        waits = record.in_flight and self._waiting.holds(delta.task)
+        return (waits or not record.binding) and delta.machine in self._machines
+
+    def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
+        """Do not bind a pod, count that, and tell the solver."""
+        self._refusals.note(Kind.BINDING, reason, delta.task, words)
+        self._settlement.report(delta.task, delta.machine, words, retry=retry)
 
     def write_claim(self, write: ClaimWrite) -> None:
         """Have something written that begins the binding of a claim."""
@@ -148,7 +176,7 @@ class Placements:
             self._waiting.claims_bound(record)
             return
         _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
-        self._settlement.fail(record, reason, retry=True)
+        self._settlement.fail(record, reason, retry=True, nominated=True)
         self.announce(record, f"volumes could not be bound: {reason}")
 
     def _already_bound(self, record: PodRecord, machine: str) -> None:
@@ -156,9 +184,9 @@ class Placements:
             self._settlement.confirm(record)
         else:
             # The event that says where it runs follows the report and overrides it.
-            self._settlement.report(
-                record.task.uid, machine, f"already assigned to node {record.node}", retry=False
-            )
+            words = f"already assigned to node {record.node}"
+            self._refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
+            self._settlement.report(record.task.uid, machine, words, retry=False)
 
     def _placed_twice(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
@@ -177,7 +205,10 @@ class Placements:
         if record is None or record.binding != node:
             # Whatever is wrong with it is not the node's doing; the API server knows.
             return ""
-        return self._fitness.refusal(record.task.task_class, node)
+        problem = self._fitness.refusal(record.task.task_class, node, lambda: self._waiting.absent(record))
+        if problem:
+            self._refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
+        return problem
 
     # --- outcomes ------------------------------------------------------------------------------------------
 
@@ -190,14 +221,33 @@ class Placements:
         if outcome.result is BindResult.BOUND:
             record.confirmed = True
             self._settlement.confirm(record)
-            self._actions.append(AnnounceScheduled(record.ref, record.binding))
+            self._announce_bound(record)
             self._waiting.settled(uid)
+        elif record.node == record.binding:
+            # The answer was lost; the watch has told already.
+            record.confirmed = True
+            self._settlement.confirm(record)
+            self.seen_bound(record)
         else:
             _log.debug(
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
-            self._settlement.fail(record, outcome.reason, retry=again)
+            self._settlement.fail(record, outcome.reason, retry=again, nominated=again)
+
+    def seen_bound(self, record: PodRecord) -> None:
+        """The watch shows that a pod of ours has got a node. The outcome of a binding that is under way may follow."""
+        posted = record.in_flight and not self._waiting.holds(record.task.uid)
+        if posted and record.binding == record.node:
+            return
+        self._announce_bound(record)
+        self._waiting.settled(record.task.uid)
+
+    def _announce_bound(self, record: PodRecord) -> None:
+        if not record.announced:
+            record.announced = True
+            record.nominated = ""
+            self._actions.append(AnnounceScheduled(record.ref, record.place))
 
     def eviction_ended(self, outcome: EvictionOutcome) -> None:
         """Take what has become of an eviction. One that was accepted is over when the pod is gone."""

@@ -9,15 +9,19 @@ from msgspec.structs import replace
 
 from poseidon.bridge.records import PodRecord
 from poseidon.translate import pod as pod_translation
+from poseidon.translate.bare import bare
+from poseidon.translate.daemon_sets import claimed
 from poseidon.translate.pod import Disposition
 from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
 
 if TYPE_CHECKING:
     from poseidon.bridge.books import Books
+    from poseidon.kube.batch_objects import ScaledOwner
     from poseidon.kube.following import Change
-    from poseidon.kube.objects import Pod, PriorityClass
+    from poseidon.kube.objects import Pod, PriorityClass, Service
 
 ANY_SCHEDULER = "*"
+KIND = "pods"
 RUNNING = "Running"
 """The phase of a pod that has a container which runs, or did."""
 
@@ -36,22 +40,15 @@ class Pods:
         self._priorities = PriorityResolver()
         self._priority_names: dict[str, str] = {}
         self._unranked: dict[str, Pod] = {}
+        self._unowned: dict[str, Pod] = {}
 
     def take(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
-        books = self._books
         for change in changes:
             if change.object is not None:
-                self._changed(change.uid, change.object)
-                if books.applications is not None:
-                    books.applications.pod_changed(change.uid, change.object)
-                continue
-            books.history.gone(change.uid)
-            books.refused.gone(change.uid)
-            books.gangs.pod_gone(change.uid)
-            self._ended(change.uid)
-            if books.applications is not None:
-                books.applications.pod_gone(change.uid)
+                self._take(change.uid, change.object)
+            else:
+                self._gone(change.uid)
         self._settle()
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
@@ -65,14 +62,66 @@ class Pods:
                 if name not in self._priority_names.values():
                     self._priorities.remove(name)
         for uid, pod in list(self._unranked.items()):
-            self._changed(uid, pod)
+            self._take(uid, pod)
         self._settle()
+
+    def take_daemon_sets(self, changes: Sequence[Change[ScaledOwner]]) -> None:
+        """Take DaemonSets as they are now; pods that came before theirs become its pods."""
+        known = self._books.daemon_sets
+        for change in changes:
+            if change.object is not None:
+                known.put(change.uid, change.object.metadata)
+            else:
+                known.remove(change.uid)
+        for uid, pod in [each for each in self._unowned.items() if known.owns(each[1])]:
+            self._take(uid, pod)
+        self._settle()
+
+    def take_services(self, changes: Sequence[Change[Service]]) -> None:
+        """Take services as they are now."""
+        tasks = self._books.tasks
+        for uid, spread in self._books.spreading.take_services(changes).items():
+            record = tasks.get(uid)
+            if record is not None and record.task.spread != spread:
+                record.task = replace(record.task, spread=spread)
+                tasks.touch(uid)
 
     def _settle(self) -> None:
         self._books.storage.apply()
         self._books.gangs.apply()
 
-    def _changed(self, uid: str, pod: Pod) -> None:
+    def _take(self, uid: str, pod: Pod) -> None:
+        """Take a pod as it is now; one that cannot be dealt with stays pending, and counts where it runs."""
+        books = self._books
+        try:
+            self._changed(uid, pod)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not hold up other pods
+            reason = books.quarantine.set_aside(
+                KIND, uid, error, name=pod_translation.qualified_name(pod.metadata)
+            )
+            with books.quarantine.attempt("pods set aside", uid):
+                self._changed(
+                    uid, bare(pod), fault=f"the pod cannot be dealt with, and is left aside: {reason}"
+                )
+        else:
+            books.quarantine.release(KIND, uid)
+        if books.applications is not None:
+            with books.quarantine.attempt("pods of applications", uid):
+                books.applications.pod_changed(uid, pod)
+
+    def _gone(self, uid: str) -> None:
+        """Forget a pod, in each book whatever goes wrong in another."""
+        books = self._books
+        leave = [books.history.gone, books.refused.gone, books.gangs.pod_gone, self._ended]
+        if books.applications is not None:
+            leave.append(books.applications.pod_gone)
+        for forget in leave:
+            with books.quarantine.attempt("pods that are gone", uid):
+                forget(uid)
+        for kind in (KIND, "pods set aside", "pods of applications", "pods that are gone"):
+            books.quarantine.release(kind, uid)
+
+    def _changed(self, uid: str, pod: Pod, fault: str = "") -> None:
         books = self._books
         disposition = pod_translation.disposition(pod)
         known = books.tasks.get(uid)
@@ -90,6 +139,10 @@ class Pods:
             self._ended(uid)
             return
         task = pod_translation.task(pod, books.classes, self._priorities)
+        self._note_owner(uid, pod)
+        spread = books.spreading.group(uid, pod)
+        if spread:
+            task = replace(task, spread=spread)
         if not ours:
             # Nothing is decided about pods of other schedulers, so their jobs do not matter.
             task = replace(task, job="")
@@ -97,7 +150,7 @@ class Pods:
         task, claims_wait = books.storage.translated(pod, task, place)
         task, group_wait = books.gangs.translated(task) if ours else (task, "")
         record = PodRecord(task, schedulable) if known is None else known
-        record.claims_wait, record.group_wait = claims_wait, group_wait
+        record.claims_wait, record.group_wait, record.fault = claims_wait, group_wait, fault
         record.priority_wait = self._priority_wait(uid, pod) if ours else ""
         record.schedulable = schedulable
         record.ran = record.ran or pod.status.phase == RUNNING
@@ -105,7 +158,10 @@ class Pods:
         if known is None:
             self._add(pod, record)
         else:
+            found_bound = ours and bool(pod.spec.node_name) and not record.node
             self._update(pod, record, task)
+            if found_bound:
+                books.placements.seen_bound(record)
         books.storage.announce(record)
 
     def _add(self, pod: Pod, record: PodRecord) -> None:
@@ -113,6 +169,8 @@ class Pods:
         record.message = _reported_reason(pod)
         record.announced_at = self._clock()
         record.nominated = pod.status.nominated_node_name
+        if record.nominated and record.schedulable:
+            self._books.nominations.put(record)
         self._join(pod, record)
         self._books.tasks.add(record)
 
@@ -141,6 +199,18 @@ class Pods:
             if job is not None:
                 jobs.join(job)
 
+    def _note_owner(self, uid: str, pod: Pod) -> None:
+        """Keep a pod whose DaemonSet is not known yet, if that makes a difference."""
+        books = self._books
+        if (
+            books.classes.visibility.estimates
+            and claimed(pod) is not None
+            and not books.daemon_sets.owns(pod)
+        ):
+            self._unowned[uid] = pod
+        else:
+            self._unowned.pop(uid, None)
+
     def _priority_wait(self, uid: str, pod: Pod) -> str:
         """Return why a pod's importance is not known yet, or ""."""
         try:
@@ -154,9 +224,12 @@ class Pods:
     def _ended(self, uid: str) -> None:
         record = self._books.tasks.remove(uid)
         self._unranked.pop(uid, None)
+        self._unowned.pop(uid, None)
         self._books.volumes.remove_pod(uid)
+        self._books.spreading.gone(uid)
         if record is not None:
             self._books.jobs.leave(record.task.job)
+            self._books.nominations.end(uid)
             self._books.placements.ended(uid)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Standing(NamedTuple):
     """How a task stands in a solver's books; ``machine`` is "" while it is pending there.
 
-    ``initialized`` is when it was, 0 for not yet and where no model asks.
+    ``initialized`` is when it was, 0 for not yet and where no model asks; the others as in ``Task``.
     """
 
     machine: str
@@ -23,6 +23,8 @@ class Standing(NamedTuple):
     job: str
     priority: int
     initialized: float = 0.0
+    group_priority: int | None = None
+    spread: str = ""
 
 
 class PodRecord(Struct, eq=False, gc=False):
@@ -32,10 +34,11 @@ class PodRecord(Struct, eq=False, gc=False):
     server says that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or
     has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
     is the reason last reported for its being unschedulable, "" if none was. ``waits_for`` is why it is not
-    offered to the solver although it is schedulable, in words for people, "" if it is: for its group, its
-    claims, or its priority class. ``announced_at`` is when ``message`` was reported, by the monotonic clock.
-    ``ran``: something of it may have run on its node. ``leaving``: it is being deleted. ``nominated`` is the node
-    that its status names as the one where pods make way for it, as far as is known here.
+    offered to the solver although it is schedulable, in words for people, "" if it is: because it could not be
+    dealt with (``fault``), or for its priority class, its group, or its claims. ``announced_at`` is when ``message``
+    was reported, by the monotonic clock. ``ran``: something of it may have run on its node. ``leaving``: it is being
+    deleted. ``nominated`` is the node that its status names as the one where pods make way for it, as far as is
+    known here. ``announced``: its event that it has been bound is under way or written.
     """
 
     task: Task
@@ -48,10 +51,12 @@ class PodRecord(Struct, eq=False, gc=False):
     group_wait: str = ""
     claims_wait: str = ""
     priority_wait: str = ""
+    fault: str = ""
     announced_at: float = float("-inf")
     ran: bool = False
     leaving: bool = False
     nominated: str = ""
+    announced: bool = False
 
     @property
     def ref(self) -> PodRef:
@@ -67,7 +72,7 @@ class PodRecord(Struct, eq=False, gc=False):
     @property
     def waits_for(self) -> str:
         """Why it is not offered to the solver, "" if it is."""
-        return self.priority_wait or self.group_wait or self.claims_wait
+        return self.fault or self.priority_wait or self.group_wait or self.claims_wait
 
     @property
     def in_flight(self) -> bool:
@@ -85,4 +90,12 @@ class PodRecord(Struct, eq=False, gc=False):
         if not place and (not self.schedulable or self.waits_for):
             return None
         task = self.task
-        return Standing(place, task.task_class, task.job, task.priority, task.initialized)
+        return Standing(
+            place,
+            task.task_class,
+            task.job,
+            task.priority,
+            task.initialized,
+            task.group_priority,
+            task.spread,
+        )

@@ -25,6 +25,8 @@ LEAVING_BEHIND = frozenset({"ReplicaSet", "ReplicationController", "Job"})
 """Controllers that replace a failed pod and do not delete it."""
 
 _LONGEST_DOUBLING = 30
+_LONGEST_COUNT = 9
+_MOST_COUNTED = 10**_LONGEST_COUNT
 
 
 class RefusedPods:
@@ -91,5 +93,8 @@ class RefusedPods:
 
 
 def _recreations(pod: Pod) -> int:
+    """Return how often a pod has been created again; what is no number counts as never, a long one as very often."""
     text = pod.metadata.annotations.get(RECREATIONS, "")
-    return int(text) if text.isascii() and text.isdecimal() else 0
+    if not (text.isascii() and text.isdecimal()):
+        return 0
+    return int(text) if len(text) <= _LONGEST_COUNT else _MOST_COUNTED

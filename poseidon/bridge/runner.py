@@ -21,6 +21,7 @@ from poseidon.controllers.object_events import ObjectEvents
 from poseidon.kube.environment import Environment
 from poseidon.kube.following import Feed
 from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.quarantine import Quarantine
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -48,13 +49,16 @@ class Bridge:
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
-        self._environment = environment = Environment(transport, KubeMetrics(registry), random, clock, wall)
+        self._metrics = metrics = BridgeMetrics(registry)
+        quarantine = Quarantine(lambda kind: metrics.set_aside.labels(kind).inc())
+        self._environment = environment = Environment(
+            transport, KubeMetrics(registry), random, clock, wall, quarantine=quarantine
+        )
         self._options = options
         self._started = clock()
         self._draining = False
         self._synced = False
-        self._metrics = BridgeMetrics(registry)
-        self.state = _new_state(options, clock, wall)
+        self.state = _new_state(options, clock, wall, quarantine)
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         self._writers = Writers(
@@ -77,6 +81,7 @@ class Bridge:
             random=random,
             clock=clock,
             options=options.session,
+            ephemeral=options.dry_run,
         )
         self._network = self._new_network_controller()
         self._watching = Watching(
@@ -116,6 +121,10 @@ class Bridge:
         """Return what the solver has to be told."""
         return self.state.telling.take_events()
 
+    def refused(self, event: pb.Event, reason: str) -> None:
+        """Leave an event out that the solver does not take."""
+        self.state.refused(event, reason)
+
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of the solver's deltas."""
         return self.state.take_reports()
@@ -130,7 +139,8 @@ class Bridge:
         for part in parts_of(result):
             if self._draining:
                 return
-            self.state.on_round(part)
+            with self.state.quarantine.attempt("rounds", "", name=f"round {result.round}"):
+                self.state.on_round(part)
             self._on_changed()
             await asyncio.sleep(0)
 
@@ -139,7 +149,7 @@ class Bridge:
         self._metrics.rounds.inc()
         kinds = Counter(delta.kind for delta in result.deltas)
         for kind, count in kinds.items():
-            self._metrics.deltas.labels(pb.Delta.Kind.Name(kind)).inc(count)
+            self._metrics.deltas.labels(_delta_kind(kind)).inc(count)
         _log.info(
             "round round=%d placed=%d evicted=%d pending=%d machines=%d classes=%d certified=%s gap=%.4f seconds=%.3f",
             result.round,
@@ -181,7 +191,10 @@ class Bridge:
     async def _expire(self) -> None:
         while True:
             await asyncio.sleep(1.0)
-            self.state.expire()
+            with self.state.quarantine.attempt("what is due", ""):
+                self.state.expire()
+                if self._synced:
+                    self.state.solver_answers(self._session.is_open)
             self._on_changed()
 
     async def _drain(self, session: asyncio.Task[None]) -> None:
@@ -212,16 +225,27 @@ class Bridge:
                 self.state.pending_count(),
                 self._environment.clock() - self._started,
             )
-            self.state.gangs.begin()
+            with self.state.quarantine.attempt("groups at the start", ""):
+                self.state.gangs.begin()
             self._session.start()
         self._writers.dispatch(self.state.take_actions())
+        for (kind, reason), count in self.state.take_refusals().items():
+            self._metrics.deltas_refused.labels(kind.value, reason.value).inc(count)
         if self._network is not None:
             self._network.wake()
         if self._synced:
             self._session.wake()
 
 
-def _new_state(options: BridgeOptions, clock: Callable[[], float], wall: Callable[[], float]) -> BridgeState:
+def _delta_kind(kind: int) -> str:
+    """Return the name of a kind of deltas; a solver that is newer may send others."""
+    found = pb.Delta.Kind.DESCRIPTOR.values_by_number.get(kind)
+    return found.name if found is not None else "UNKNOWN"
+
+
+def _new_state(
+    options: BridgeOptions, clock: Callable[[], float], wall: Callable[[], float], quarantine: Quarantine
+) -> BridgeState:
     return BridgeState(
         options.scheduler_names,
         options.policy,
@@ -236,6 +260,9 @@ def _new_state(options: BridgeOptions, clock: Callable[[], float], wall: Callabl
         fair_share=options.fair_share,
         gang_seconds=options.gang_seconds,
         topology=options.topology,
+        quarantine=quarantine,
+        evictions=options.evictions,
+        default_spread=options.default_spread,
     )
 
 

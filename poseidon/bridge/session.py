@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
+import grpc
 from grpc import aio
 
-from poseidon.bridge.batches import cut
+from poseidon.bridge.batches import batched, cut
 from poseidon.bridge.stream import (
     VERSION_MAJOR,
     VERSION_MINOR,
@@ -27,6 +28,7 @@ from poseidon.bridge.stream import (
     end_of,
     greet,
     open_channel,
+    refusal_of,
 )
 from poseidon.bridge.window import Window
 from poseidon.kube.backoff import Backoff
@@ -51,6 +53,9 @@ class Peer(Protocol):
     def take_reports(self) -> Sequence[pb.BindingReport]:
         """Return what has become of deltas since the last call."""
 
+    def refused(self, event: pb.Event, reason: str) -> None:
+        """Be told that the solver does not take an event: it would end the next stream as it has ended this one."""
+
     def has_plenty_to_do(self) -> bool:
         """Whether what the solver has placed so far keeps the peer busy for a while: more need not come at once."""
 
@@ -64,9 +69,10 @@ class SessionOptions:
 
     ``window`` is how many event batches may be unacknowledged. ``linger`` is how long changes are gathered
     before they are sent, ``busy_linger`` while the peer has plenty to do: each message costs both sides about as much
-    as several bindings. ``refused_seconds`` is the pause after a hello was refused, which only people can
-    mend. A stream that lasted ``stable_seconds`` resets the back-off. One whose oldest batch has not been acknowledged
-    for ``silent_seconds`` (found out within twice that) is given up.
+    as several bindings. After a hello was refused, because another driver is there or for what only people can mend,
+    pauses grow from ``refused_initial`` to ``refused_seconds``. A stream that lasted ``stable_seconds`` resets the
+    back-off. One whose oldest batch has not been acknowledged for ``silent_seconds`` (found out within twice that) is
+    given up. A connection on which nothing has come for ``keepalive_seconds`` is probed.
     """
 
     batch_events: int = 2000
@@ -75,19 +81,22 @@ class SessionOptions:
     linger: float = 0.005
     busy_linger: float = 0.025
     hello_seconds: float = 10.0
-    refused_seconds: float = 30.0
+    refused_initial: float = 1.0
+    refused_seconds: float = 10.0
     stable_seconds: float = 10.0
     silent_seconds: float = 60.0
     backoff_initial: float = 0.2
     backoff_cap: float = 10.0
     max_message_bytes: int = 64 << 20
+    keepalive_seconds: float = 20.0
 
 
 class Session:
     """Keeps a stream to the solver at ``target`` for the ``peer``.
 
     ``start`` allows the first snapshot; ``wake`` says that the peer has something to send. ``fencing`` must
-    be larger than that of any earlier driver of the cluster.
+    be larger than that of any earlier driver of the cluster. What the solver knows of an ``ephemeral`` cluster is
+    forgotten when its session ends.
     """
 
     def __init__(
@@ -103,6 +112,7 @@ class Session:
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: SessionOptions | None = None,
+        ephemeral: bool = False,
     ) -> None:
         self._target = target
         self._peer = peer
@@ -112,12 +122,14 @@ class Session:
             cluster=cluster,
             fencing=fencing,
             client=client,
+            ephemeral=ephemeral,
         )
         self._metrics = metrics
         self._clock = clock
         self._sleep = sleep
         self._options = options or SessionOptions()
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
+        self._standby = Backoff(random, self._options.refused_initial, self._options.refused_seconds)
         self._started = asyncio.Event()
         self._wake = asyncio.Event()
         self._draining = False
@@ -151,12 +163,15 @@ class Session:
             try:
                 await self._converse()
             except HelloRefusedError as error:
-                self._complain(logging.ERROR, "solver refused the session, will ask again", error)
-                await self._sleep(self._options.refused_seconds)
+                level = logging.INFO if self._standby.failures else logging.ERROR
+                self._complain(level, "solver refused the session, will ask again", error)
+                self._metrics.refused.set(True)
+                await self._sleep(self._standby.next())
             except StreamLostError as error:
                 if self._clock() - opened >= self._options.stable_seconds:
                     self._backoff.reset()
                 self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
+                self._metrics.refused.set(False)
                 if not self._draining:
                     await self._sleep(self._backoff.next())
             self._set_open(is_open=False)
@@ -165,7 +180,9 @@ class Session:
 
     async def _converse(self) -> None:
         """Open a stream and use it until it ends. Raises ``HelloRefusedError`` or ``StreamLostError``."""
-        async with open_channel(self._target, self._options.max_message_bytes) as channel:
+        async with open_channel(
+            self._target, self._options.max_message_bytes, self._options.keepalive_seconds
+        ) as channel:
             call: Call = pb_grpc.SchedulerStub(channel).Session(None)
             try:
                 welcome = await greet(call, self._target, self._hello, self._options.hello_seconds)
@@ -176,6 +193,8 @@ class Session:
 
     def _opened(self, welcome: pb.Welcome) -> None:
         self._last_complaint = ""
+        self._standby.reset()
+        self._metrics.refused.set(False)
         self._set_open(is_open=True)
         self._metrics.streams.inc()
         _log.info(
@@ -199,19 +218,37 @@ class Session:
                 if task.done():
                     task.result()
         except aio.AioRpcError as error:
+            self._note_refusal(window, error.code(), error.details())
             raise StreamLostError(described(self._target, error)) from error
-        except asyncio.InvalidStateError:
+        except (asyncio.InvalidStateError, StreamLostError) as error:
+            if call.done():
+                self._note_refusal(window, await call.code(), await call.details())
+            if isinstance(error, StreamLostError):
+                raise
             raise await end_of(call, self._target, greeting=False) from None
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _note_refusal(self, window: Window, code: grpc.StatusCode, details: str | None) -> None:
+        """Say which event it was, if the stream has ended because of one."""
+        refusal = refusal_of(code, details or "")
+        event = window.event(refusal.batch, refusal.event) if refusal is not None else None
+        if refusal is not None and event is not None:
+            self._peer.refused(event, refusal.reason)
+            # The next stream gets further: no reason to let pods wait for it.
+            self._backoff.reset()
+
     async def _watch(self, window: Window) -> None:
-        """Raise ``StreamLostError`` once a batch lies about: gRPC answers probes also where the solver's work hangs."""
+        """Raise ``StreamLostError`` once a batch lies about and the solver says nothing of it.
+
+        gRPC answers probes also where the solver's work hangs; a solver that is at work repeats its acknowledgement.
+        """
         oldest: int | None = None
-        while oldest is None or window.oldest != oldest:
-            oldest = window.oldest
+        heard = 0
+        while oldest is None or (window.oldest, window.heard) != (oldest, heard):
+            oldest, heard = window.oldest, window.heard
             await asyncio.sleep(self._options.silent_seconds)
         self._metrics.silences.inc()
         raise StreamLostError(
@@ -248,22 +285,26 @@ class Session:
             self._wake.clear()
             # Reports first: an event about the same task is the later word.
             reports = self._peer.take_reports()
-            if reports:
-                await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
+            for part in batched(reports, self._options.batch_events):
+                await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=part)))
             await self._send_batches(call, window, self._batches(self._peer.take_events()))
             if last:
                 await call.done_writing()
                 return
 
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
-        return deque(cut(events, self._options.batch_events, self._options.batch_bytes))
+        """Cut events into messages. Raises ``StreamLostError`` where they cannot be made, for a snapshot to follow."""
+        try:
+            return deque(cut(events, self._options.batch_events, self._options.batch_bytes))
+        except Exception as error:
+            raise StreamLostError(f"events for {self._target} cannot be made: {error!r}") from error
 
     async def _send_batches(self, call: Call, window: Window, batches: deque[pb.ClientMessage]) -> int:
         """Number batches and send them; what has been sent is let go. Returns how many events they held."""
         count = 0
         while batches:
             message = batches.popleft()
-            message.events.sequence = await window.next()
+            await window.number(message)
             await call.write(message)
             count += len(message.events.events)
             self._metrics.events_sent.inc(len(message.events.events))

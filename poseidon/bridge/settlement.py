@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from poseidon.bridge.actions import Action, Nominate
-from poseidon.bridge.records import Standing
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from poseidon.bridge.dependencies import Dependencies
+    from poseidon.bridge.nominations import Nominations
     from poseidon.bridge.records import PodRecord
     from poseidon.bridge.tasks import Tasks
 
@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 class Settlement:
     """Settles what the solver decided, and keeps the reports about it. ``act`` has something done."""
 
-    def __init__(self, tasks: Tasks, dependencies: Dependencies, act: Callable[[Action], None]) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        dependencies: Dependencies,
+        act: Callable[[Action], None],
+        nominations: Nominations,
+    ) -> None:
         self._tasks = tasks
+        self._nominations = nominations
         self._dependencies = dependencies
         self._act = act
         self._reports: list[pb.BindingReport] = []
@@ -37,20 +44,27 @@ class Settlement:
     def confirm(self, record: PodRecord) -> None:
         """Tell the solver that its placement holds, and remember that it knows."""
         uid = record.task.uid
+        self._nominations.end(uid)
         if record.told is not None and record.awaits_report:
-            place, told = record.place, record.told
+            place = record.place
             self._reports.append(pb.BindingReport(task=uid, machine=place, bound=True))
-            record.told = Standing(place, told.task_class, told.job, told.priority, told.initialized)
+            record.told = record.told._replace(machine=place)
         self._tasks.touch(uid)
 
-    def fail(self, record: PodRecord, reason: str, *, retry: bool) -> None:
-        """Give back the place of a pod that is not bound, and those of the pods that depend on it."""
+    def fail(self, record: PodRecord, reason: str, *, retry: bool, nominated: bool = False) -> None:
+        """Give back the place of a pod that is not bound, and those of the pods that depend on it.
+
+        ``nominated``: what others have left for it there stays its own until it is placed anew.
+        """
         uid, machine = record.task.uid, record.binding
         if record.awaits_report:
             self.report(uid, machine, reason, retry=retry)
         # Announcements were withdrawn when it was to be bound: whatever is said next of it is new.
         record.message = ""
-        self.nominate(record, "")
+        if not nominated:
+            self.nominate(record, "")
+        if not retry:
+            self._nominations.end(uid)
         self._dependencies.drop(uid)
         self._tasks.move(record, binding="")
         self.fail_followers(uid, f"depends on {record.task.name}, which was not bound")
@@ -68,8 +82,21 @@ class Settlement:
             pb.BindingReport(task=uid, machine=machine, bound=False, reason=reason, retry=retry)
         )
 
+    def without_place(self, record: PodRecord) -> None:
+        """Nobody makes way for a pod any more: it has turned out to have no place."""
+        self.nominate(record, "")
+        self._nominations.end(record.task.uid)
+
     def nominate(self, record: PodRecord, node: str) -> None:
-        """Have a pod's status name the node where others make way for it, or no longer name one."""
+        """Have a pod's status name the node where others make way for it, or no longer name one.
+
+        With its binding the API server has taken the nomination back.
+        """
+        if record.node or record.confirmed:
+            record.nominated = ""
+            return
         if record.nominated != node:
             record.nominated = node
+            if node:
+                self._nominations.put(record)
             self._act(Nominate(record.ref, node))

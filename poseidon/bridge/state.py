@@ -7,6 +7,7 @@ can describe itself to a solver at any time.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from poseidon.bridge.node_topologies import NodeTopologies
 from poseidon.bridge.nodes import Nodes
 from poseidon.bridge.pods import Pods
 from poseidon.bridge.telling import Telling
+from poseidon.kube.evictor import EvictionLimits
 from poseidon.kube.pod_recovery import RecoveryOptions
+from poseidon.kube.quarantine import Quarantine
 from poseidon.network.options import NetworkOptions
 from poseidon.topology.options import TopologyOptions
 from poseidon.volumes.state import BIND_SECONDS
@@ -27,11 +30,13 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.bridge.actions import Action
+    from poseidon.bridge.refusals import Kind, Reason
+    from poseidon.kube.batch_objects import ScaledOwner
     from poseidon.kube.binder import BindOutcome
     from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.evictor import EvictionOutcome
     from poseidon.kube.following import Change
-    from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass
+    from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass, Service
     from poseidon.kube.storage_objects import (
         CsiNode,
         PersistentVolume,
@@ -48,7 +53,8 @@ class BridgeState:
     policy, ``overlays`` are its overlays: what they look at tells pods apart. ``volume_seconds`` is how long
     binding a pod's claims may take by ``clock``, which is monotonic, ``counts_seconds`` how long the counts
     in what is said of a pending pod may be out of date. ``gang_seconds`` is how long a gang may take to be
-    whole. Not thread-safe.
+    whole. ``quarantine`` takes what cannot be dealt with: whatever is said here of one object, only that one is set
+    aside. Not thread-safe.
     """
 
     def __init__(
@@ -66,6 +72,9 @@ class BridgeState:
         fair_share: bool = False,
         gang_seconds: float = GANG_SECONDS,
         topology: TopologyOptions | None = None,
+        quarantine: Quarantine | None = None,
+        evictions: EvictionLimits | None = None,
+        default_spread: bool = False,
     ) -> None:
         options = StateOptions(
             policy=policy,
@@ -77,8 +86,12 @@ class BridgeState:
             fair_share=fair_share,
             gang_seconds=gang_seconds,
             topology=topology or TopologyOptions(),
+            evictions=evictions or EvictionLimits(),
+            default_spread=default_spread,
         )
-        books = open_books(options, clock, wall)
+        self.quarantine = quarantine if quarantine is not None else Quarantine()
+        """What could not be dealt with."""
+        books = open_books(options, clock, wall, self.quarantine)
         self.gangs = books.gangs
         """The groups of pods, whose objects their reflectors write."""
         self.samples = books.samples
@@ -89,6 +102,7 @@ class BridgeState:
         """Applications and networks, which their controllers look after; None if nobody looks at them."""
         self.custom_resources = _custom_resources(books)
         """What is to be followed for ``custom_records``: what some overlay reads."""
+        self._classes = books.classes
         self._machines = books.machines
         self._namespaces = books.namespaces
         self._tasks = books.tasks
@@ -96,7 +110,10 @@ class BridgeState:
         self._volumes = books.volumes
         self._storage = books.storage
         self._placements = books.placements
+        self._outages = books.outages
+        self._outage_news: list[Action] = []
         self._refused = books.refused
+        self._refusals = books.refusals
         self._nodes = Nodes(books)
         self._pods = Pods(frozenset(scheduler_names), books, clock)
         self.telling = Telling(books)
@@ -167,6 +184,15 @@ class BridgeState:
         """Take priority classes as they are now. They count for pods seen from here on, as in admission."""
         self._pods.take_priority_classes(changes)
 
+    @property
+    def wants_daemon_sets(self) -> bool:
+        """Whether it makes a difference which DaemonSets exist."""
+        return self._classes.visibility.estimates
+
+    def daemon_sets_changed(self, changes: Sequence[Change[ScaledOwner]]) -> None:
+        """Take DaemonSets as they are now."""
+        self._pods.take_daemon_sets(changes)
+
     def namespaces_changed(self, changes: Sequence[Change[Namespace]]) -> None:
         """Take namespaces as they are now."""
         for change in changes:
@@ -174,6 +200,10 @@ class BridgeState:
                 self._namespaces.put(change.uid, change.object)
             else:
                 self._namespaces.remove(change.uid)
+
+    def services_changed(self, changes: Sequence[Change[Service]]) -> None:
+        """Take services as they are now."""
+        self._pods.take_services(changes)
 
     def pods_changed(self, changes: Sequence[Change[Pod]]) -> None:
         """Take pods as they are now."""
@@ -210,6 +240,10 @@ class BridgeState:
         self._placements.announce_due()
         self.gangs.expire()
 
+    def solver_answers(self, answers: bool) -> None:
+        """Take whether a solver answers at present. To be called about every second."""
+        self._outage_news += self._outages.look(solver_answers=answers)
+
     # --- what is to be said and done -----------------------------------------------------------------------
 
     def snapshot(self) -> list[pb.Event]:
@@ -223,13 +257,23 @@ class BridgeState:
         """Return what the solver has to be told, once, in an order in which it can be applied."""
         return list(self.telling.take_events())
 
+    def refused(self, event: pb.Event, reason: str) -> None:
+        """The solver has refused an event, and with it the batch and the stream that it came by."""
+        self.telling.refused(event, reason)
+
     def take_reports(self) -> list[pb.BindingReport]:
         """Return what has become of the solver's deltas, once."""
         return self._placements.take_reports()
 
+    def take_refusals(self) -> Counter[tuple[Kind, Reason]]:
+        """Return how many of the solver's deltas were not carried out, by what they ask for and why, once."""
+        return self._refusals.take()
+
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""
+        news, self._outage_news = self._outage_news, []
         return [
+            *news,
             *self._placements.take_actions(),
             *self.gangs.take_actions(),
             *self._refused.take_actions(),

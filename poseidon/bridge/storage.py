@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from poseidon.bridge.tasks import Tasks
     from poseidon.kube.claim_writer import ClaimWrite
     from poseidon.kube.objects import Pod
+    from poseidon.kube.quarantine import Quarantine
     from poseidon.translate.classes import ClassTable
     from poseidon.translate.pod import Task
     from poseidon.volumes.resolution import Resolution
@@ -34,7 +35,9 @@ class Storage:
         placements: Placements,
         classes: ClassTable,
         clock: Callable[[], float],
+        quarantine: Quarantine,
     ) -> None:
+        self._quarantine = quarantine
         self._volumes = volumes
         self._tasks = tasks
         self._machines = machines
@@ -49,25 +52,31 @@ class Storage:
             return task, ""
         rank = ranked(task.priority, task.created, task.uid)
         resolution = self._volumes.put_pod(task.uid, task.name, claims, rank, place)
-        return self._with_needs(task, resolution), self._message(resolution)
+        return self._with_needs(task, resolution), self._message(task, resolution)
 
     def apply(self) -> None:
         """Carry on after any change: to claims, volumes, classes, machines, or where pods are."""
         for uid, reason in self._volumes.take_settled().items():
             record = self._tasks.get(uid)
             if record is not None:
-                self._placements.volumes_settled(record, reason)
+                with self._quarantine.attempt("bindings of claims", uid, name=record.task.name):
+                    self._placements.volumes_settled(record, reason)
         for uid, resolution in self._volumes.take_affected():
             record = self._tasks.get(uid)
             if record is not None:
-                record.task = self._with_needs(record.task, resolution)
-                record.claims_wait = self._message(resolution)
-                self._tasks.mark(uid)
-                self.announce(record)
+                with self._quarantine.attempt("needs of claims", uid, name=record.task.name):
+                    self._apply(record, resolution)
         for write in self._volumes.take_writes():
             self._placements.write_claim(write)
         for name, amounts in self._volumes.take_offers().items():
-            self._machines.offer(name, amounts)
+            with self._quarantine.attempt("offers to volumes", name):
+                self._machines.offer(name, amounts, self._volumes.attached(name))
+
+    def _apply(self, record: PodRecord, resolution: Resolution) -> None:
+        record.task = self._with_needs(record.task, resolution)
+        record.claims_wait = self._message(record.task, resolution)
+        self._tasks.mark(record.task.uid)
+        self.announce(record)
 
     def announce(self, record: PodRecord) -> None:
         """Say what a pod waits for, if that is new."""
@@ -88,5 +97,8 @@ class Storage:
         traits = self._classes.with_needs(task.traits, resolution.needs)
         return task if traits is task.traits else replace(task, traits=traits)
 
-    def _message(self, resolution: Resolution) -> str:
-        return resolution.message(len(self._machines))
+    def _message(self, task: Task, resolution: Resolution) -> str:
+        if not resolution.reason:
+            return ""
+        never = self._classes.message(task.traits.task_class).never_preempts
+        return resolution.message(len(self._machines), never_preempts=never)

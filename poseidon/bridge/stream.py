@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeAlias
+import re
+from typing import NamedTuple, TypeAlias
 
 import grpc
 from grpc import aio
@@ -35,15 +36,22 @@ _REFUSALS = frozenset(
 )
 
 
-def open_channel(target: str, max_message_bytes: int) -> aio.Channel:
-    """Return a channel for one stream to the solver at ``target``; to be closed by the caller."""
+def open_channel(target: str, max_message_bytes: int, keepalive_seconds: float) -> aio.Channel:
+    """Return a channel for one stream to the solver at ``target``; to be closed by the caller.
+
+    A connection on which nothing has come for ``keepalive_seconds`` is probed.
+    """
     return aio.insecure_channel(
         target,
         options=[
             ("grpc.max_send_message_length", max_message_bytes),
             ("grpc.max_receive_message_length", max_message_bytes),
-            ("grpc.keepalive_time_ms", 20_000),
+            ("grpc.keepalive_time_ms", round(keepalive_seconds * 1000)),
             ("grpc.keepalive_timeout_ms", 10_000),
+            # A stream may be idle for hours; gRPC would probe it twice at that pace, and then once a minute.
+            ("grpc.http2.max_pings_without_data", 0),
+            # The solver never compresses, and a few bytes that somebody did could become very many.
+            ("grpc.compression_enabled_algorithms_bitset", 1),
             # Each attempt is to try the connection afresh: the back-off is ours, not the channel's.
             ("grpc.use_local_subchannel_pool", 1),
             # The solver is a neighbour; proxies are for the way out.
@@ -83,6 +91,23 @@ async def end_of(call: Call, target: str, *, greeting: bool) -> Exception:
     if greeting and code in _REFUSALS:
         return HelloRefusedError(f"{target}: {details}")
     return StreamLostError(f"{target}: {code.name}: {details or 'the solver ended the stream'}")
+
+
+class Refusal(NamedTuple):
+    """An event that the solver has refused: its batch's number, its place in it from 0 on, and why."""
+
+    batch: int
+    event: int
+    reason: str
+
+
+_REFUSED_EVENT = re.compile(r"EventBatch (\d{1,18}): event (\d{1,9}): (.*)", re.ASCII | re.DOTALL)
+
+
+def refusal_of(code: grpc.StatusCode, details: str) -> Refusal | None:
+    """Return which event a stream has ended for, None if it was not for an event."""
+    found = _REFUSED_EVENT.match(details) if code is grpc.StatusCode.INVALID_ARGUMENT else None
+    return Refusal(int(found[1]), int(found[2]), " ".join(found[3].split())) if found is not None else None
 
 
 def described(target: str, error: aio.AioRpcError) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from poseidon.bridge.refused_events import RefusedEvents
+from poseidon.kube.quarantine import Attempt
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ class Telling:
     def __init__(self, books: Books) -> None:
         self._books = books
         self._told_classes: set[int] = set()
+        self._refused_events = RefusedEvents(books.quarantine)
 
     def snapshot(self) -> Iterator[pb.Event]:
         """Yield everything, for a solver that knows nothing; later events are relative to it.
@@ -39,28 +42,47 @@ class Telling:
         books.placements.forget_reports()
         return self.take_events()
 
+    def refused(self, event: pb.Event, reason: str) -> None:
+        """The solver has refused an event: it is left out until what it is about changes."""
+        self._refused_events.note(event, reason)
+
     def take_events(self) -> Iterator[pb.Event]:
         """Yield what the solver has to be told, once, in an order in which it can be applied.
 
         To be gone through at once and to its end: nothing may change meanwhile.
         """
+        return self._refused_events.admitted(self._all_events())
+
+    def _all_events(self) -> Iterator[pb.Event]:
         books = self._books
-        self._weigh_images()
-        if books.classes.refresh():
-            books.tasks.mark_moved()
-        yield from self._machine_events()
-        yield from books.history.take()
-        yield from books.namespaces.take()
+        with self._attempt("images"):
+            self._weigh_images()
+        with self._attempt("classes"):
+            if books.classes.refresh():
+                books.tasks.mark_moved()
+        yield from self._events("machines", self._machine_events)
+        yield from self._events("run times", books.history.take)
+        yield from self._events("namespaces", books.namespaces.take)
         # Before the tasks: no round may place a group without its rules.
-        yield from books.gangs.topology.records.take()
-        yield from (pb.Event(job=job) for job in books.jobs.take_changed())
+        yield from self._events("groups", books.gangs.topology.records.take)
+        yield from self._events("jobs", lambda: (pb.Event(job=job) for job in books.jobs.take_changed()))
         yield from self._task_events()
         # After the tasks: a record counts those that were on its machine before it, unless it says otherwise.
-        self._tell_applications()
-        yield from books.custom_records.take()
-        yield from books.samples.take(lambda node: node in books.machines)
-        yield from (pb.Event(job_removed=job_id) for job_id in books.jobs.take_ended())
-        yield from self._ended_classes()
+        with self._attempt("applications"):
+            self._tell_applications()
+        yield from self._events("records", books.custom_records.take)
+        yield from self._events("samples", lambda: books.samples.take(lambda node: node in books.machines))
+        ended = books.jobs.take_ended()
+        yield from self._events("ended jobs", lambda: (pb.Event(job_removed=job_id) for job_id in ended))
+        yield from self._events("ended classes", self._ended_classes)
+
+    def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
+        """Yield events of one kind; what goes wrong with them does not hold up those of other kinds."""
+        with self._attempt(what):
+            yield from take()
+
+    def _attempt(self, what: str) -> Attempt:
+        return self._books.quarantine.attempt("events for the solver", what)
 
     def _machine_events(self) -> Iterator[pb.Event]:
         books = self._books
@@ -76,8 +98,9 @@ class Telling:
         task_events, tasks = books.tasks.take()
         for number in dict.fromkeys(task.task_class for task in tasks):
             if number not in self._told_classes:
+                message = books.classes.message(number)
                 self._told_classes.add(number)
-                yield pb.Event(task_class=books.classes.message(number))
+                yield pb.Event(task_class=message)
         for job_id in dict.fromkeys(task.job for task in tasks if task.job):
             job = books.jobs.define(job_id)
             if job is not None:

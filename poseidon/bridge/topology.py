@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
 from poseidon.batch.progress import Progress
 from poseidon.bridge.topology_notes import TopologyNotes
 from poseidon.bridge.topology_records import TopologyRecords
+from poseidon.kube.quarantine import Quarantine
 from poseidon.topology.described_maps import DescribedMap
 from poseidon.topology.group_maps import GroupMaps, GroupName, remarks_on
 from poseidon.topology.group_spec import MAX_SIZE, GroupSpec
 from poseidon.topology.life import GroupLife, Outlook
 from poseidon.topology.lifecycle import Situation, State
 from poseidon.topology.trees import Trees
+from poseidon.translate.identities import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -52,7 +54,9 @@ class TopologyGroups:
         options: TopologyOptions,
         wall: Callable[[], float],
         name_of: Callable[[str], str],
+        quarantine: Quarantine | None = None,
     ) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._groups = groups
         self._options = options
         self._wall = wall
@@ -111,20 +115,19 @@ class TopologyGroups:
     def follow(self, moved: Iterable[Group]) -> None:
         """Take groups whose pods have come further, or whose description has changed."""
         for group in moved:
-            spec = self._groups.topology(group)
-            self.records.group(group.job.id, group.member.source.namespace, spec)
-            life = self._lives.get(group.job.id)
-            placed = sum(group.counts[each] for each in _PLACED)
-            if (
-                spec is not None
-                and life is not None
-                and placed >= spec.size
-                and life.state is not State.BOUND
-            ):
-                self._look(group.job.id)
-            else:
-                # Members come and go in crowds: what is new of one that has not become whole can wait for the others.
-                self._late[group.job.id] = None
+            with self._quarantine.attempt("topology groups", group.job.id, name=group.member.name):
+                self._follow(group)
+
+    def _follow(self, group: Group) -> None:
+        spec = self._groups.topology(group)
+        self.records.group(group.job.id, group.member.source.namespace, spec)
+        life = self._lives.get(group.job.id)
+        placed = sum(group.counts[each] for each in _PLACED)
+        if spec is not None and life is not None and placed >= spec.size and life.state is not State.BOUND:
+            self._look(group.job.id)
+        else:
+            # Members come and go in crowds: what is new of one that has not become whole can wait for the others.
+            self._late[group.job.id] = None
 
     def on_round(self, result: pb.RoundResult) -> None:
         """Take what the solver says of groups, and who has to go for whom."""
@@ -161,6 +164,10 @@ class TopologyGroups:
 
     def _look(self, job: str, *, passing: bool = False) -> None:
         """Write what is new of a group; ``passing``: also a state that may be left at once."""
+        with self._quarantine.attempt("states of topology groups", job):
+            self._look_closely(job, passing=passing)
+
+    def _look_closely(self, job: str, *, passing: bool) -> None:
         group = self._groups.of_job(job)
         described = self._described(job, group)
         spec = self._groups.topology(group) if group is not None else None
@@ -180,7 +187,7 @@ class TopologyGroups:
             for uid, labels in outlook.labels.items():
                 self._notes.label(group.members[uid], labels)
             if life.state is State.BOUND is not former:
-                self._clear_preemptor(group.member.name)
+                self._clear_preemptor({group.member.name, *group.members})
 
     def _life(self, job: str, group: Group | None, described: DescribedMap[GroupSpec] | None) -> GroupLife:
         life = self._lives.get(job)
@@ -233,13 +240,19 @@ class TopologyGroups:
             self._look(self._job_of(name))
             for described, text in self._maps.ignored(name):
                 if self._begun:
-                    self._notes.note(described, text, BAD_GROUP, warns=True)
+                    self._note(described, text, BAD_GROUP, warns=True)
 
     def _look_at_trees(self) -> None:
         if self._begun:
             for described, text in self.trees.problems():
                 warns = bool(described.problem) or described is not self.trees.described
-                self._notes.note(described, text, BAD_TREE, warns=warns)
+                self._note(described, text, BAD_TREE, warns=warns)
+
+    def _note(self, described: DescribedMap[Any], text: str, reason: str, *, warns: bool) -> None:
+        with self._quarantine.attempt(
+            "notes on ConfigMaps", described.uid, name=described.found.metadata.name
+        ):
+            self._notes.note(described, text, reason, warns=warns)
 
     def _note_preemptors(self, result: pb.RoundResult) -> None:
         """Remember for whom members of groups have to go."""
@@ -252,15 +265,16 @@ class TopologyGroups:
             for uid in victims.intersection(delta.depends_on):
                 group, preemptor = self._groups.group_of(uid), self._groups.group_of(delta.task)
                 life = self._lives.get(group.job.id) if group is not None else None
-                if life is not None:
-                    life.preemptor = (
-                        preemptor.member.name if preemptor is not None else self._name_of(delta.task)
-                    )
+                if life is not None and group is not None:
+                    name = preemptor.member.name if preemptor is not None else self._name_of(delta.task)
+                    # Who may read the group's ConfigMap learns no names of other namespaces.
+                    theirs = name.partition("/")[0] == group.member.source.namespace
+                    life.preemptor = name if theirs else delta.task
 
-    def _clear_preemptor(self, name: str) -> None:
-        """A group is bound: nobody makes room for it any more."""
+    def _clear_preemptor(self, names: Collection[str]) -> None:
+        """A group is bound: nobody makes room for it, or one of its pods, any more."""
         for job, life in [*self._lives.items()]:
-            if life.preemptor == name:
+            if life.preemptor in names:
                 life.preemptor = ""
                 self._look(job)
 
@@ -276,9 +290,10 @@ class TopologyGroups:
             source = group.member.source
             known = source.kind in (TOPOLOGY_GROUP, POD_GROUP)
             return self._maps.get(GroupName(source.namespace, source.name)) if known else None
-        kind, _, rest = job.partition("/")
-        namespace, _, name = rest.partition("/")
-        found = GroupName(namespace, name)
-        if kind != TOPOLOGY_GROUP or self._job_of(found) != job:
+        kind, *parts = parts_of(job)
+        if kind != TOPOLOGY_GROUP or len(parts) != len(GroupName._fields):
+            return None
+        found = GroupName(*parts)
+        if self._job_of(found) != job:
             return None
         return self._maps.get(found)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from poseidon.bridge.feeds import (
     CLAIMS,
     CSI_NODES,
+    DAEMON_SETS,
     NAMESPACES,
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    SERVICES,
     STORAGE_CLASSES,
     VOLUMES,
 )
@@ -58,12 +60,17 @@ class Watching:
         self._pods = self._follow(PODS, state.pods_changed, always)
         self._priority_classes = self._follow(PRIORITY_CLASSES, state.priority_classes_changed, optional)
         self._namespaces = self._follow(NAMESPACES, state.namespaces_changed, optional)
+        self._services = self._follow(SERVICES, state.services_changed, optional)
+        self._spreads = options.default_spread
         self._storage: tuple[Reflector[Any], ...] = (
             self._follow(STORAGE_CLASSES, state.storage_classes_changed, optional),
             self._follow(CSI_NODES, state.csi_nodes_changed, optional),
             self._follow(VOLUMES, state.volumes_changed, optional),
             self._follow(CLAIMS, state.claims_changed, optional),
         )
+        self._owners: tuple[Reflector[Any], ...] = ()
+        if state.wants_daemon_sets:
+            self._owners = (self._follow(DAEMON_SETS, state.daemon_sets_changed, optional),)
         self._custom = [
             self._follow(resource, state.custom_records.taker(custom, version), optional)
             for custom in state.custom_resources
@@ -91,8 +98,12 @@ class Watching:
         yield "nodes", self._nodes.run()
         yield "priorityclasses", self._priority_classes.run()
         yield "namespaces", self._namespaces.run()
+        if self._spreads:
+            yield "services", self._services.run()
         for each in self._storage:
             yield "storage", each.run()
+        for each in self._owners:
+            yield "owners", each.run()
         yield "pods", self._follow_pods()
         yield "utilisation", self._follow_use()
         yield "applications", self._follow_applications()
@@ -112,8 +123,11 @@ class Watching:
         await self._priority_classes.wait_synced()
         # Rules between pods may refer to namespaces by label: no round before these are known.
         await self._namespaces.wait_synced()
-        # A claim that is not known yet would count as one that does not exist.
-        for each in self._storage:
+        # Pods that only services keep apart would be told twice.
+        if self._spreads:
+            await self._services.wait_synced()
+        # A claim, or an owner, that is not known yet would count as one that does not exist.
+        for each in (*self._storage, *self._owners):
             await each.wait_synced()
         # Nor should a pod be told that its group does not exist before all groups are known.
         await self._groups_known()

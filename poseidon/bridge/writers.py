@@ -42,6 +42,7 @@ class Writers:
     ) -> None:
         transport, kube_metrics, random = environment.transport, environment.metrics, environment.random
         self._state = state
+        self._quarantine = environment.quarantine
         self._changed = changed
         self._ended = asyncio.Event()
         self._newly_bound = 0
@@ -98,6 +99,7 @@ class Writers:
             self._recovery,
             self._batch,
             self._metrics,
+            self._quarantine,
         )
 
     @property
@@ -150,7 +152,8 @@ class Writers:
     def _on_bound(self, outcome: BindOutcome) -> None:
         if outcome.result is BindResult.BOUND:
             self._newly_bound += 1
-        self._state.binding_ended(outcome)
+        with self._quarantine.attempt("bindings", outcome.request.uid, name=outcome.request.name):
+            self._state.binding_ended(outcome)
         # The state knows at once, since others are asked about next.
         self._ended.set()
 
@@ -164,9 +167,11 @@ class Writers:
             self._changed()
 
     def _on_evicted(self, outcome: EvictionOutcome) -> None:
-        self._state.eviction_ended(outcome)
+        with self._quarantine.attempt("evictions", outcome.request.uid, name=str(outcome.request.pod)):
+            self._state.eviction_ended(outcome)
         self._changed()
 
     def _on_claim_refused(self, write: ClaimWrite, reason: str) -> None:
-        self._state.claim_refused(write, reason)
+        with self._quarantine.attempt("claims", f"{write.namespace}/{write.claim}"):
+            self._state.claim_refused(write, reason)
         self._changed()

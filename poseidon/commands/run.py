@@ -20,6 +20,8 @@ import click
 from poseidon.commands.agent_options import connection_options
 
 if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
     from poseidon.bridge.options import BridgeOptions
     from poseidon.embedding import Configuration
     from poseidon.kube.settings import ConnectionSettings
@@ -63,8 +65,16 @@ class _Arguments:
 @click.option(
     "--cluster-name", default="default", show_default=True, help="Name of this cluster in the solver."
 )
-@click.option("--dry-run", is_flag=True, help="Log what would be bound; write nothing to the cluster.")
-@click.option("--metrics", type=HostPort(), help="Serve Prometheus metrics at this address; off by default.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Log what would be bound; write nothing, and leave a running bridge alone.",
+)
+@click.option(
+    "--metrics",
+    type=HostPort(),
+    help="Serve Prometheus metrics, and /livez for probes, at this address; off by default.",
+)
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -119,9 +129,9 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
         scheduler_names=configuration.scheduler_names,
         policy=embedding.base_policy(configuration),
         overlays=embedding.overlays(configuration),
-        cluster=cluster,
+        cluster=observer_of(cluster) if dry_run else cluster,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
-        fencing=int(time.time() * 1000),
+        fencing=0 if dry_run else int(time.time() * 1000),
         client=f"poseidon {_version()}",
         instance=socket.gethostname(),
         dry_run=dry_run,
@@ -134,7 +144,14 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
         fair_share=embedding.shares_fairly(configuration),
         gang_seconds=embedding.gang_seconds(configuration),
         topology=embedding.topology_options(configuration),
+        evictions=embedding.eviction_limits(configuration),
+        default_spread=embedding.spreads_by_default(configuration),
     )
+
+
+def observer_of(cluster: str) -> str:
+    """Return the name under which a process that only observes ``cluster`` is known to a solver: one of its own."""
+    return f"{cluster}.dry-run.{socket.gethostname()}.{os.getpid()}"
 
 
 def _start(arguments: _Arguments) -> None:
@@ -151,12 +168,15 @@ def _start(arguments: _Arguments) -> None:
 async def _bridge(arguments: _Arguments) -> None:
     from prometheus_client import CollectorRegistry
 
+    from poseidon.bridge.health import Heartbeat, application
     from poseidon.bridge.options import describe
     from poseidon.bridge.runner import Bridge
     from poseidon.kube.transport import Transport
 
     registry = CollectorRegistry()
-    _serve_metrics(arguments.metrics, registry)
+    heartbeat = Heartbeat(time.monotonic)
+    _serve_metrics(arguments.metrics, application(registry, heartbeat.fault))
+    beating = asyncio.create_task(heartbeat.run(), name="heartbeat")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -172,18 +192,20 @@ async def _bridge(arguments: _Arguments) -> None:
             wall=time.time,
         )
         _log.info("starting %s", " ".join(describe(options, transport.server)))
-        await bridge.run(stop)
+        try:
+            await bridge.run(stop)
+        finally:
+            beating.cancel()
 
 
-def _serve_metrics(address: tuple[str, int] | None, registry: object) -> None:
+def _serve_metrics(address: tuple[str, int] | None, answer: WSGIApplication) -> None:
     if address is None:
         return
-    from prometheus_client import CollectorRegistry, start_http_server
+    from poseidon.bridge.health import serve
 
-    assert isinstance(registry, CollectorRegistry)
     host, port = address
     try:
-        start_http_server(port, host, registry)
+        serve(host, port, answer)
     except OSError as error:
         click.echo(f"--metrics {_join(address)}: cannot listen: {error.strerror or error}", err=True)
         raise SystemExit(2) from None

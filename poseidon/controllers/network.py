@@ -161,6 +161,9 @@ class NetworkController:
                     return None
                 self._book.mark_dirty(key)
                 return error
+            except Exception as error:  # noqa: BLE001 - one object that cannot be written must not end the others
+                name = f"{key.namespace}/{key.name}"
+                self._environment.quarantine.set_aside(f"writes of {key.kind}", name, error)
         return None
 
     async def _carry_out(self, proposal: Proposal) -> None:

@@ -21,6 +21,7 @@ _BATCH = 250
 _OWNER_PATHS = {
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers",
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
     "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
     "Job": "/apis/batch/v1/namespaces/{}/jobs",

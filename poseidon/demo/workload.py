@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import Document, read_documents
 from poseidon.manifests.expansion import expand
 from poseidon.manifests.inventory import take_inventory
@@ -26,7 +27,7 @@ Object = dict[str, Any]
 OwnerKey = tuple[str, str, str]
 """Namespace, kind and name of a workload."""
 
-_REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet")
+_REPLICATED = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _WORKLOADS = (*_REPLICATED, "Job", "DaemonSet")
 _HOSTNAME = "kubernetes.io/hostname"
 
@@ -63,7 +64,8 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
     Pods that run already, or that a controller of the manifests would replace, are left out. Raises
     ``ManifestError`` with one line per defect; manifests without nodes or without pods to schedule are one.
     """
-    documents = _read(paths)
+    warnings: list[str] = []
+    documents = _read(paths, warnings)
     given = [each for each in documents if not _is_kept_out(each)]
     shapes = [each.value for each in given if each.kind == "Node"]
     if not shapes:
@@ -77,7 +79,6 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
         raise ManifestError(["the manifests hold no pods to schedule; add a Deployment, Job or Pod"])
     factor = max(1, -(-(pods - fixed) // once))
     scaled = [copy for each in rest for copy in _scaled(each, factor)]
-    warnings: list[str] = []
     inventory = take_inventory([*cluster, *scaled], [], warnings)
     owners = {_key(each): each.value for each in scaled if each.kind in _WORKLOADS}
     bodies = [_expanded(pod, owners, scheduler_name) for pod in expand(inventory).pods]
@@ -92,10 +93,10 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
     )
 
 
-def _read(paths: Iterable[str]) -> list[Document]:
+def _read(paths: Iterable[str], warnings: list[str]) -> list[Document]:
     """Return all documents once they have proved to be sound."""
     defects: list[str] = []
-    documents = list(read_documents(paths, defects))
+    documents = as_held(read_documents(paths, defects, warnings))
     take_inventory(documents, defects, [])
     if defects:
         raise ManifestError(defects)

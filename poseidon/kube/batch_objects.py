@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from poseidon.kube.objects import Condition, KubeStruct, LabelSelector, Number, ObjectMeta
+from typing import Any
+
+from poseidon.kube.objects import Condition, Integer, KubeStruct, LabelSelector, Number, ObjectMeta
 
 
 class PodGroupSpec(KubeStruct, frozen=True):
     """``schedule_timeout_seconds`` None: as the scheduler is configured."""
 
-    min_member: int = 0
-    schedule_timeout_seconds: int | None = None
+    min_member: Integer = 0
+    schedule_timeout_seconds: Integer | None = None
 
 
 class PodGroupStatus(KubeStruct, frozen=True):
@@ -17,10 +19,10 @@ class PodGroupStatus(KubeStruct, frozen=True):
 
     phase: str = ""
     occupied_by: str = ""
-    scheduled: int = 0
-    running: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    scheduled: Integer = 0
+    running: Integer = 0
+    succeeded: Integer = 0
+    failed: Integer = 0
     schedule_start_time: str | None = None
 
 
@@ -35,7 +37,7 @@ class PodGroup(KubeStruct, frozen=True):
 class GangPolicy(KubeStruct, frozen=True):
     """All or nothing, from so many pods on."""
 
-    min_count: int = 0
+    min_count: Integer = 0
 
 
 class GroupPolicy(KubeStruct, frozen=True):
@@ -65,9 +67,11 @@ class Workload(KubeStruct, frozen=True):
 
 
 class NativePodGroupSpec(KubeStruct, frozen=True):
-    """How the pods of a group are placed."""
+    """How the pods of a group are placed. Of what nothing here follows yet, only whether it is given is read."""
 
     scheduling_policy: GroupPolicy = GroupPolicy()
+    scheduling_constraints: Any = None
+    disruption_mode: Any = None
 
 
 class NativePodGroupStatus(KubeStruct, frozen=True):
@@ -95,14 +99,14 @@ class DisruptionBudgetSpec(KubeStruct, frozen=True):
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
     """What the controller has counted, for the spec of generation ``observed_generation``."""
 
-    disruptions_allowed: int = 0
-    observed_generation: int = 0
+    disruptions_allowed: Integer = 0
+    observed_generation: Integer = 0
 
 
 class GenerationMeta(ObjectMeta, frozen=True):
     """Metadata with the number of the spec's latest change."""
 
-    generation: int = 0
+    generation: Integer = 0
 
 
 class DisruptionBudget(KubeStruct, frozen=True):
@@ -116,15 +120,15 @@ class DisruptionBudget(KubeStruct, frozen=True):
 class ScaleSpec(KubeStruct, frozen=True):
     """How many pods an owner is to have: ``replicas``, or a Job's ``parallelism`` and ``completions``."""
 
-    replicas: int | None = None
-    parallelism: int | None = None
-    completions: int | None = None
+    replicas: Integer | None = None
+    parallelism: Integer | None = None
+    completions: Integer | None = None
 
 
 class ScaleStatus(KubeStruct, frozen=True):
     """How many pods of a Job have succeeded."""
 
-    succeeded: int = 0
+    succeeded: Integer = 0
 
 
 class ScaledOwner(KubeStruct, frozen=True):

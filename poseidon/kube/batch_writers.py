@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from poseidon.kube.batch_objects import PodGroupStatus
+from poseidon.kube.errors import ApiError
 from poseidon.kube.objects import Condition
 from poseidon.kube.patch_writer import PatchWriter
 from poseidon.kube.references import PodRef
 from poseidon.kube.transport import STRATEGIC_MERGE_PATCH
+
+_INVALID = 422
+_ALREADY_BOUND = "already bound to a node"
+"""Words of kube-apiserver's validation of a pod's status."""
 
 
 class _Nomination(NamedTuple):
@@ -18,13 +23,27 @@ class _Nomination(NamedTuple):
 
 
 class NominationWriter(PatchWriter[_Nomination]):
-    """Writes ``status.nominatedNodeName`` of pods, the latest of each, behind bindings."""
+    """Writes ``status.nominatedNodeName`` of pods, the latest of each, behind bindings.
+
+    A pod that has been bound meanwhile needs none, and the API server takes none for it.
+    """
 
     kind = "nomination"
 
     def nominate(self, pod: PodRef, node: str) -> None:
         """Name the node where pods make way for this one, "" for none."""
         self._queue.submit(pod.uid, _Nomination(pod, node))
+
+    def withdraw(self, uid: str) -> None:
+        """A pod is bound: with that the API server has taken its nomination back."""
+        self._queue.withdraw(uid)
+
+    async def _perform(self, write: _Nomination) -> None:
+        try:
+            await super()._perform(write)
+        except ApiError as error:
+            if error.status != _INVALID or _ALREADY_BOUND not in error.message:
+                raise
 
     def _patch(self, write: _Nomination) -> tuple[str, Mapping[str, Any]]:
         body = {"metadata": {"uid": write.pod.uid}, "status": {"nominatedNodeName": write.node or None}}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from poseidon.kube.concurrency import AdaptiveLimit, ConcurrencyOptions
-from poseidon.kube.errors import ApiError, KubeError
+from poseidon.kube.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.retrying import RetryOptions, Tries
 from poseidon.kube.worker_pool import WorkerPool
 
@@ -141,7 +141,10 @@ class Binder:
 
     async def _carry_out(self, request: BindRequest) -> None:
         started = self._clock()
-        outcome = await self._bind(request, started)
+        try:
+            outcome = await self._bind(request, started)
+        except Exception as error:  # noqa: BLE001 - one binding that cannot be made must not end the others
+            outcome = BindOutcome(request, BindResult.FAILED, f"cannot be bound: {error!r}")
         self._ended_at = self._clock()
         self._durations[outcome.result].observe(self._ended_at - started)
         self._limit.answered(self._pool.waiting)
@@ -170,7 +173,8 @@ class Binder:
                     return outcome
             except KubeError as error:
                 perhaps_done = True
-                self._limit.turned_away()
+                if not (isinstance(error, UnreachableError) and error.idle_closed):
+                    self._limit.turned_away()
                 tries = tries or Tries(self._options, self._random, self._clock, since=started)
                 pause = tries.pause(error)
                 if pause is None:

@@ -88,7 +88,10 @@ class ClaimWriter:
         await self._pool.run()
 
     async def _carry_out(self, write: ClaimWrite) -> None:
-        reason = await self._write(write)
+        try:
+            reason = await self._write(write)
+        except Exception as error:  # noqa: BLE001 - one write that cannot be made must not end the others
+            reason = f"cannot be written: {error!r}"
         if reason:
             _log.debug('claim not written claim=%s/%s reason="%s"', write.namespace, write.claim, reason)
             self._on_refused(write, reason)

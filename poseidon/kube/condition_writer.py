@@ -19,11 +19,13 @@ class _Write(NamedTuple):
     pod: PodRef
     message: str
     since: float | None
+    reason: str
 
 
 class ConditionWriter(PatchWriter[_Write]):
-    """Writes ``PodScheduled=False`` with reason ``Unschedulable``, behind bindings.
+    """Writes ``PodScheduled=False`` with kube-scheduler's reasons, behind bindings.
 
+    ``Unschedulable`` has autoscalers add nodes; ``SchedulerError``, for what has not been decided, does not.
     ``wall`` tells seconds since the epoch.
     """
 
@@ -43,13 +45,17 @@ class ConditionWriter(PatchWriter[_Write]):
         super().__init__(transport, wait_quiet=wait_quiet, metrics=metrics, random=random, options=options)
         self._wall = wall
 
-    def unschedulable(self, pod: PodRef, message: str, *, was_unschedulable: bool) -> None:
-        """Set the condition. With ``was_unschedulable`` only its message changes, and its time stays."""
+    def unschedulable(
+        self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
+    ) -> None:
+        """Set the condition. With ``was_unschedulable`` its status was False already, and its time stays."""
         waiting = self._queue.waiting(pod.uid)
         if waiting is not None:
             was_unschedulable = waiting.since is None
         since = None if was_unschedulable else self._wall()
-        self._queue.submit(pod.uid, _Write(pod, message, since))
+        self._queue.submit(
+            pod.uid, _Write(pod, message, since, "SchedulerError" if undecided else "Unschedulable")
+        )
 
     def withdraw(self, uid: str) -> None:
         """Forget a condition that still waits: the pod is being bound, or is gone."""
@@ -59,7 +65,7 @@ class ConditionWriter(PatchWriter[_Write]):
         condition: dict[str, Any] = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": "Unschedulable",
+            "reason": write.reason,
             "message": write.message,
         }
         if write.since is not None:

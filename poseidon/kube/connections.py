@@ -10,7 +10,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -19,6 +19,10 @@ from poseidon.kube.replies import MalformedReplyError, Reply, ReplyReader, read_
 _PORTS = {"http": 80, "https": 443}
 _LOOKS_PER_EXCHANGE = 10
 """How often late replies are looked for in the time that one may take."""
+
+
+class IdleClosedError(ConnectionResetError):
+    """The server closed a connection that had been idle, just as it was used again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +76,28 @@ class ConnectionPool:
     async def exchange(self, request: bytes) -> Reply:
         """Send a whole request, and return its reply.
 
-        Raises ``OSError`` (a ``TimeoutError`` among them) or ``MalformedReplyError``; it is unknown then whether the
-        request has been carried out. It is never sent twice.
+        Raises ``OSError`` (a ``TimeoutError`` or an ``IdleClosedError`` among them) or ``MalformedReplyError``; it is
+        unknown then whether the request has been carried out. It is never sent twice.
         """
-        connection = self._reuse() or await self._connect()
+        reused = self._reuse()
+        connection = reused or await self._connect()
         try:
             reply = await connection.send(request, self._options.exchange)
-        except BaseException:
+        except BaseException as error:
             self._drop(connection)
+            if reused is not None and connection.was_closed_unanswered:
+                raise IdleClosedError("the server closed the connection, which had been idle") from error
             raise
         self._give_back(connection, keeps_open=reply.keeps_open)
         return reply
+
+    def use_tls(self, tls: ssl.SSLContext) -> None:
+        """Open further connections with this; those that idle are closed, others when they have got their replies."""
+        if self._address.tls is None:
+            return
+        self._address = replace(self._address, tls=tls)
+        while self._idle:
+            self._drop(self._idle.popleft()[0])
 
     def close(self) -> None:
         """Close all connections; requests in flight fail. Further requests open new ones."""
@@ -123,7 +138,8 @@ class ConnectionPool:
             self._next_look = loop.call_later(self._options.exchange / _LOOKS_PER_EXCHANGE, self._look, loop)
 
     def _give_back(self, connection: _Connection, *, keeps_open: bool) -> None:
-        if keeps_open and connection.is_open and connection in self._open:
+        usable = connection.is_open and connection.tls is self._address.tls
+        if keeps_open and usable and connection in self._open:
             self._idle.append((connection, self._clock()))
         else:
             self._drop(connection)
@@ -133,7 +149,7 @@ class ConnectionPool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._options.connect):
             _, connection = await loop.create_connection(
-                lambda: _Connection(loop),
+                lambda: _Connection(loop, address.tls),
                 address.host,
                 address.port,
                 ssl=address.tls,
@@ -149,9 +165,12 @@ class ConnectionPool:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection; one request at a time."""
+    """One connection; one request at a time. ``tls`` is what it was opened with."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> None:
+        self.tls = tls
+        self.was_closed_unanswered = False
+        """Whether the server closed it before any byte of a reply."""
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._reader: ReplyReader | None = None  # of a reply that came in pieces
@@ -210,6 +229,7 @@ class _Connection(asyncio.Protocol):
         self._transport = None
         if self._answer is None or self._answer.done():
             return
+        self.was_closed_unanswered = self._reader is None
         if error is not None:
             self._answer.set_exception(error)
             return

@@ -1,8 +1,8 @@
 """From bytes of the API server, or from parsed manifests, to structs.
 
-The fast path decodes JSON straight into structs. Where that fails the value is decoded generically, nulls
-are taken out (Kubernetes treats them as absent) and the rest is converted, so that one odd object spoils no
-list of 100,000, and fields need not be declared nullable.
+The fast path decodes JSON straight into structs. Where that fails the value is made readable (see ``readable``),
+decoded generically, nulls are taken out (Kubernetes treats them as absent) and the rest is converted, so that one
+odd object spoils no list of 100,000, and fields need not be declared nullable.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from poseidon.kube.objects import KubeStruct, ListMeta, ObjectMeta
+from poseidon.kube.readable import readable
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -60,6 +61,16 @@ class _MetadataOnly(KubeStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What a decoder raises for input that it does not take."""
+
+
+class _RawMetadata(KubeStruct, frozen=True):
+    metadata: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
+
+
+_METADATA = msgspec.json.Decoder(_MetadataOnly)
+_RAW_METADATA = msgspec.json.Decoder(_RawMetadata)
 _RAW_PAGES = msgspec.json.Decoder(_RawPage)
 _WATCH_EVENTS = msgspec.json.Decoder(WatchEvent)
 
@@ -76,7 +87,7 @@ def decode_page(raw: bytes, kind: type[T]) -> Page[T]:
     for item in page.items or ():
         try:
             items.append(decode(item))
-        except msgspec.MsgspecError:
+        except _UNREADABLE:
             try:
                 items.append(_decode_tolerant(item, kind))
             except MalformedObjectError as error:
@@ -95,24 +106,33 @@ def decode_object(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     decoder: msgspec.json.Decoder[T] = _decoder(kind)
     try:
         return decoder.decode(raw)
-    except msgspec.MsgspecError:
+    except _UNREADABLE:
         return _decode_tolerant(raw, kind)
 
 
 def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
     """Decode what metadata a broken object has: all of it, else name, namespace and uid, else nothing."""
+    text = readable(bytes(raw))
+    for decode in (_METADATA.decode, lambda given: _decode_tolerant(given, _MetadataOnly)):
+        try:
+            return decode(text).metadata
+        except (*_UNREADABLE, MalformedObjectError):
+            continue
     try:
-        return _decode_tolerant(raw, _MetadataOnly).metadata
-    except MalformedObjectError:
-        pass
-    try:
-        value = msgspec.json.decode(raw)
+        found = _RAW_METADATA.decode(text).metadata
     except msgspec.MsgspecError:
         return ObjectMeta()
-    metadata = value.get("metadata") if isinstance(value, dict) else None
-    found = metadata if isinstance(metadata, dict) else {}
-    keep = {key: text for key in ("name", "namespace", "uid") if isinstance(text := found.get(key), str)}
-    return msgspec.convert(keep, ObjectMeta)
+    return ObjectMeta(
+        name=_text(found.get("name")), namespace=_text(found.get("namespace")), uid=_text(found.get("uid"))
+    )
+
+
+def _text(raw: msgspec.Raw | None) -> str:
+    """Return an encoded text, "" for anything else."""
+    try:
+        return msgspec.json.decode(raw, type=str) if raw is not None else ""
+    except msgspec.MsgspecError:
+        return ""
 
 
 def convert_object(value: object, kind: type[T]) -> T:
@@ -198,16 +218,21 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 S = TypeVar("S")
 
 
-def _decode(decoder: msgspec.json.Decoder[S], raw: bytes | msgspec.Raw) -> S:
+def _decode(decoder: msgspec.json.Decoder[S], raw: bytes) -> S:
+    """Decode an envelope, made readable if it is not."""
     try:
         return decoder.decode(raw)
+    except _UNREADABLE:
+        pass
+    try:
+        return decoder.decode(readable(raw))
     except msgspec.MsgspecError as error:
         raise malformed(error) from None
 
 
 def _decode_tolerant(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
-        value = msgspec.json.decode(raw)
+        value = msgspec.json.decode(readable(bytes(raw)))
     except msgspec.MsgspecError as error:
         raise malformed(error) from None
     return convert_object(value, kind)

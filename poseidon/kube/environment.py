@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.kube.objects import KubeStruct
+from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.reflector import Reflector
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ T = TypeVar("T", bound=KubeStruct)
 class Environment:
     """The way to an API server, and what a process has once. ``random`` is for jitter.
 
-    ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
+    ``clock`` is monotonic, ``wall`` tells seconds since the epoch. What cannot be dealt with goes to ``quarantine``.
     """
 
     transport: Transport
@@ -33,6 +34,7 @@ class Environment:
     clock: Callable[[], float]
     wall: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    quarantine: Quarantine = field(default_factory=Quarantine)
 
     def reflector(
         self, resource: Resource[T], handler: Handler[T], options: ReflectorOptions
@@ -46,4 +48,5 @@ class Environment:
             random=self.random,
             clock=self.clock,
             options=options,
+            quarantine=self.quarantine,
         )

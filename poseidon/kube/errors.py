@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+_LONGEST_SHOWN = 200
+
 
 class KubeError(Exception):
     """Base of all errors of this package that concern a single request."""
@@ -60,8 +62,24 @@ class ApiError(KubeError):
         return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or self.status >= 500
 
 
+class UnsendableError(ApiError, ValueError):
+    """A request that cannot be put into words, as its path holds what no path can: as if the server had refused it."""
+
+    def __init__(self, path: str) -> None:
+        shown = path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"
+        super().__init__(HTTPStatus.BAD_REQUEST, "", f"{shown!r}: not the path of a request")
+
+
 class UnreachableError(KubeError):
-    """No complete answer came: refused, reset, timed out, bad TLS. It may have been carried out."""
+    """No complete answer came: refused, reset, timed out, bad TLS. It may have been carried out.
+
+    ``idle_closed``: the server closed a connection that had been idle just as it was used again. That is ordinary, and
+    says nothing about how busy the server is.
+    """
+
+    def __init__(self, message: str, *, idle_closed: bool = False) -> None:
+        super().__init__(message)
+        self.idle_closed = idle_closed
 
 
 class SettingsError(Exception):

@@ -32,6 +32,14 @@ _WITHDRAWN = "nobody needs its place any more"
 _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 
 
+@dataclass(frozen=True, slots=True)
+class EvictionLimits:
+    """``per_second`` evictions over time, ``burst`` at once after a quiet time."""
+
+    per_second: float = 50.0
+    burst: int = 1000
+
+
 class EvictionRequest(NamedTuple):
     """One pod to leave one node. ``beyond_budget``: whatever disruption budgets say."""
 
@@ -108,7 +116,10 @@ class Evictor:
         await self._pool.run()
 
     async def _carry_out(self, request: EvictionRequest) -> None:
-        outcome = await self._evict(request)
+        try:
+            outcome = await self._evict(request)
+        except Exception as error:  # noqa: BLE001 - one eviction that cannot be made must not end the others
+            outcome = EvictionOutcome(request, f"cannot be evicted: {error!r}")
         self._wanted.discard(request.uid)
         self._metrics.evictions.labels(_label(outcome)).inc()
         self._on_outcome(outcome)

@@ -11,22 +11,27 @@ from typing import Any
 from msgspec import field
 
 from poseidon.kube.objects import KubeStruct, ObjectMeta
+from poseidon.kube.readable import MAX_DEPTH
 
 
-class AppGroup(KubeStruct, frozen=True):
+class _FreeForm(KubeStruct, frozen=True):
+    """An object whose spec and status are values of any shape, but none so deep that it cannot be gone through."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Any = None
+    status: Any = None
+
+    def __post_init__(self) -> None:
+        if _is_deep([self.spec, self.status]):
+            raise ValueError("spec or status is nested too deeply; make it flatter")
+
+
+class AppGroup(_FreeForm, frozen=True):
     """appgroup.diktyo.x-k8s.io AppGroup: the workloads of an application, and who of them talks to whom."""
 
-    metadata: ObjectMeta = ObjectMeta()
-    spec: Any = None
-    status: Any = None
 
-
-class NetworkTopology(KubeStruct, frozen=True):
+class NetworkTopology(_FreeForm, frozen=True):
     """networktopology.diktyo.x-k8s.io NetworkTopology: what it costs to talk between regions and zones."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    spec: Any = None
-    status: Any = None
 
 
 class ConfigMap(KubeStruct, frozen=True):
@@ -34,3 +39,16 @@ class ConfigMap(KubeStruct, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     data: dict[str, str] = field(default_factory=dict)
+
+
+def _is_deep(values: list[Any]) -> bool:
+    for _ in range(MAX_DEPTH + 1):
+        values = [
+            below
+            for each in values
+            if isinstance(each, dict | list)
+            for below in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not values:
+            return False
+    return True

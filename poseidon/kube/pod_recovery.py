@@ -44,7 +44,7 @@ class RecoveryOptions:
     pods that controllers leave behind are deleted.
     """
 
-    recreate_bare: bool = True
+    recreate_bare: bool = False
     max_recreations: int = 5
     delete_replaced: bool = False
     first_delay: float = 1.0
@@ -101,6 +101,9 @@ class PodRecovery:
         except KubeError as error:
             result = "failed"
             _log.warning('refused pod cannot be recovered pod=%s error="%s"', pod, error)
+        except Exception as error:  # noqa: BLE001 - whatever a manifest holds, it must not end the others
+            result = "failed"
+            _log.error('refused pod cannot be recovered pod=%s error="%r"', pod, error)
         self._metrics.recoveries.labels(result).inc()
 
     async def _delete_replaced(self, pod: PodRef) -> str:
@@ -198,7 +201,7 @@ class PodRecovery:
                         'refused pod was deleted and cannot be created again pod=%s error="%s" manifest=%s',
                         pod,
                         error,
-                        encoded.decode(),
+                        msgspec.json.encode(without_environment(body)).decode(),
                     )
                     return "lost"
                 await self._sleep(max(backoff.next(), error.retry_after or 0.0))
@@ -238,6 +241,26 @@ def successor(pod: Object, annotations: dict[str, str]) -> Object:
     left_out = ("nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
     spec = {name: value for name, value in pod["spec"].items() if name not in left_out}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def without_environment(pod: Object) -> Object:
+    """Return a manifest fit for a log: without what containers get as their environment, which may be secret.
+
+    What kubectl keeps of the whole manifest in an annotation is left out with it.
+    """
+    metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
+    notes = metadata.get("annotations") or {}
+    metadata["annotations"] = {key: value for key, value in notes.items() if key != _LAST_APPLIED}
+    for kind in ("containers", "initContainers"):
+        if spec.get(kind):
+            spec[kind] = [
+                {key: value for key, value in each.items() if key not in ("env", "envFrom")}
+                for each in spec[kind]
+            ]
+    return {**pod, "metadata": metadata, "spec": spec}
 
 
 def _obstacle(pod: Object) -> str:

@@ -2,7 +2,8 @@
 
 The grammar is that of ``k8s.io/apimachinery/pkg/api/resource``: a signed decimal number and a suffix, which
 is a decimal SI letter (n u m k M G T P E), a binary one (Ki .. Ei) or an exponent (``e3``, ``E-2``).
-Fractions of the wanted unit round away from zero, as ``Quantity.Value()`` and ``Quantity.MilliValue()`` do.
+Fractions of the wanted unit round away from zero, as ``Quantity.Value()`` and ``Quantity.MilliValue()`` do; what a
+node offers rounds down, so that it never offers more than it has.
 """
 
 from __future__ import annotations
@@ -29,12 +30,23 @@ class QuantityError(ValueError):
     """Text that is not a quantity, or one that no machine can have. The message is fit for a person."""
 
 
-def amount(resource: str, value: str | float) -> int:
+class AbsurdQuantityError(QuantityError):
+    """A quantity of more than ``MAX_AMOUNT``, or less than its negative."""
+
+
+def amount(resource: str, value: str | float, *, down: bool = False) -> int:
     """Return ``value`` in the protocol's unit for ``resource``: milli-cores for cpu, else whole units.
 
-    Raises ``QuantityError`` for anything that is not a quantity, is negative, or exceeds ``MAX_AMOUNT``.
+    More than ``MAX_AMOUNT`` (`1E` of memory, `10Pi` of storage) counts as so much: the API server takes it, and people
+    write it for "without limit". ``down``: fractions of the unit are dropped. Raises ``QuantityError`` for anything
+    that is not a quantity, or is negative.
     """
-    found = milli_units(value) if resource == "cpu" else whole_units(value)
+    try:
+        found = _scaled(_text(value), 3 if resource == "cpu" else 0, down=down)
+    except AbsurdQuantityError:
+        if value.startswith("-") if isinstance(value, str) else value < 0:
+            raise
+        return MAX_AMOUNT
     if found < 0:
         raise QuantityError(f"{value!r} is negative; give an amount of 0 or more")
     return found
@@ -57,14 +69,14 @@ def _text(value: str | float) -> str:
     if isinstance(value, int):
         # Formatting a huge integer is slow, and refused by Python beyond 4,300 digits.
         if abs(value) > MAX_AMOUNT:
-            raise QuantityError("the number is absurdly large; the largest amount is 2^53")
+            raise AbsurdQuantityError("the number is absurdly large; the largest amount is 2^53")
         return str(value)
     return value if isinstance(value, str) else repr(value)
 
 
 @lru_cache(maxsize=16_384)
-def _scaled(text: str, decimals: int) -> int:
-    """Parse ``text`` and multiply by ``10**decimals``, rounding away from zero."""
+def _scaled(text: str, decimals: int, *, down: bool = False) -> int:
+    """Parse ``text`` and multiply by ``10**decimals``, rounding away from zero, or towards it."""
     match = _QUANTITY.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         shown = text if len(text) <= _MAX_LENGTH else text[:_MAX_LENGTH] + "…"
@@ -81,17 +93,19 @@ def _scaled(text: str, decimals: int) -> int:
         exponent += _DECIMAL[suffix]
     else:
         mantissa <<= _BINARY[suffix]
-    found = _times_power_of_ten(mantissa, exponent)
+    found = _times_power_of_ten(mantissa, exponent, down=down)
     if found > MAX_AMOUNT:
-        raise QuantityError(f"{text!r} is absurdly large; the largest amount is 2^53")
+        raise AbsurdQuantityError(f"{text!r} is absurdly large; the largest amount is 2^53")
     return -found if match["sign"] == "-" else found
 
 
-def _times_power_of_ten(mantissa: int, exponent: int) -> int:
-    """Return ``ceil(mantissa * 10**exponent)``, without building numbers that cannot matter."""
+def _times_power_of_ten(mantissa: int, exponent: int, *, down: bool) -> int:
+    """Return ``mantissa * 10**exponent`` rounded up or ``down``, without building numbers that cannot matter."""
     if mantissa == 0:
         return 0
     # A mantissa has at most 64 digits and 60 bits of suffix: beyond these powers it is far too large, or a
     # trace.
     power: int = 10 ** min(abs(exponent), _MAX_POWER)
-    return mantissa * power if exponent >= 0 else -(-mantissa // power)
+    if exponent >= 0:
+        return mantissa * power
+    return mantissa // power if down else -(-mantissa // power)

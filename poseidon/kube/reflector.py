@@ -28,6 +28,7 @@ from poseidon.kube.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.following import Change, Handler, ReflectorOptions
 from poseidon.kube.listing import Resource, pages
 from poseidon.kube.objects import KubeStruct, ObjectMeta, Status
+from poseidon.kube.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics
@@ -41,8 +42,8 @@ _log = logging.getLogger(__name__)
 class Reflector(Generic[T]):
     """Lists and watches one resource until cancelled.
 
-    ``random`` draws time-outs and jitter, ``clock`` is monotonic, ``sleep`` waits. ``run`` returns only by
-    cancellation or when the handler raises.
+    ``random`` draws time-outs and jitter, ``clock`` is monotonic, ``sleep`` waits. A change at which the handler raises
+    goes to ``quarantine``. ``run`` returns only by cancellation.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Reflector(Generic[T]):
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: ReflectorOptions | None = None,
+        quarantine: Quarantine | None = None,
     ) -> None:
         self._transport = transport
         self._resource = resource
@@ -65,6 +67,7 @@ class Reflector(Generic[T]):
         self._clock = clock
         self._sleep = sleep
         self._options = options or ReflectorOptions()
+        self._quarantine = quarantine or Quarantine()
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
         self._relist_reason = "start"
@@ -168,7 +171,7 @@ class Reflector(Generic[T]):
         for kind, count in counts.items():
             self._metrics.watch_events.labels(self._resource.name, kind).inc(count)
         if batch:
-            self._handler.on_changes(batch)
+            self._deliver(batch)
         if error is not None:
             raise error
 
@@ -252,7 +255,10 @@ class Reflector(Generic[T]):
     def _hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
         if batch:
             self._metrics.watch_events.labels(self._resource.name, kind).inc(len(batch))
-            self._handler.on_changes(batch)
+            self._deliver(batch)
+
+    def _deliver(self, batch: Sequence[Change[T]]) -> None:
+        self._quarantine.deliver(self._resource.name, self._handler.on_changes, batch)
 
     def _mark_synced(self) -> None:
         if not self._synced.is_set():

@@ -44,6 +44,8 @@ def read_whole(data: bytes) -> Reply | None:
     if line is None or end < 0:
         return None
     fields = data[line.end() : end].lower()
+    if fields.count(b"\r\ncontent-length") > 1:
+        return None
     length = _field(fields, b"content-length")
     if not length.isdigit() or int(length) != len(data) - end - 4:
         return None
@@ -104,7 +106,11 @@ class ReplyReader:
                 raise MalformedReplyError("the server switches to another protocol")
             return True  # the reply proper is still to come
         fields = head.lower()
-        length, coding = _field(fields, b"content-length"), _field(fields, b"transfer-encoding")
+        length, coding = _length(fields), _field(fields, b"transfer-encoding")
+        if length and coding:
+            raise MalformedReplyError(
+                "the reply has a Content-Length and a Transfer-Encoding; only one can be true"
+            )
         reason = (line[3] or b"").decode("latin-1")
         retry_after = _field(fields, b"retry-after").decode("latin-1") or None
         keeps_open = line[1] == b"1" and b"close" not in _field(fields, b"connection")
@@ -116,8 +122,6 @@ class ReplyReader:
                 raise MalformedReplyError(f"the server encodes its reply in an unknown way: {coding[:60]!r}")
             self._read_part = self._read_size
         elif length:
-            if not length.isdigit():
-                raise MalformedReplyError(f"Content-Length: {length[:60]!r} is not a number")
             self._missing = int(length)
             self._read_part = self._read_length
         else:
@@ -203,3 +207,22 @@ def _field(fields: bytes, name: bytes) -> bytes:
     begin += len(name) + 3
     end = fields.find(b"\r\n", begin)
     return fields[begin : end if end >= 0 else len(fields)].strip()
+
+
+def _length(fields: bytes) -> bytes:
+    """Return the digits of Content-Length, b"" without one. Raises ``MalformedReplyError`` for several or bad ones.
+
+    Repeated equal values are accepted (RFC 9110, section 8.6); of different ones no one knows where the reply ends.
+    """
+    stated = {
+        value.strip()
+        for line in fields.split(b"\r\n")
+        if line.partition(b":")[0].rstrip() == b"content-length"
+        for value in line.partition(b":")[2].split(b",")
+    }
+    if len(stated) > 1:
+        raise MalformedReplyError(f"conflicting Content-Length: {b', '.join(sorted(stated))[:60]!r}")
+    length = stated.pop() if stated else b""
+    if length and not length.isdigit():
+        raise MalformedReplyError(f"Content-Length: {length[:60]!r} is not a number")
+    return length

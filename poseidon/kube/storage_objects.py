@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import field
 
 from poseidon.kube.objects import (
+    Integer,
     KubeStruct,
     LabelSelector,
     NodeSelector,
@@ -146,7 +147,7 @@ class StorageClass(KubeStruct, frozen=True):
 class VolumeNodeResources(KubeStruct, frozen=True):
     """How many volumes of a driver a node can hold; None means no limit."""
 
-    count: int | None = None
+    count: Integer | None = None
 
 
 class CsiNodeDriver(KubeStruct, frozen=True):

@@ -19,14 +19,15 @@ from urllib.parse import urlencode, urlsplit
 import aiohttp
 from yarl import URL
 
-from poseidon.kube.connections import Address, ConnectionPool, PoolOptions
+from poseidon.kube.connections import Address, ConnectionPool, IdleClosedError, PoolOptions
 from poseidon.kube.decoding import MalformedObjectError, decode_object
-from poseidon.kube.errors import ApiError, UnreachableError
+from poseidon.kube.errors import ApiError, UnreachableError, UnsendableError
 from poseidon.kube.objects import Status
 from poseidon.kube.replies import MalformedReplyError, Reply
 from poseidon.kube.sockets import probing_socket
 
 if TYPE_CHECKING:
+    from poseidon.kube.credentials import Credentials
     from poseidon.kube.settings import ConnectionSettings
 
 JSON = "application/json"
@@ -52,7 +53,8 @@ class Transport:
     """A client of one API server.
 
     ``timeout`` bounds every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
-    read again after ``refresh_seconds``, in a thread. Use as ``async with``, or call ``close()``.
+    asked for again after ``refresh_seconds``, in a thread; connections opened from then on use them, and those that
+    idle are closed when certificates have changed. Use as ``async with``, or call ``close()``.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class Transport:
         self._timeout = aiohttp.ClientTimeout(total=timeout, connect=_CONNECT_SECONDS)
         # Identity: compressing lists costs the server more time than the bytes cost on a cluster network.
         self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
-        self._authorized_until = float("-inf") if settings.authorize else float("inf")
+        self._tls = settings.tls
+        self._authorized_until = float("-inf") if settings.credentials else float("inf")
+        self._refreshed = True
         self._renewable_at = float("-inf")
         self._renewing = asyncio.Lock()
         self._authorizing = asyncio.Lock()
@@ -130,17 +134,20 @@ class Transport:
         """
         timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_SECONDS, sock_read=read_timeout)
         try:
-            async with await self._open(
-                "GET", path, query=query, body=None, content_type=JSON, patience=timeout
-            ) as response:
-                if response.status >= _NO_SUCCESS:
-                    raise _refusal(await _read(response))
-                rest = b""
-                async for chunk in response.content.iter_any():
-                    lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
-                    rest = lines.pop()
-                    if lines:
+            for last in (False, True):
+                await self._authorize()
+                used = self._identity()
+                async with await self._open(
+                    "GET", path, query=query, body=None, content_type=JSON, patience=timeout
+                ) as response:
+                    if response.status >= _NO_SUCCESS:
+                        reply = await _read(response)
+                        if reply.status == _UNAUTHORIZED and not last and await self._renewed(used):
+                            continue
+                        raise _refusal(reply)
+                    async for lines in _whole_lines(response.content):
                         yield lines
+                    return
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unreachable("GET", path, error) from error
 
@@ -152,7 +159,7 @@ class Transport:
             for last in (False, True):
                 if self._clock() >= self._authorized_until:
                     await self._authorize()
-                used = self._headers.get("Authorization")
+                used = self._identity()
                 if writes is not None and body is not None:
                     reply = await writes.exchange(self._request(method, path, body, content_type))
                 else:
@@ -175,9 +182,8 @@ class Transport:
             raise _unreachable(method, path, error) from error
 
     def _request(self, method: str, path: str, body: bytes, content_type: str) -> bytes:
-        """Encode a whole request."""
-        if _TARGET.fullmatch(path) is None:
-            raise ValueError(f"{path!r}: not the path of a request")
+        """Encode a whole request; raises ``UnsendableError``."""
+        _check_path(path)
         head = self._heads.get(content_type)
         if head is None:
             # The same for all requests until credentials change.
@@ -198,6 +204,7 @@ class Transport:
         content_type: str,
         patience: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
+        _check_path(path)
         await self._authorize()
         session = self._session
         if session is None:
@@ -211,46 +218,77 @@ class Transport:
             headers=headers,
             timeout=patience,
             proxy=self._settings.proxy,
+            ssl=self._tls if self._tls is not None else True,
             server_hostname=self._settings.tls_server_name,
         )
 
     def _new_session(self) -> aiohttp.ClientSession:
-        tls: ssl.SSLContext | bool = self._settings.tls if self._settings.tls is not None else True
         # Callers bound their own concurrency; a limit here could make a binding wait for a watch.
         connector = aiohttp.TCPConnector(
-            limit=0, ssl=tls, keepalive_timeout=_IDLE_SECONDS, socket_factory=probing_socket
+            limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=probing_socket
         )
         return aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18, trust_env=False
         )
 
-    async def _renewed(self, used: str | None) -> bool:
+    def _identity(self) -> tuple[str | None, ssl.SSLContext | None]:
+        """Return what requests identify themselves with at present."""
+        return self._headers.get("Authorization"), self._tls
+
+    async def _renewed(self, used: tuple[str | None, ssl.SSLContext | None]) -> bool:
         """Return whether there are other credentials than ``used``, asking for them if that is due."""
-        if self._settings.authorize is None:
+        if self._settings.credentials is None:
             return False
         async with self._renewing:
-            if self._headers.get("Authorization") == used and self._clock() >= self._renewable_at:
+            if self._identity() == used and self._clock() >= self._renewable_at:
                 self._renewable_at = self._clock() + _RENEWAL_SECONDS
                 self._authorized_until = float("-inf")
-                await self._authorize()
-        return self._headers.get("Authorization") != used
+                await self._authorize(refused=True)
+        return self._identity() != used
 
-    async def _authorize(self) -> None:
+    async def _authorize(self, *, refused: bool = False) -> None:
         """Ask for credentials if that is due; on failure keep the former ones, which may still be valid."""
         if self._clock() < self._authorized_until:
             return
         async with self._authorizing:
-            if self._settings.authorize is None or self._clock() < self._authorized_until:
+            source = self._settings.credentials
+            if source is None or self._clock() < self._authorized_until:
                 return
             try:
-                value = await asyncio.to_thread(self._settings.authorize)
+                credentials = await asyncio.to_thread(source.read, refused=refused)
             except Exception as error:  # noqa: BLE001 - plug-ins and file systems raise anything
-                _log.warning('credentials not refreshed error="%s"', " ".join(str(error).split()))
+                if self._refreshed:
+                    _log.warning("credentials not refreshed error=%s", " ".join(str(error).split()))
+                self._refreshed = False
             else:
-                if value:
-                    self._headers = {**self._headers, "Authorization": value}
-                    self._heads.clear()
+                self._use(credentials)
+                self._refreshed = True
             self._authorized_until = self._clock() + self._refresh_seconds
+
+    def _use(self, credentials: Credentials) -> None:
+        """Identify all further requests by these; where certificates are others, on other connections too."""
+        if credentials.authorization:
+            self._headers = {**self._headers, "Authorization": credentials.authorization}
+            self._heads.clear()
+        if credentials.tls is not None and credentials.tls is not self._tls:
+            self._tls = credentials.tls
+            if self._writes is not None:
+                self._writes.use_tls(credentials.tls)
+
+
+async def _whole_lines(content: aiohttp.StreamReader) -> AsyncGenerator[list[bytes], None]:
+    """Split what comes into lines, as many at a time as each read completes."""
+    rest = b""
+    async for chunk in content.iter_any():
+        lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+        rest = lines.pop()
+        if lines:
+            yield lines
+
+
+def _check_path(path: str) -> None:
+    if _TARGET.fullmatch(path) is None:
+        raise UnsendableError(path)
 
 
 async def _read(response: aiohttp.ClientResponse) -> Reply:
@@ -284,4 +322,6 @@ def _seconds(text: str | None) -> float | None:
 
 def _unreachable(method: str, path: str, error: BaseException) -> UnreachableError:
     what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-    return UnreachableError(f"{method} {path}: {what or type(error).__name__}")
+    return UnreachableError(
+        f"{method} {path}: {what or type(error).__name__}", idle_closed=isinstance(error, IdleClosedError)
+    )

@@ -20,7 +20,10 @@ class Ordinals(KubeStruct, frozen=True):
 
 
 class ReplicaSpec(KubeStruct, frozen=True):
-    """Spec of a ReplicaSet, Deployment or StatefulSet; the fields after the template are of the last."""
+    """Spec of a ReplicaSet, ReplicationController, Deployment or StatefulSet.
+
+    The fields after the template are of the last.
+    """
 
     replicas: int = 1
     template: PodTemplate | None = None
@@ -29,7 +32,7 @@ class ReplicaSpec(KubeStruct, frozen=True):
 
 
 class ReplicaWorkload(KubeStruct, frozen=True):
-    """A ReplicaSet, Deployment or StatefulSet."""
+    """A ReplicaSet, ReplicationController, Deployment or StatefulSet."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ReplicaSpec = ReplicaSpec()
@@ -78,3 +81,23 @@ class Job(KubeStruct, frozen=True):
             condition.status == "True" and condition.type in ("Complete", "Failed")
             for condition in self.status.conditions
         )
+
+
+class JobTemplate(KubeStruct, frozen=True):
+    """The Job that a CronJob creates each time."""
+
+    spec: JobSpec = JobSpec()
+
+
+class CronJobSpec(KubeStruct, frozen=True):
+    """Spec of a CronJob."""
+
+    suspend: bool = False
+    job_template: JobTemplate | None = None
+
+
+class CronJob(KubeStruct, frozen=True):
+    """batch/v1 CronJob: a Job at each of the times that its schedule names."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CronJobSpec = CronJobSpec()

@@ -55,7 +55,8 @@ class _Waiting(NamedTuple, Generic[W]):
 class WriteBehind(Generic[W]):
     """A bounded queue of writes of one ``kind``, by key.
 
-    ``perform`` carries out one write and raises ``KubeError``; ``wait_quiet`` returns once no urgent work is
+    ``perform`` carries out one write and raises ``KubeError``, or anything else for one that cannot be made, which is
+    dropped then; ``wait_quiet`` returns once no urgent work is
     left. A write whose object is gone (404, or its namespace about to be) or has become another (409) is
     dropped silently; other refusals are logged once until a write succeeds again.
     """
@@ -175,12 +176,15 @@ class WriteBehind(Generic[W]):
                     self._give_up(error)
                     return
                 await self._sleep(pause)
+            except Exception as error:  # noqa: BLE001 - one write that cannot be made must not end the others
+                self._give_up(error)
+                return
             else:
                 self._complained = False
                 self._count("written")
                 return
 
-    def _give_up(self, error: KubeError) -> None:
+    def _give_up(self, error: Exception) -> None:
         if isinstance(error, ApiError) and (error.not_found or error.conflict or error.terminating):
             self._count("obsolete")
             return
@@ -189,7 +193,7 @@ class WriteBehind(Generic[W]):
             logging.DEBUG if self._complained else logging.WARNING,
             'cannot be written kind=%s error="%s"',
             self._kind,
-            error,
+            error if isinstance(error, KubeError) else repr(error),
         )
         self._complained = True
 

@@ -1,4 +1,8 @@
-"""From paths to parsed documents: files, folders and standard input, YAML or JSON, Lists taken apart."""
+"""From paths to parsed documents: files, folders and standard input, YAML or JSON, Lists taken apart.
+
+What a user names is expected to hold Kubernetes objects, and anything else in it is a defect. Folders hold all sorts of
+files: there, what is no Kubernetes object is left out with a warning (`foreign_files`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from poseidon.manifests.foreign_files import (
+    ForeignFiles,
+    has_template_actions,
+    patches_of,
+    resembles_manifest,
+)
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 if TYPE_CHECKING:
@@ -19,81 +29,141 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object as parsed. ``source`` names the file, and the place in it where the file holds several."""
+    """One object as parsed. ``source`` names the file, and the place in it where the file holds several.
+
+    ``template``: the object comes from a folder's file with template actions, so that its faults may be places
+    that are still to be filled in.
+    """
 
     source: str
     api_version: str
     kind: str
     value: dict[str, Any]
+    template: bool = False
 
 
-def read_documents(paths: Iterable[str], defects: list[str]) -> Iterator[Document]:
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong at a place. ``foreign``: it is not a broken Kubernetes object, but none at all."""
+
+    where: str
+    problem: str
+    foreign: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.problem}"
+
+
+def read_documents(paths: Iterable[str], defects: list[str], warnings: list[str]) -> Iterator[Document]:
     """Yield every object below ``paths``, in order of paths, files and documents.
 
     ``-`` is standard input; folders are searched recursively in sorted order for .yaml, .yml and .json files.
-    What cannot be read or is no object is added to ``defects`` as ``file: what is wrong; what to do``.
+    What cannot be read or is no object is added to ``defects`` as ``file: what is wrong; what to do``; what is found in
+    a folder and is no Kubernetes object, to ``warnings``.
     """
     for path in paths:
-        for source, text in _texts(path, defects):
-            yield from _documents(source, text, defects)
+        if path == STANDARD_INPUT:
+            yield from _named("<stdin>", sys.stdin.buffer.read(), defects)
+        elif Path(path).is_dir():
+            yield from _of_folder(Path(path), defects, warnings)
+        else:
+            content = _content(Path(path), defects)
+            if content is not None:
+                yield from _named(path, content, defects)
 
 
-def _texts(path: str, defects: list[str]) -> Iterator[tuple[str, str]]:
-    if path == STANDARD_INPUT:
-        text = _decode("<stdin>", sys.stdin.buffer.read(), defects)
-        if text is not None:
-            yield "<stdin>", text
-        return
-    for file in _files(Path(path), defects):
-        try:
-            content = file.read_bytes()
-        except OSError as error:
-            defects.append(f"{file}: cannot be read: {error.strerror}; name a readable file or folder")
+def _named(source: str, content: bytes, defects: list[str]) -> Iterator[Document]:
+    """Yield the objects of what the user has named. Whatever is none is a defect."""
+    faults: list[_Fault] = []
+    text = _decode(source, content, faults)
+    if text is not None:
+        yield from _documents(source, text, faults)
+    defects.extend(map(str, faults))
+
+
+def _of_folder(folder: Path, defects: list[str], warnings: list[str]) -> Iterator[Document]:
+    """Yield the objects of a folder's files; files and documents that are none are left out with a warning."""
+    files = sorted(file for file in folder.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    if not files:
+        defects.append(f"{folder}: the folder holds no {', '.join(SUFFIXES)} files; name another one")
+    foreign = ForeignFiles(folder)
+    patches = patches_of(files)
+    for file in files:
+        content = None if file.resolve() in patches else _content(file, defects)
+        if content is None:
+            if file.resolve() in patches:
+                foreign.patch(str(file))
             continue
-        text = _decode(str(file), content, defects)
-        if text is not None:
-            yield str(file), text
+        faults: list[_Fault] = []
+        text = _decode(str(file), content, faults)
+        found = list(_documents(str(file), text, faults)) if text is not None else []
+        template = text is not None and has_template_actions(text)
+        for fault in faults:
+            if template:
+                foreign.template(str(file))
+            elif fault.foreign:
+                foreign.other(fault.where)
+            else:
+                defects.append(str(fault))
+        for each in found:
+            yield Document(each.source, each.api_version, each.kind, each.value, template)
+    warnings.extend(foreign.warnings())
 
 
-def _files(path: Path, defects: list[str]) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
-    if not found:
-        defects.append(f"{path}: the folder holds no {', '.join(SUFFIXES)} files; name another one")
-    return found
-
-
-def _decode(source: str, content: bytes, defects: list[str]) -> str | None:
+def _content(file: Path, defects: list[str]) -> bytes | None:
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        defects.append(f"{source}: byte {error.start} is not UTF-8 text; save the file as UTF-8")
+        return file.read_bytes()
+    except OSError as error:
+        defects.append(f"{file}: cannot be read: {error.strerror}; name a readable file or folder")
         return None
 
 
-def _documents(source: str, text: str, defects: list[str]) -> Iterator[Document]:
+def _decode(source: str, content: bytes, faults: list[_Fault]) -> str | None:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start} is not UTF-8 text; save the file as UTF-8"
+        faults.append(_Fault(source, problem, foreign=True))
+        return None
+
+
+def _documents(source: str, text: str, faults: list[_Fault]) -> Iterator[Document]:
     try:
         values = _parse_json(text) if source.endswith(".json") else _parse_either(text)
-    except YamlTextError as error:
-        defects.append(f"{source}{error.place}: not valid YAML: {error.problem}; correct it")
-        return
-    except json.JSONDecodeError as error:
-        defects.append(f"{source}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}; correct it")
-        return
-    except RecursionError:
-        defects.append(f"{source}: nested too deeply to be a Kubernetes object; correct it")
+    except (YamlTextError, json.JSONDecodeError, RecursionError) as error:
+        faults.append(_unparsable(source, text, error))
         return
     several = len(values) > 1
     for index, value in enumerate(values):
         where = f"{source} (document {index + 1})" if several else source
         if value is not None:
-            yield from _objects(where, value, defects)
+            yield from _objects(where, value, faults)
+
+
+def _unparsable(source: str, text: str, error: Exception) -> _Fault:
+    foreign = not resembles_manifest(text)
+    if isinstance(error, YamlTextError):
+        return _Fault(f"{source}{error.place}", f"not valid YAML: {error.problem}; correct it", foreign)
+    if isinstance(error, json.JSONDecodeError):
+        place = f":{error.lineno}:{error.colno}"
+        return _Fault(f"{source}{place}", f"not valid JSON: {error.msg}; correct it", foreign)
+    return _Fault(source, "nested too deeply to be a Kubernetes object; correct it", foreign)
 
 
 def _parse_json(text: str) -> list[Any]:
+    """Return the values of JSON documents, one after the other as `jq` and repeated `kubectl get` print them."""
     # An absurdly long integer becomes text here, and is refused where its field is converted.
-    return [json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 100 else digits)]
+    decoder = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 100 else digits)
+    values: list[Any] = []
+    end, length = 0, len(text)
+    while True:
+        start = end
+        while start < length and text[start] in " \t\r\n":
+            start += 1
+        if start == length and values:
+            return values
+        value, end = decoder.raw_decode(text, start)
+        values.append(value)
 
 
 def _parse_either(text: str) -> list[Any]:
@@ -107,32 +177,34 @@ def _parse_either(text: str) -> list[Any]:
 
 
 def _objects(
-    where: str, value: Any, defects: list[str], kind: str = "", version: str = ""
+    where: str, value: Any, faults: list[_Fault], kind: str = "", version: str = ""
 ) -> Iterator[Document]:
     """Yield the object, or those of a List. ``kind`` and ``version`` hold where the object names none."""
     if not isinstance(value, dict):
         found = "a list" if isinstance(value, list) else f"{type(value).__name__} {str(value)[:40]!r}"
-        defects.append(f"{where}: expected an object with apiVersion and kind, got {found}; correct it")
+        problem = f"expected an object with apiVersion and kind, got {found}; correct it"
+        faults.append(_Fault(where, problem, foreign=True))
         return
     found_kind = value.get("kind", kind)
     found_version = value.get("apiVersion", version)
     for field, given in (("apiVersion", found_version), ("kind", found_kind)):
         if not isinstance(given, str) or not given:
-            defects.append(f"{where}: {field}: missing; every Kubernetes object needs one")
+            problem = f"{field}: missing; every Kubernetes object needs one"
+            faults.append(_Fault(where, problem, foreign=True))
             return
     if found_kind == "List" or (found_kind.endswith("List") and "items" in value):
-        yield from _items(where, value, defects, found_kind.removesuffix("List"), found_version)
+        yield from _items(where, value, faults, found_kind.removesuffix("List"), found_version)
     else:
         yield Document(where, found_version, found_kind, value)
 
 
 def _items(
-    where: str, value: dict[str, Any], defects: list[str], kind: str, version: str
+    where: str, value: dict[str, Any], faults: list[_Fault], kind: str, version: str
 ) -> Iterator[Document]:
     """Yield the items of a list; those of a typed one (PodList) need not repeat kind and version."""
     items = value.get("items")
     if items is not None and not isinstance(items, list):
-        defects.append(f"{where}: {kind}List: items: expected a list; correct it")
+        faults.append(_Fault(where, f"{kind}List: items: expected a list; correct it"))
         return
     for index, item in enumerate(items or ()):
-        yield from _objects(f"{where} (item {index + 1})", item, defects, kind, version)
+        yield from _objects(f"{where} (item {index + 1})", item, faults, kind, version)

@@ -12,15 +12,16 @@ from poseidon.kube.batch_objects import Workload as WorkloadGroups
 from poseidon.kube.decoding import MalformedObjectError, convert_object
 from poseidon.kube.network_objects import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.node_topology import NodeResourceTopology
-from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
+from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
 from poseidon.kube.storage_objects import (
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
-from poseidon.kube.workloads import DaemonSet, Job, ReplicaWorkload
+from poseidon.kube.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
 from poseidon.manifests.storage import STORAGE_KINDS
+from poseidon.manifests.unread import Unread
 from poseidon.manifests.validation import Validator
 from poseidon.sources.objects import NodeMetric, NodeMetrics, PodMetrics
 
@@ -35,10 +36,13 @@ _KINDS: dict[tuple[str, str], type[KubeStruct]] = {
     ("", "PersistentVolume"): PersistentVolume,
     ("", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("", "Pod"): Pod,
+    ("", "ReplicationController"): ReplicaWorkload,
+    ("", "Service"): Service,
     ("apps", "ReplicaSet"): ReplicaWorkload,
     ("apps", "Deployment"): ReplicaWorkload,
     ("apps", "StatefulSet"): ReplicaWorkload,
     ("apps", "DaemonSet"): DaemonSet,
+    ("batch", "CronJob"): CronJob,
     ("batch", "Job"): Job,
     ("policy", "PodDisruptionBudget"): DisruptionBudget,
     ("scheduling.k8s.io", "PriorityClass"): PriorityClass,
@@ -89,58 +93,87 @@ class Inventory:
     namespaces: list[Namespace] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
     workloads: list[tuple[str, Workload]] = field(default_factory=list)
+    cron_jobs: list[CronJob] = field(default_factory=list)
     priority_classes: list[PriorityClass] = field(default_factory=list)
     storage: list[KubeStruct] = field(default_factory=list)
     budgets: list[DisruptionBudget] = field(default_factory=list)
+    services: list[Service] = field(default_factory=list)
     for_models: list[KubeStruct] = field(default_factory=list)
 
 
 def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
-    """Convert and check every document; kinds that play no part are skipped.
+    """Convert and check every document; kinds that play no part are skipped, with a warning if they hold pods.
 
     Adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects`` for each fault, and likewise
     to ``warnings`` for what is odd but usable, and for objects that only models look at. Of two identical objects
     one is kept; different ones of the same name are a defect.
     """
     inventory = Inventory()
-    seen: dict[tuple[str, str, str], Document] = {}
+    seen: dict[_Name, Document] = {}
     validator = Validator()
+    unread = Unread()
     for document in documents:
         group_kind = (document.api_version.rpartition("/")[0], document.kind)
         model_kind = _MODEL_KINDS.get(group_kind)
+        kind = _KINDS.get(group_kind)
         if model_kind is not None:
             _take_for_models(inventory, document, model_kind, seen, warnings)
-            continue
-        kind = _KINDS.get(group_kind)
-        if kind is None:
-            continue
-        try:
-            found = convert_object(document.value, kind)
-        except (MalformedObjectError, RecursionError) as error:
-            problem = str(error) if isinstance(error, MalformedObjectError) else "nested too deeply"
-            defects.append(f"{_identity(document)}: {problem}; correct it")
-            continue
-        metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind in the table has it
-        namespace = "" if document.kind in _CLUSTER_SCOPED else metadata.namespace or "default"
-        identity = (document.kind, namespace, metadata.name)
-        earlier = seen.setdefault(identity, document)
-        if metadata.name and earlier is not document:
-            if earlier.value != document.value:
-                problem = f"given differently in {earlier.source} as well; remove one of the two"
-                defects.append(f"{_identity(document)}: metadata.name: {problem}")
-            continue
-        prefix = _identity(document)
-        defects.extend(f"{prefix}: {defect}" for defect in validator.defects(found))
-        warnings.extend(f"{prefix}: {warning}" for warning in validator.warnings(found))
-        _file(inventory, document.kind, found, replace(metadata, namespace=namespace))
+        elif kind is not None:
+            faults = _take(inventory, document, kind, seen, validator, warnings)
+            if faults and document.template:
+                unread.template(document)
+            else:
+                defects.extend(f"{_identity(document)}: {fault}" for fault in faults)
+        else:
+            unread.take(document)
+    warnings.extend(unread.warnings())
     return inventory
+
+
+_Name = tuple[str, str, str, str]
+"""API group, kind, namespace and name."""
+
+
+def _name_of(document: Document, metadata: ObjectMeta) -> _Name:
+    namespace = "" if document.kind in _CLUSTER_SCOPED else metadata.namespace or "default"
+    return document.api_version.rpartition("/")[0], document.kind, namespace, metadata.name
+
+
+def _take(
+    inventory: Inventory,
+    document: Document,
+    kind: type[KubeStruct],
+    seen: dict[_Name, Document],
+    validator: Validator,
+    warnings: list[str],
+) -> list[str]:
+    """Convert, check and file an object; returns what is wrong with it, and then files nothing."""
+    try:
+        found = convert_object(document.value, kind)
+    except (MalformedObjectError, RecursionError) as error:
+        problem = str(error) if isinstance(error, MalformedObjectError) else "nested too deeply"
+        return [f"{problem}; correct it"]
+    metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind in the table has it
+    name = _name_of(document, metadata)
+    earlier = seen.setdefault(name, document)
+    if metadata.name and earlier is not document:
+        if earlier.value == document.value:
+            return []
+        return [
+            f"metadata.name: given differently in {earlier.source} as well; remove one of the two",
+        ]
+    faults = [str(defect) for defect in validator.defects(found)]
+    if not faults:
+        warnings.extend(f"{_identity(document)}: {warning}" for warning in validator.warnings(found))
+        _file(inventory, document.kind, found, replace(metadata, namespace=name[2]))
+    return faults
 
 
 def _take_for_models(
     inventory: Inventory,
     document: Document,
     kind: type[KubeStruct],
-    seen: dict[tuple[str, str, str], Document],
+    seen: dict[_Name, Document],
     warnings: list[str],
 ) -> None:
     """Convert an object that only models look at; the first of a name counts."""
@@ -151,14 +184,14 @@ def _take_for_models(
         problem = str(error) if isinstance(error, MalformedObjectError) else "nested too deeply"
     else:
         metadata: ObjectMeta = found.metadata  # type: ignore[attr-defined]  # every kind in the table has it
-        namespace = "" if document.kind in _CLUSTER_SCOPED else metadata.namespace or "default"
-        earlier = seen.setdefault((document.kind, namespace, metadata.name), document)
+        name = _name_of(document, metadata)
+        earlier = seen.setdefault(name, document)
         if not metadata.name:
             problem = "metadata.name: missing"
         elif earlier is not document and earlier.value != document.value:
             problem = f"metadata.name: given differently in {earlier.source} as well"
         elif earlier is document:
-            inventory.for_models.append(replace(found, metadata=replace(metadata, namespace=namespace)))
+            inventory.for_models.append(replace(found, metadata=replace(metadata, namespace=name[2])))
     if problem:
         warnings.append(f"{_identity(document)}: {problem}; the object is left out")
 
@@ -175,6 +208,10 @@ def _file(inventory: Inventory, kind: str, found: Any, metadata: ObjectMeta) -> 
         inventory.priority_classes.append(found)
     elif isinstance(found, DisruptionBudget):
         inventory.budgets.append(replace(found, metadata=metadata))
+    elif isinstance(found, CronJob):
+        inventory.cron_jobs.append(replace(found, metadata=metadata))
+    elif isinstance(found, Service):
+        inventory.services.append(replace(found, metadata=metadata))
     elif isinstance(found, STORAGE_KINDS):
         inventory.storage.append(replace(found, metadata=metadata))
     else:

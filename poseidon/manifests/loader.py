@@ -5,19 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.kube.workloads import DaemonSet
 from poseidon.manifests.budgets import counted
+from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import read_documents
 from poseidon.manifests.expansion import expand
 from poseidon.manifests.groups import scaled_owners
 from poseidon.manifests.inventory import take_inventory
+from poseidon.manifests.missing import missing_references
 from poseidon.translate.pod import qualified_name
-from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from poseidon.kube.batch_objects import DisruptionBudget, ScaledOwner
-    from poseidon.kube.objects import KubeStruct, Namespace, Node, Pod, PriorityClass
+    from poseidon.kube.objects import (
+        KubeStruct,
+        Namespace,
+        Node,
+        ObjectMeta,
+        Pod,
+        PriorityClass,
+        Service,
+    )
+    from poseidon.kube.workloads import CronJob
 
 
 class ManifestError(ValueError):
@@ -36,7 +47,7 @@ class Manifests:
     ``namespace/name`` and unique. ``pinned`` maps the uid of a pod that does not exist yet to the node that
     its template names. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models`` objects
     that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what may be
-    disrupted. ``warnings`` are lines for people.
+    disrupted, ``daemon_sets`` the metadata of those. ``warnings`` are lines for people.
     """
 
     nodes: tuple[Node, ...]
@@ -49,13 +60,15 @@ class Manifests:
     storage: tuple[KubeStruct, ...] = ()
     owners: tuple[tuple[str, ScaledOwner], ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()
+    daemon_sets: tuple[ObjectMeta, ...] = ()
+    services: tuple[Service, ...] = ()
 
 
 def load_manifests(paths: Iterable[str]) -> Manifests:
     """Read files, folders and ``-`` (standard input); raises ``ManifestError`` listing all defects."""
     defects: list[str] = []
     warnings: list[str] = []
-    inventory = take_inventory(read_documents(paths, defects), defects, warnings)
+    inventory = take_inventory(as_held(read_documents(paths, defects, warnings)), defects, warnings)
     if defects:
         raise ManifestError(defects)
     expansion = expand(inventory)
@@ -63,7 +76,9 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
     # A pod that has ended makes room, also in name, for the one that replaces it.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
     pods = (*existing, *expansion.pods)
-    warnings.extend(_unknown_priority_classes(pods, PriorityResolver(inventory.priority_classes)))
+    warnings.extend(_not_due(inventory.cron_jobs))
+    storage = (*inventory.storage, *expansion.claims)
+    warnings.extend(missing_references(pods, inventory.priority_classes, inventory.namespaces, storage))
     return Manifests(
         nodes=tuple(inventory.nodes),
         namespaces=tuple(inventory.namespaces),
@@ -72,23 +87,22 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
         pinned=expansion.pinned,
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
-        storage=(*inventory.storage, *expansion.claims),
+        storage=storage,
         owners=tuple(scaled_owners(inventory.workloads)),
         budgets=tuple(counted(inventory.budgets, pods)),
+        daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),
+        services=tuple(inventory.services),
     )
 
 
-def _unknown_priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iterator[str]:
-    """Yield one line per PriorityClass that pods name and the input lacks."""
-    missing: dict[str, list[str]] = {}
-    for pod in pods:
-        try:
-            priorities.priority(pod.spec)
-        except UnknownPriorityClassError as error:
-            missing.setdefault(error.name, []).append(qualified_name(pod.metadata))
-    for name, users in sorted(missing.items()):
-        more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-        yield (
-            f"Pod {users[0]}{more}: spec.priorityClassName: PriorityClass {name!r} is not in the input, "
-            "priority 0 is assumed; add it with -f"
-        )
+def _not_due(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
+    """Yield a line if there are CronJobs: a plan is about now, and they start pods at times of their own."""
+    if not cron_jobs:
+        return
+    first = cron_jobs[0].metadata
+    more = f" and {len(cron_jobs) - 1} more" if len(cron_jobs) > 1 else ""
+    yield (
+        f"CronJob {qualified_name(first)}{more}: starts pods when it is due, none of which are planned; "
+        f"to plan a run, add the Job that `kubectl create job NAME --from=cronjob/{first.name} -n {first.namespace} "
+        "--dry-run=client -o yaml` prints"
+    )

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from poseidon.kube.batch_objects import DisruptionBudget
-from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass
-from poseidon.kube.workloads import DaemonSet, Job, PodTemplate, ReplicaWorkload
+from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
+from poseidon.kube.workloads import CronJob, DaemonSet, Job, PodTemplate, ReplicaWorkload
 from poseidon.manifests.budgets import budget_defects
 from poseidon.manifests.storage import STORAGE_KINDS, storage_defects
 from poseidon.translate.classes import ClassTable
@@ -40,7 +40,7 @@ class Validator:
             yield from (defect for defect in machine(found)[1] if defect.field != "metadata.name")
         elif isinstance(found, Pod):
             yield from self._pod_defects(found)
-        elif isinstance(found, Namespace):
+        elif isinstance(found, Namespace | Service):
             return
         elif isinstance(found, DisruptionBudget):
             yield from budget_defects(found)
@@ -48,9 +48,15 @@ class Validator:
             yield from storage_defects(found)
         elif isinstance(found, PriorityClass):
             yield from _priority_defects("value", found.value)
+        elif isinstance(found, CronJob):
+            job_template = found.spec.job_template
+            if job_template is None:
+                yield Defect("spec.jobTemplate", "missing; describe the Job")
+            else:
+                for defect in self._workload_defects(Job(spec=job_template.spec)):
+                    yield defect.below("spec.jobTemplate")
         else:
-            yield from _count_defects(found)
-            yield from self._template_defects(found)
+            yield from self._workload_defects(found)
 
     def warnings(self, found: KubeStruct) -> Iterator[Defect]:
         """Yield what is odd but usable."""
@@ -63,6 +69,10 @@ class Validator:
         yield from self._classes.defects(self._classes.intern(pod))
         if pod.spec.priority is not None:
             yield from _priority_defects("spec.priority", pod.spec.priority)
+
+    def _workload_defects(self, found: KubeStruct) -> Iterator[Defect]:
+        yield from _count_defects(found)
+        yield from self._template_defects(found)
 
     def _template_defects(self, found: KubeStruct) -> Iterator[Defect]:
         template: PodTemplate | None = found.spec.template  # type: ignore[attr-defined]  # a workload's

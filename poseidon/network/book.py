@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from poseidon.kube.network_objects import AppGroup
+from poseidon.kube.quarantine import Quarantine
 from poseidon.network.app_groups import AppGroups
 from poseidon.network.bandwidth import Demand
 from poseidon.network.keys import APP_GROUP_KIND, TOPOLOGY_KIND
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 class NetworkBook:
     """Takes objects as they are now, and says what has to be done about them.
 
-    Everything is keyed by uid or name and idempotent; nothing is kept that the API server does not hold. Not
-    thread-safe.
+    Everything is keyed by uid or name and idempotent; nothing is kept that the API server does not hold. An object of
+    which nothing can be told goes to ``quarantine``. Not thread-safe.
     """
 
-    def __init__(self, options: NetworkOptions) -> None:
+    def __init__(self, options: NetworkOptions, quarantine: Quarantine | None = None) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._options = options
         self._members = Members()
         self._app_groups = AppGroups()
@@ -105,15 +107,18 @@ class NetworkBook:
         """Return kind, name and payload of records that may have changed, None for those that are gone."""
         self._spread()
         found = []
-        for key in self._records:
-            name = (key.namespace, key.name)
-            if key.kind == APP_GROUP_KIND:
-                payload = self._app_groups.payload(name)
-            else:
-                payload = self._topologies.payload(name, self._members)
-            found.append((key.kind, f"{key.namespace}/{key.name}", payload))
-        self._records.clear()
+        records, self._records = self._records, {}
+        for key in records:
+            address = f"{key.namespace}/{key.name}"
+            with self._quarantine.attempt(f"records of {key.kind}", address):
+                found.append((key.kind, address, self._payload(key)))
         return found
+
+    def _payload(self, key: ObjectKey) -> bytes | None:
+        name = (key.namespace, key.name)
+        if key.kind == APP_GROUP_KIND:
+            return self._app_groups.payload(name)
+        return self._topologies.payload(name, self._members)
 
     def take_dirty(self) -> list[ObjectKey]:
         """Return the objects whose status may have to be written, in order of their names."""
@@ -126,7 +131,12 @@ class NetworkBook:
         self._dirty.add(key)
 
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
-        """Return what is left to write of an object and to tell people, None if it does not exist."""
+        """Return what is left to write of an object and to tell people, None if it is not there or makes no sense."""
+        with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
+            return self._reconcile(key, now)
+        return None
+
+    def _reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
         name = (key.namespace, key.name)
         if key.kind == APP_GROUP_KIND:
             return self._app_groups.reconcile(name, self._members, now)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from poseidon.network.ordering import compact
+from poseidon.translate.strict_json import JsonError, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -109,8 +109,8 @@ class GoodStates(Generic[K, S]):
         """Take up the good spec that a former process has left."""
         text = kept.object.metadata.annotations.get(LAST_GOOD, "")
         try:
-            written = json.loads(text) if text else None
-        except ValueError:
+            written = loads(text) if text else None
+        except JsonError:
             return
         if written is not None:
             spec, defects = self._read(written)

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from poseidon.kube.quantity import QuantityError, amount
-from poseidon.translate.defects import Defect
+from poseidon.translate.defects import Defect, shortened
 
 Object = Mapping[str, Any]
+
+LARGEST_COUNT = 2**31 - 1
+"""The most that a count may be: sums of them over all pods stay within 64 bits."""
 
 _NOTHING: Object = {}
 
@@ -59,7 +62,7 @@ class Reader:
         return ""
 
     def count(
-        self, parent: Object, key: str, path: str, *, least: int = 0, most: int | None = None
+        self, parent: Object, key: str, path: str, *, least: int = 0, most: int = LARGEST_COUNT
     ) -> int | None:
         """Return a whole number from ``least`` to ``most``, None if there is none."""
         value = parent.get(key)
@@ -67,10 +70,10 @@ class Reader:
             return None
         where = f"{path}.{key}"
         if isinstance(value, bool) or not isinstance(value, int):
-            self.note(where, f"{value!r} is not a whole number; write one such as 5")
+            self.note(where, f"{shortened(repr(value))} is not a whole number; write one such as 5")
         elif value < least:
             self.note(where, f"{value} is too small; give {least} or more")
-        elif most is not None and value > most:
+        elif value > most:
             self.note(where, f"{value} is too large; give at most {most}")
         else:
             return value

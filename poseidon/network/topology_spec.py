@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from poseidon.network.keys import LEVEL_OF_KEY, NETPERF_COSTS, REGION, ZONE
 from poseidon.network.ordering import compact
 from poseidon.network.reading import Object, Reader
+from poseidon.translate.label_syntax import object_name_fault
 
 if TYPE_CHECKING:
     from poseidon.translate.defects import Defect
@@ -52,6 +53,9 @@ def read_topology(spec: Any) -> tuple[TopologySpec, tuple[Defect, ...]]:
     reader = Reader()
     given = reader.mapping(spec, "spec", needed=True)
     config_map = reader.text(given, "configmapName", "spec") or reader.text(given, "configMapName", "spec")
+    if config_map and object_name_fault(config_map):
+        reader.note("spec.configmapName", object_name_fault(config_map))
+        config_map = ""
     weights: dict[str, Levels] = {}
     capacity: dict[str, dict[str, dict[str, int]]] = {REGION: {}, ZONE: {}}
     for each, where in reader.items(given.get("weights"), "spec.weights"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from poseidon.kube.quantity import QuantityError, amount
+from poseidon.kube.quantity import MAX_AMOUNT, QuantityError, amount
 from poseidon.sources.faults import Fault
 
 if TYPE_CHECKING:
@@ -18,16 +18,21 @@ _NANO = 1_000_000
 
 _DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)")
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_LONGEST_DURATION = 100
+_LARGEST_DURATION = 2**63 / 1e9
 _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def amounts_in_use(given: Mapping[str, Any], field: str, faults: list[Fault]) -> Amounts:
     """Read a map of quantities, in milli-cores for cpu and whole units for the rest, rounded up.
 
-    Entries that are no quantity, or negative, are left out and added to ``faults``.
+    Entries that are no quantity, or negative, or of no resource, are left out and added to ``faults``.
     """
     found: Amounts = {}
     for resource, value in given.items():
+        if not resource:
+            faults.append(Fault("quantity", field, "a resource without a name; it is left out"))
+            continue
         known = _in_usual_form(resource, value)
         if known is None:
             try:
@@ -60,19 +65,26 @@ def _in_usual_form(resource: str, value: Any) -> int | None:
 
 def _writable(value: Any) -> str | float:
     """Return what may be a quantity; anything else as the text that it is not one by."""
+    if isinstance(value, list | dict):
+        return "a map" if isinstance(value, dict) else "a list"
     return value if isinstance(value, str | int | float) else repr(value)
 
 
 def add_amounts(total: Amounts, more: Amounts) -> None:
-    """Add ``more`` to ``total``."""
+    """Add ``more`` to ``total``, which stays within what an amount may be."""
     for resource, used in more.items():
-        total[resource] = total.get(resource, 0) + used
+        total[resource] = min(total.get(resource, 0) + used, MAX_AMOUNT)
 
 
 def go_duration(text: str) -> float | None:
-    """Return a duration as Go writes it ("5m0s") in seconds, None for text that is none; "" is 0."""
+    """Return a duration as Go writes it ("5m0s") in seconds, None for text that is none; "" is 0.
+
+    What is longer than Go can hold, 292 years, is none either.
+    """
     if text in ("", "0"):
         return 0.0
+    if len(text) > _LONGEST_DURATION:
+        return None
     seconds, rest = 0.0, text
     while rest:
         match = _DURATION.match(rest)
@@ -81,4 +93,4 @@ def go_duration(text: str) -> float | None:
         number, unit = _DURATION_PART.fullmatch(match.group()).groups()  # type: ignore[union-attr]  # just matched
         seconds += float(number) * _UNIT_SECONDS[unit]
         rest = rest[match.end() :]
-    return seconds
+    return seconds if seconds <= _LARGEST_DURATION else None

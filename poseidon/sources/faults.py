@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.translate.defects import LONGEST_FIELD, LONGEST_PROBLEM, shortened
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,7 @@ class Fault(NamedTuple):
     problem: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.problem}"
+        return f"{shortened(self.field, LONGEST_FIELD)}: {shortened(self.problem, LONGEST_PROBLEM)}"
 
 
 class FaultLog:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw, field
 
-from poseidon.kube.objects import KubeStruct, ObjectMeta
+from poseidon.kube.objects import Integer, KubeStruct, ObjectMeta
 
 # --- slo.koordinator.sh -------------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ class PodMetricInfo(KubeStruct, frozen=True):
 class CollectPolicy(KubeStruct, frozen=True):
     """How koordlet is told to report."""
 
-    report_interval_seconds: int | None = None
+    report_interval_seconds: Integer | None = None
 
 
 class NodeMetricSpec(KubeStruct, frozen=True):

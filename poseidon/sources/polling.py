@@ -66,7 +66,7 @@ class Poller:
         await self._asked.wait()
 
     async def run(self) -> None:
-        """Ask for ever. Returns only by cancellation, or when ``poll`` raises something else."""
+        """Ask for ever, whatever ``poll`` raises. Returns only by cancellation."""
         while True:
             started = self._clock()
             try:
@@ -77,8 +77,8 @@ class Poller:
                     if error.status in _ABSENT
                     else self._failed(error, error.retry_after)
                 )
-            except KubeError as error:
-                pause = self._failed(error, None)
+            except Exception as error:  # noqa: BLE001 - what a source answers is anybody's guess
+                pause = self._failed(error if isinstance(error, KubeError) else KubeError(repr(error)), None)
             else:
                 pause = self._answered(self._clock() - started)
             self._asked.set()

@@ -8,6 +8,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from poseidon.kube.credentials import HeaderCredentials
 from poseidon.kube.decoding import MalformedObjectError, decode_object
 from poseidon.kube.errors import SettingsError, UnreachableError
 from poseidon.kube.quantity import MAX_AMOUNT
@@ -40,7 +41,7 @@ def connection(options: PrometheusOptions) -> ConnectionSettings:
     return ConnectionSettings(
         server=options.url.rstrip("/"),
         tls=tls,
-        authorize=(lambda: f"Bearer {token.read_text(encoding='utf-8').strip()}")
+        credentials=HeaderCredentials(lambda: f"Bearer {token.read_text(encoding='utf-8').strip()}")
         if options.token_file
         else None,
     )

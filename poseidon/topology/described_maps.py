@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from poseidon.topology.json_text import compact
 from poseidon.topology.keys import LAST_GOOD
+from poseidon.translate.strict_json import JsonError, loads
 
 if TYPE_CHECKING:
     from poseidon.kube.network_objects import ConfigMap
@@ -142,8 +142,8 @@ class DescribedMaps(Generic[K, S]):
         """Take up the good data that a former process has left."""
         text = described.found.metadata.annotations.get(LAST_GOOD, "")
         try:
-            left = json.loads(text) if text else None
-        except (ValueError, RecursionError):
+            left = loads(text) if text else None
+        except JsonError:
             return
         if isinstance(left, dict) and all(isinstance(each, str) for each in left.values()):
             reading = self._read(left)

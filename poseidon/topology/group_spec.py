@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group's size and rules. ``priority`` None: its pods' own counts."""
+    """A group's size and rules. ``priority``: where it stands among groups; None: where its pods' own puts it."""
 
     name: str
     size: int

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from poseidon.translate.defects import Defect
+from poseidon.translate.strict_json import JsonError, loads
 
 _MAX_SHOWN = 60
-
-
-class DuplicateNameError(ValueError):
-    """A map gives a name twice; plain JSON readers keep the second silently."""
 
 
 def parsed(text: str, path: str, kind: type, defects: list[Defect]) -> Any:
     """Return the value of a text at ``path``; None, with a defect, if it is no JSON or not a ``kind``."""
     try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates)
-    except DuplicateNameError as error:
+        value = loads(text, _without_duplicates)
+    except JsonError as error:
         defects.append(Defect(path, str(error)))
-        return None
-    except RecursionError:
-        defects.append(Defect(path, "is nested too deeply; make it flatter"))
-        return None
-    except ValueError as error:
-        defects.append(Defect(path, f"is not JSON: {error}; correct it"))
         return None
     if isinstance(value, kind):
         return value
@@ -43,7 +35,7 @@ def names(text: str, path: str, defects: list[Defect]) -> tuple[str, ...]:
         if not isinstance(each, str) or not each:
             defects.append(Defect(path, f"{shown(each)} is not a name; write names in quotes"))
             return ()
-    twice = next((each for index, each in enumerate(given) if each in given[:index]), None)
+    twice = next((each for each, times in Counter(given).items() if times > 1), None)
     if twice is not None or not given:
         problem = (
             f"gives {twice!r} twice; give each name once" if given else "is empty; give at least one name"
@@ -68,6 +60,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         given = [name for name, _ in pairs]
-        twice = next(name for index, name in enumerate(given) if name in given[:index])
-        raise DuplicateNameError(f"{twice!r} is given twice in one map; names are unique there")
+        twice = next(name for name, times in Counter(given).items() if times > 1)
+        # Plain JSON readers keep the second silently.
+        raise JsonError(f"{twice!r} is given twice in one map; names are unique there")
     return found

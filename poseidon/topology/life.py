@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.topology.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
 from poseidon.topology.lifecycle import PASSING, Situation, State, state_of
+from poseidon.topology.members import number
 from poseidon.topology.placement import placement_text, rank_text
 from poseidon.topology.ranks import ranks
 from poseidon.translate.times import seconds
@@ -129,9 +130,9 @@ class GroupLife:
     def _release(self, members: Mapping[str, Member]) -> None:
         """Count one more time that those without a node are to be placed, or were without anybody noticing."""
         for uid, each in members.items():
-            former = each.labels.get(RETRIES_LABEL, "")
-            if uid not in self._retries and former.isdecimal():
-                self._retries[uid] = int(former)
+            former = number(each.labels.get(RETRIES_LABEL, ""))
+            if uid not in self._retries and former is not None:
+                self._retries[uid] = former
             if not each.node or uid not in self._retries:
                 self._retries[uid] = self._retries.get(uid, 0) + 1
 

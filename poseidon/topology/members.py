@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,8 +39,7 @@ class Member:
     @property
     def rank(self) -> int | None:
         """The rank that the pod has been given, None for none."""
-        text = self.labels.get(RANK_LABEL, "")
-        return int(text) if text.isdecimal() else None
+        return number(self.labels.get(RANK_LABEL, ""))
 
     @property
     def failed(self) -> bool:
@@ -55,6 +55,14 @@ class Member:
     def placed(self) -> bool:
         """Whether it has a node and is to stay there, or has succeeded."""
         return not self.failed and bool(self.node) and not self.leaving
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+def number(text: str) -> int | None:
+    """Return a whole number as this scheduler writes one into a label, None for any other text."""
+    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def member_of(uid: str, pod: Pod) -> Member:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from poseidon.translate.class_numbers import ClassKey, ClassNumbers, shown
+from poseidon.translate.daemon_sets import nobodys
 from poseidon.translate.onlookers import Onlookers, Sight
 from poseidon.translate.templates import Template, TemplateTable
 from poseidon.translate.visibility import Visibility
@@ -14,7 +15,7 @@ from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
     from poseidon.kube.objects import Pod
@@ -56,12 +57,15 @@ class ClassTable:
     """Numbers classes by content, from 1, and keeps the numbers right while pods with new selectors appear.
 
     What has been seen of pods is kept as long as someone holds their traits, what comes of it until
-    ``forget_unused``.
+    ``forget_unused``. Pods of DaemonSets (``is_daemon``) are told from others where some model
+    estimates use.
     """
 
-    def __init__(self, visibility: Visibility | None = None) -> None:
+    def __init__(
+        self, visibility: Visibility | None = None, is_daemon: Callable[[Pod], bool] = nobodys
+    ) -> None:
         self._visibility = visibility or Visibility()
-        self._templates = TemplateTable(self._visibility)
+        self._templates = TemplateTable(self._visibility, is_daemon)
         self._onlookers = Onlookers()
         self._observed: set[Template] = set()
         self._images: set[str] = set()

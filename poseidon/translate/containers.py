@@ -36,13 +36,15 @@ def host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
             where = f"{path}.ports[{index}]"
             faults = _defects(given, where, host_network=spec.host_network)
             number = given.host_port or (given.container_port if spec.host_network else 0)
-            port = (number, given.protocol or "TCP", _address(given))
+            protocol = given.protocol or "TCP"
             if number and not faults:
-                if port in seen:
+                # It compares addresses as text: no address and 0.0.0.0 may stand side by side.
+                stated = (number, protocol, given.host_ip)
+                if stated in seen:
                     faults.append(Defect(f"{where}.hostPort", f"{number} is taken twice; remove one"))
-                seen.add(port)
+                seen.add(stated)
                 if role is not _Role.INIT:
-                    found.add(port)
+                    found.add((number, protocol, _address(given)))
             defects.extend(faults)
     return [pb.HostPort(port=number, protocol=protocol, ip=ip) for number, protocol, ip in sorted(found)]
 

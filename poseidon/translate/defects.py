@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+LONGEST_FIELD, LONGEST_PROBLEM = 300, 500
+"""Characters that are shown: what is wrong is told many times, and what was written may be a megabyte."""
+
+MOST_LISTED = 20
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """Return a text, cut if it is long."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def listed(defects: Sequence[Defect], most: int = MOST_LISTED) -> str:
+    """Return defects as one text; of many the first ones."""
+    text = "; ".join(str(defect) for defect in defects[:most])
+    return text if len(defects) <= most else f"{text}; and {len(defects) - most} more"
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One thing that is wrong: ``field`` is a path in the object, ``problem`` says what and what to do."""
+    """One thing that is wrong: ``field`` is a path in the object, ``problem`` says what and what to do.
+
+    Its text is short, whatever the object says.
+    """
 
     field: str
     problem: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.problem}" if self.field else self.problem
+        problem = shortened(self.problem, LONGEST_PROBLEM)
+        return f"{shortened(self.field, LONGEST_FIELD)}: {problem}" if self.field else problem
 
     def below(self, prefix: str) -> Defect:
         """Return the same defect of an object that lies at ``prefix`` within another one."""

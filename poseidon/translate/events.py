@@ -1,4 +1,4 @@
-"""Compact events: tasks of one class, job and priority travel together."""
+"""Compact events: tasks of one class, job, importance and group to be kept apart travel together."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 
 def submitted(tasks: Iterable[Task]) -> Iterator[pb.Event]:
-    """Yield one event per class, job and priority, in order of first appearance."""
-    batches: dict[tuple[int, str, int], list[Task]] = {}
+    """Yield one event per class, job, importance and group to be kept apart, in order of first appearance."""
+    batches: dict[tuple[int, str, int, int | None, str], list[Task]] = {}
     for task in tasks:
-        batches.setdefault((task.task_class, task.job, task.priority), []).append(task)
-    for (task_class, job, priority), members in batches.items():
+        key = task.task_class, task.job, task.priority, task.group_priority, task.spread
+        batches.setdefault(key, []).append(task)
+    for (task_class, job, priority, group_priority, spread), members in batches.items():
         event = pb.Event()
         # Filled in place: a message that is handed to a constructor is copied, and there may be a hundred thousand.
         batch = event.tasks
-        batch.task_class, batch.job, batch.priority = task_class, job, priority
+        batch.task_class, batch.job, batch.priority, batch.spread_group = task_class, job, priority, spread
+        if group_priority is not None:
+            batch.group_priority = group_priority
         batch.uids.extend([task.uid for task in members])
         batch.names.extend([task.name for task in members])
         batch.created.extend([task.created for task in members])
@@ -29,14 +32,18 @@ def submitted(tasks: Iterable[Task]) -> Iterator[pb.Event]:
 
 
 def bound(placed: Iterable[tuple[Task, str]]) -> Iterator[pb.Event]:
-    """Yield one event per machine, class, job and priority of ``(task, machine)``, in order of appearance."""
-    batches: dict[tuple[str, int, str, int], list[Task]] = {}
+    """Yield one event per machine, class, job, importance and group of ``(task, machine)``, in order of appearance."""
+    batches: dict[tuple[str, int, str, int, int | None, str], list[Task]] = {}
     for task, machine in placed:
-        batches.setdefault((machine, task.task_class, task.job, task.priority), []).append(task)
-    for (machine, task_class, job, priority), members in batches.items():
+        key = machine, task.task_class, task.job, task.priority, task.group_priority, task.spread
+        batches.setdefault(key, []).append(task)
+    for (machine, task_class, job, priority, group_priority, spread), members in batches.items():
         event = pb.Event()
         batch = event.bound
         batch.machine, batch.task_class, batch.job, batch.priority = machine, task_class, job, priority
+        batch.spread_group = spread
+        if group_priority is not None:
+            batch.group_priority = group_priority
         batch.uids.extend([task.uid for task in members])
         batch.names.extend([task.name for task in members])
         for times, known in (

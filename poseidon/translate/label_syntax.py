@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from poseidon.translate.defects import Defect
+from poseidon.translate.defects import Defect, shortened
 
 _WORD = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
@@ -43,6 +43,16 @@ def namespace_fault(name: str) -> str:
     if len(name) <= _LONGEST_WORD and _DNS_LABEL.fullmatch(name):
         return ""
     return f"{name!r} is not the name of a namespace; use lower-case letters, digits and '-', at most 63"
+
+
+def object_name_fault(name: str) -> str:
+    """Return what is wrong with the name of an object, "" if nothing is."""
+    if len(name) <= _LONGEST_PREFIX and _SUBDOMAIN.fullmatch(name):
+        return ""
+    return (
+        f"{shortened(repr(name))} is not the name of an object; use lower-case letters, digits, '-' and '.', at most "
+        f"{_LONGEST_PREFIX}"
+    )
 
 
 def _is_word(text: str) -> bool:

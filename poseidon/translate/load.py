@@ -55,8 +55,3 @@ def service_class(pod: Pod, priority: int | None) -> str:
     if quality in _QUALITIES:
         return BATCH if quality == "BE" else PROD
     return BATCH if quality_of_service(pod.spec) == BEST_EFFORT else PROD
-
-
-def is_daemon(pod: Pod) -> bool:
-    """Whether one of the pod's owners is a DaemonSet."""
-    return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references)

@@ -14,6 +14,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from poseidon.kube.objects import Node, Taint
 
+_MOST = MAX_AMOUNT - 1
+"""What a node offers at most: less than requests that are not counted exactly, which hence fit nowhere."""
+
 _NO_ALLOCATABLE = "missing, so nothing fits on the node; give cpu, memory and pods"
 
 
@@ -30,11 +33,14 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
     allocatable = node.status.allocatable
     if not allocatable:
         defects.append(Defect("status.allocatable", _NO_ALLOCATABLE))
-    offered = amounts(allocatable or {}, "status.allocatable", defects)
+    offered = {
+        name: min(amount, _MOST)
+        for name, amount in amounts(allocatable or {}, "status.allocatable", defects, down=True).items()
+    }
     ignored: list[
         Defect
     ] = []  # what the kubelet gives away is stated by allocatable; the rest is for models alone
-    hardware = amounts(node.status.capacity, "status.capacity", ignored)
+    hardware = amounts(node.status.capacity, "status.capacity", ignored, down=True)
     taints = [
         pb.Taint(key=taint.key, value=taint.value, effect=taint.effect)
         for index, taint in enumerate(node.spec.taints)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from poseidon.translate.identities import OWNER, identity
 from poseidon.translate.priority import NEVER, UnknownPriorityClassError
 from poseidon.translate.times import seconds
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -36,8 +37,12 @@ class Disposition(Enum):
 class Task(Struct, frozen=True, gc=False):
     """A pod in the terms of the protocol. ``job`` is the owner's id, "" for a pod that owns itself.
 
+    ``priority`` is the value of its PriorityClass, whatever its group says; ``group_priority`` orders its group among
+    others of equal ``priority``, None for a pod that is in no group with an order.
+
     ``scheduled`` and ``initialized`` are the times of these conditions of a pod, in seconds since the epoch, 0 for not
-    yet and where no model looks at them. There is one per pod, and nothing in it refers back to it (``gc=False``).
+    yet and where no model looks at them. ``spread`` is the group that default spread keeps apart, "" for none. There is
+    one per pod, and nothing in it refers back to it (``gc=False``).
     """
 
     uid: str
@@ -48,6 +53,8 @@ class Task(Struct, frozen=True, gc=False):
     created: float
     scheduled: float = 0.0
     initialized: float = 0.0
+    group_priority: int | None = None
+    spread: str = ""
 
     @property
     def task_class(self) -> int:
@@ -115,11 +122,16 @@ def qualified_name(metadata: ObjectMeta) -> str:
 
 
 def job_id(metadata: ObjectMeta) -> str:
-    """Return the id of the object's controller: its uid, its kind and name where that was left out, or ""."""
+    """Return the id of the job that an object's controller makes of its objects, "" without a controller.
+
+    A reference to an owner is what somebody wrote: it means nothing outside the object's own namespace, whatever uid it
+    names, and never a group.
+    """
     owner = metadata.controller()
     if owner is None:
         return ""
-    return owner.uid or f"{metadata.namespace or 'default'}/{owner.kind}/{owner.name}"
+    of_kind = metadata.namespace or "default", owner.kind, owner.name
+    return identity(OWNER, *of_kind, owner.uid) if owner.uid else identity(OWNER, *of_kind)
 
 
 def job(metadata: ObjectMeta, *, size: int = 0) -> pb.Job | None:

@@ -12,16 +12,16 @@ from poseidon.translate.bandwidth import with_annotated_bandwidth
 from poseidon.translate.canonical import canonical
 from poseidon.translate.container_requests import container_messages, quantities
 from poseidon.translate.containers import host_ports, images
-from poseidon.translate.defects import Defect
-from poseidon.translate.load import is_daemon, service_class
+from poseidon.translate.defects import Defect, listed
+from poseidon.translate.load import service_class
 from poseidon.translate.priority import NEVER
 from poseidon.translate.quality import quality_of_service
-from poseidon.translate.resources import amounts, effective_limits, effective_requests
+from poseidon.translate.resources import amounts, assumed_requests, effective_limits, effective_requests
 from poseidon.translate.topology_spread import spread_rules
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from poseidon.kube.objects import Pod, PodSpec
     from poseidon.translate.visibility import Visibility
@@ -36,13 +36,13 @@ _SPEC_CACHE_LIMIT = 50_000
 
 
 def describe(
-    pod: Pod, visibility: Visibility, *, machine: str = "", priority: int | None = None
+    pod: Pod, visibility: Visibility, *, machine: str = "", priority: int | None = None, daemon: bool = False
 ) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """Return a pod's class without number, labels and namespace, and what is wrong with the pod's spec.
 
-    ``machine`` pins the class; ``priority`` is the pod's, if its spec does not say. A class with defects
-    carries them as ``invalid`` and, of the rules, only ports besides, so that the solver always accepts it,
-    never places it, and still counts it where it runs.
+    ``machine`` pins the class; ``priority`` is the pod's, if its spec does not say; ``daemon``: it is a
+    DaemonSet's. A class with defects carries them as ``invalid`` and, of the rules, only ports besides, so that the
+    solver always accepts it, never places it, and still counts it where it runs.
     """
     spec = pod.spec
     defects: list[Defect] = []
@@ -53,15 +53,17 @@ def describe(
         requests = with_annotated_bandwidth(requests, pod.metadata.annotations)
     message = pb.TaskClass(
         requests=quantities(requests),
+        assumed=quantities(assumed_requests(spec)),
         annotations=visibility.annotations_of(pod),
         machine=machine,
         ports=host_ports(spec, defects),
         never_preempts=spec.preemption_policy == NEVER,
+        runs_to_completion=_runs_to_completion(spec),
     )
     rules = _rules(pod, defects)
-    _add_detail(message, pod, visibility, priority)
+    _add_detail(message, pod, visibility, priority, daemon=daemon)
     if defects:
-        message.invalid = "; ".join(str(defect) for defect in defects)
+        message.invalid = listed(defects)
     else:
         message.MergeFrom(rules)
         if _awaits_claims(spec):
@@ -89,11 +91,13 @@ class Template(NamedTuple):
 class TemplateTable:
     """Templates by content. A pod whose relevant spec has been seen before costs one encoding and one look-up.
 
-    Templates are kept until ``keep_only``; the memory of specs is bounded besides.
+    Templates are kept until ``keep_only``; the memory of specs is bounded besides. ``is_daemon`` says whether a pod is
+    a DaemonSet's.
     """
 
-    def __init__(self, visibility: Visibility) -> None:
+    def __init__(self, visibility: Visibility, is_daemon: Callable[[Pod], bool]) -> None:
         self._visibility = visibility
+        self._is_daemon = is_daemon
         self._encode = msgspec.json.Encoder().encode
         self._by_spec: dict[bytes, Template] = {}
         self._by_content: dict[bytes, Plain] = {}
@@ -105,7 +109,8 @@ class TemplateTable:
         known = self._by_spec.get(key)
         if known is not None:
             return known
-        message, defects = describe(pod, self._visibility, machine=machine, priority=priority)
+        daemon = self._visibility.estimates and self._is_daemon(pod)
+        message, defects = describe(pod, self._visibility, machine=machine, priority=priority, daemon=daemon)
         own = tuple(message.images)
         del message.images[:]
         plain = self._by_content.setdefault(canonical(message), Plain(message, defects))
@@ -137,16 +142,19 @@ class TemplateTable:
                 spec.topology_spread_constraints,
                 spec.host_network,
                 spec.preemption_policy == NEVER,
+                _runs_to_completion(spec),
                 _awaits_claims(spec),
                 machine,
                 self._visibility.annotations_of(pod),
                 _identity(pod),
-                _load_traits(pod, priority) if self._visibility.estimates else None,
+                (_service_class(pod, priority), self._is_daemon(pod)) if self._visibility.estimates else None,
             )
         )
 
 
-def _add_detail(message: pb.TaskClass, pod: Pod, visibility: Visibility, priority: int | None) -> None:
+def _add_detail(
+    message: pb.TaskClass, pod: Pod, visibility: Visibility, priority: int | None, *, daemon: bool
+) -> None:
     """Add what only some models look at. What is wrong with it has been found with the requests."""
     spec = pod.spec
     known: list[Defect] = []
@@ -157,12 +165,12 @@ def _add_detail(message: pb.TaskClass, pod: Pod, visibility: Visibility, priorit
         message.qos = quality_of_service(spec)
     if visibility.estimates:
         message.limits.extend(quantities(effective_limits(spec, known)))
-        message.service_class, message.daemon = _load_traits(pod, priority)
+        message.service_class, message.daemon = _service_class(pod, priority), daemon
 
 
-def _load_traits(pod: Pod, priority: int | None) -> tuple[str, bool]:
+def _service_class(pod: Pod, priority: int | None) -> str:
     own = pod.spec.priority
-    return service_class(pod, priority if own is None else own), is_daemon(pod)
+    return service_class(pod, priority if own is None else own)
 
 
 def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:
@@ -193,6 +201,11 @@ def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:
             required.extend(pod_affinity.required_terms(rules, where, metadata, defects))
             preferred.extend(pod_affinity.preferred_terms(rules, where, metadata, defects))
     return message
+
+
+def _runs_to_completion(spec: PodSpec) -> bool:
+    """Whether a pod is expected to end by itself, as those of Jobs are; all that serve are restarted for ever."""
+    return spec.restart_policy in ("Never", "OnFailure") or spec.active_deadline_seconds is not None
 
 
 def _awaits_claims(spec: PodSpec) -> bool:

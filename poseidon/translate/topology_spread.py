@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.translate.canonical import canonical, one_of
+from poseidon.translate.canonical import one_of
 from poseidon.translate.defects import Defect
 from poseidon.translate.label_selectors import distinct, label_key_requirements, requirements
 from poseidon.translate.pod_affinity import topology_key_defects
@@ -37,7 +37,7 @@ def spread_rules(spec: PodSpec, metadata: ObjectMeta, defects: list[Defect]) -> 
         selector = _selector(constraint, path, metadata, defects)
         if not faults:
             found.append(_rule(constraint, selector))
-    return sorted(found, key=canonical)
+    return found  # in the pod's order, in which kube-scheduler looks at them
 
 
 def _rule(constraint: TopologySpreadConstraint, selector: pb.TaskSelector) -> pb.SpreadRule:

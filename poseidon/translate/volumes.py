@@ -32,6 +32,9 @@ _PRESENT_NAME = {_FORMER_ZONE: _ZONE, _FORMER_REGION: _REGION}
 _TOPOLOGY_LABELS = (_ZONE, _REGION, _FORMER_ZONE, _FORMER_REGION)
 _SEPARATOR = "__"
 
+NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_ZONE = "node(s) had no available volume zone"
+
 _DRIVER_OF_SOURCE = {
     "aws_elastic_block_store": "ebs.csi.aws.com",
     "gce_persistent_disk": "pd.csi.storage.gke.io",
@@ -57,12 +60,14 @@ class VolumeNeeds:
     """What a pod's volumes ask of its machine. Equal content makes equal classes, whatever the claims' names.
 
     ``rules`` are encoded ``VolumeRule`` messages, ``requests`` amounts of resources; both sorted, each once.
-    ``invalid`` says why the pod can be placed nowhere, "" if it can.
+    ``invalid`` says why the pod can be placed nowhere, "" if it can. ``shared``: resource and name of volumes that
+    other pods use as well; of ``requests`` one each is not needed where such a volume is attached already.
     """
 
     rules: tuple[bytes, ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
     invalid: str = ""
+    shared: tuple[tuple[str, str], ...] = ()
 
 
 NO_NEEDS = VolumeNeeds()
@@ -78,6 +83,7 @@ def with_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
         amounts[resource] = amounts.get(resource, 0) + amount
     del message.requests[:]
     message.requests.extend(pb.Quantity(resource=name, amount=amounts[name]) for name in sorted(amounts))
+    message.attachments.extend(pb.Attachment(resource=name, volume=volume) for name, volume in needs.shared)
     if needs.invalid and not message.invalid:
         message.invalid = needs.invalid
     if not message.invalid:
@@ -110,12 +116,12 @@ def affinity_rule(selector: NodeSelector, defects: list[Defect]) -> bytes:
 def topology_rule(storage_class: StorageClass) -> bytes:
     """Return where volumes of a class may be made, b"" if anywhere. A term without conditions admits nothing."""
     terms = [_topology_term(term) for term in storage_class.allowed_topologies]
-    return _encoded(terms) if terms else b""
+    return _encoded(terms, NONE_TO_BIND) if terms else b""
 
 
 def node_rule(node: str) -> bytes:
     """Return the rule that admits one node alone, by name."""
-    return _encoded([pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])])
+    return _encoded([pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])], NONE_TO_BIND)
 
 
 def driver_of(volume: PersistentVolume) -> str:
@@ -144,7 +150,7 @@ def _zone_rule(labels: Mapping[str, str]) -> bytes:
         pb.NodeSelectorTerm(labels=[each for part in parts for each in part]) for parts in product(*choices)
     ]
     unlabelled = [pb.Requirement(key=key, operator="DoesNotExist") for key in sorted(_TOPOLOGY_LABELS)]
-    return _encoded([*terms, pb.NodeSelectorTerm(labels=unlabelled)])
+    return _encoded([*terms, pb.NodeSelectorTerm(labels=unlabelled)], NO_ZONE)
 
 
 def _topology_term(term: TopologySelectorTerm) -> pb.NodeSelectorTerm:
@@ -158,5 +164,5 @@ def _among(key: str, values: Iterable[str]) -> pb.Requirement:
     return pb.Requirement(key=key, operator="In", values=values)
 
 
-def _encoded(terms: Iterable[pb.NodeSelectorTerm]) -> bytes:
-    return pb.VolumeRule(terms=terms).SerializeToString(deterministic=True)
+def _encoded(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
+    return pb.VolumeRule(terms=terms, reason=reason).SerializeToString(deterministic=True)

@@ -2,7 +2,8 @@
 
 Local volumes are made by hand or by an operator, one per disk. A claim can be bound only where such a volume is,
 and no two claims may count on the same one. Machines therefore offer, for each profile that some claim has, as
-many units of a resource as they reach volumes that suit it.
+many units of a resource as they reach volumes that suit it; and a claim takes a unit of every profile that all the
+volumes which suit it suit as well: two small claims and a large one need three volumes, of which one is large.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from poseidon.volumes.limits import NO_LIMIT
-from poseidon.volumes.matching import HOSTNAME, Rules, hosts, reaches, suits
+from poseidon.volumes.matching import HOSTNAME, Rules, hosts, implies, reaches, suits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,9 +43,9 @@ class _Reservation:
 class AvailableVolumes:
     """Volumes by the machines that reach them, with what is reserved for claims.
 
-    A volume that is reserved counts for the profile of its claim alone, until the reservation ends: the claim's
-    pod still asks for a unit. Volumes that any number of machines reach are offered without a figure, or each
-    binding would change thousands of machines; a claim that finds none left is refused when one is reserved.
+    A volume that is reserved counts only for what the profile of its claim implies, until the reservation ends: the
+    claim's pod still asks for its units. Volumes that any number of machines reach are offered without a figure, or
+    each binding would change thousands of machines; a claim that finds none left is refused when one is reserved.
     """
 
     def __init__(self) -> None:
@@ -119,8 +120,8 @@ class AvailableVolumes:
 
     # --- claims --------------------------------------------------------------------------------------------
 
-    def want(self, profile: Profile) -> None:
-        """Some claim has this profile: machines offer volumes that suit it from here on.
+    def want(self, profile: Profile) -> bool:
+        """Some claim has this profile: machines offer volumes that suit it from here on. Returns whether it is new.
 
         It stays so, since what has been asked for once is likely to be asked for again.
         """
@@ -129,6 +130,12 @@ class AvailableVolumes:
             of_class[profile] = None
             for group in self._groups.values():
                 self._mark(group)
+            return True
+        return False
+
+    def implied(self, profile: Profile) -> list[Profile]:
+        """Return the wanted profiles of which a claim with this one takes a unit, its own among them."""
+        return [each for each in self._wanted.get(profile.storage_class, ()) if implies(profile, each)]
 
     def reserve(self, claim: str, profile: Profile, node: str) -> Volume | None:
         """Reserve for a claim the smallest volume that suits it and that the machine reaches; None: none left.
@@ -188,7 +195,7 @@ class AvailableVolumes:
     def _counts(self, volume: Volume, profile: Profile) -> bool:
         holder = self._holders.get(volume.name)
         if holder is not None:
-            return self._reserved[holder].profile == profile
+            return implies(self._reserved[holder].profile, profile)
         return volume.offer is not None and suits(volume.offer, profile)
 
     def _profiles(self, group: _Group) -> Iterable[Profile]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from poseidon.kube.claim_writer import ClaimWrite, GiveVolume, SelectNode
+from poseidon.translate.volumes import NONE_TO_BIND
 from poseidon.volumes.matching import reaches
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from poseidon.volumes.records import Claim
     from poseidon.volumes.resolution import Storage
 
-NONE_LEFT = "node(s) didn't find available persistent volumes to bind"
+NONE_LEFT = NONE_TO_BIND
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ class AttachLimits:
     def put(self, csi_node: CsiNode) -> frozenset[str]:
         """Take what one machine states. Returns the drivers that have become, or ceased to be, limited."""
         stated = {
-            driver.name: max(0, driver.allocatable.count)
+            driver.name: min(max(0, driver.allocatable.count), NO_LIMIT)
             for driver in csi_node.spec.drivers
             if driver.name and driver.allocatable is not None and driver.allocatable.count is not None
         }

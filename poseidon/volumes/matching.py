@@ -31,6 +31,17 @@ def suits(offer: Offer, profile: Profile) -> bool:
     )
 
 
+def implies(profile: Profile, other: Profile) -> bool:
+    """Whether every volume that suits ``profile`` suits ``other`` as well, as far as the profiles tell."""
+    return (
+        profile.storage_class == other.storage_class
+        and profile.size >= other.size
+        and profile.volume_mode == other.volume_mode
+        and set(other.modes) <= set(profile.modes)
+        and set(other.conditions) <= set(profile.conditions)
+    )
+
+
 def reaches(rules: Rules, name: str, labels: Mapping[str, str]) -> bool:
     """Whether a machine of this name and these labels satisfies all rules."""
     return all(any(_term_holds(term, name, labels) for term in _terms(rule)) for rule in rules)

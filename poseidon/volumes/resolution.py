@@ -9,14 +9,24 @@ from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds, node_rule
 from poseidon.volumes.limits import attachments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from poseidon.translate.claims import PodClaim
     from poseidon.volumes.records import Claim, Profile, Provision, Volume
 
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
-IN_USE = "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
 NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+NO_STATE = "not found"
+"""What kube-scheduler says last of a pod that it has looked for no node for: its device plugin finds no notes of it."""
+
+IN_VAIN = "no new claims to deallocate, preemption:"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +43,19 @@ class Resolution:
     unbound: tuple[str, ...] = ()
     profiles: tuple[Profile, ...] = ()
 
-    def message(self, nodes: int) -> str:
+    def message(self, nodes: int, *, never_preempts: bool) -> str:
         """Return the reason in kube-scheduler's words for a cluster of so many nodes, "" if there is none."""
         if not self.reason:
             return ""
-        count = f"{nodes} " if self.per_node else ""
-        return f"0/{nodes} nodes are available: {count}{self.reason}."
+        if not self.per_node:
+            return f"0/{nodes} nodes are available: {self.reason}. {NO_STATE}"
+        told = f"0/{nodes} nodes are available: {nodes} {self.reason}."
+        if not nodes:
+            return told
+        if never_preempts:
+            return f"{told} {IN_VAIN} not eligible due to preemptionPolicy=Never."
+        in_vain = NO_VICTIMS if self.reason == IN_USE else NOT_HELPFUL
+        return f"{told} {IN_VAIN} 0/{nodes} nodes are available: {nodes} {in_vain}."
 
 
 NOTHING = Resolution()
@@ -83,12 +100,16 @@ def needs_of(
     claims: tuple[PodClaim, ...],
     charged: Callable[[str], bool],
     counted: Callable[[str], bool],
+    shared: Callable[[str], bool],
+    implied: Callable[[Profile], Iterable[Profile]],
 ) -> Resolution:
     """Return what a pod needs as far as its claims tell.
 
     ``charged`` says whether the pod pays for the attachment of a claim, ``counted`` whether those of a driver
-    are limited at all.
+    are limited at all, ``shared`` whether a claim of a pod that waits has other users, ``implied`` of which profiles a
+    claim takes a unit.
     """
+    together: set[tuple[str, str]] = set()
     rules: set[bytes] = set()
     amounts: dict[str, int] = {}
     unbound: list[str] = []
@@ -108,9 +129,12 @@ def needs_of(
         if driver and counted(driver) and charged(key):
             resource = attachments(driver)
             amounts[resource] = amounts.get(resource, 0) + 1
+            if volume is not None and shared(key):
+                together.add((resource, volume.name))
     for profile in profiles:
-        amounts[profile.resource] = amounts.get(profile.resource, 0) + 1
-    needs = VolumeNeeds(tuple(sorted(rules)), tuple(sorted(amounts.items())))
+        for each in implied(profile):
+            amounts[each.resource] = amounts.get(each.resource, 0) + 1
+    needs = VolumeNeeds(tuple(sorted(rules)), tuple(sorted(amounts.items())), shared=tuple(sorted(together)))
     return Resolution(needs, unbound=tuple(unbound), profiles=tuple(profiles))
 
 

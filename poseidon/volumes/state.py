@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.kube.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.limits import AttachLimits
+from poseidon.volumes.matching import implies
 from poseidon.volumes.records import claim_record, provision_record
 from poseidon.volumes.resolution import IN_USE, NOTHING, Resolution, needs_of, obstacle
 from poseidon.volumes.users import Holders, Rank, Users
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         StorageClass,
     )
     from poseidon.translate.claims import PodClaim
+    from poseidon.volumes.records import Profile
 
 BIND_SECONDS = 600.0
 """How long the claims of a pod may take to be bound, as in kube-scheduler."""
@@ -45,10 +48,12 @@ class VolumeState:
     """Claims, volumes, classes, CSI nodes, machines' labels, and the pods that use claims.
 
     Changes may come in any order and any number of times. After some, ``take_affected`` gives the pods for which
-    something else holds than before, and ``take_offers`` what machines offer now. Not thread-safe.
+    something else holds than before, and ``take_offers`` what machines offer now. What cannot be told of a pod or a
+    machine goes to ``quarantine``. Not thread-safe.
     """
 
-    def __init__(self, bind_seconds: float = BIND_SECONDS) -> None:
+    def __init__(self, bind_seconds: float = BIND_SECONDS, quarantine: Quarantine | None = None) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._storage = Catalogue()
         self._limits = AttachLimits()
         self._csi_names: dict[str, str] = {}
@@ -138,7 +143,10 @@ class VolumeState:
         if pod is None:
             pod = self._pods[uid] = _Pod(name, claims, rank, "")
             for each in claims:
+                alone = not self._users.has_several(each.key)
                 self._users.add(each.key, uid)
+                if alone:
+                    self._sharing_changed(each.key)
             self._tell_rivals(pod)
         elif pod.rank != rank:
             pod.rank = rank
@@ -155,10 +163,13 @@ class VolumeState:
         if pod is None or pod.place == place:
             return
         for each in pod.claims:
+            several = self._users.has_several(each.key)
             if pod.place:
                 self._affected.update(dict.fromkeys(self._holders.remove(each.key, pod.place, uid)))
             if place:
                 self._affected.update(dict.fromkeys(self._holders.add(each.key, place, uid)))
+            if several:
+                self._changed_nodes.update(each for each in (pod.place, place) if each)
         pod.place = place
         self._affected[uid] = None
         self._tell_rivals(pod)
@@ -171,7 +182,10 @@ class VolumeState:
         self.move_pod(uid, "")
         pod = self._pods.pop(uid)
         for each in pod.claims:
+            several = self._users.has_several(each.key)
             self._users.remove(each.key, uid)
+            if several and not self._users.has_several(each.key):
+                self._sharing_changed(each.key)
         self._tell_rivals(pod)
         self._affected.pop(uid, None)
 
@@ -182,23 +196,40 @@ class VolumeState:
 
     def take_affected(self) -> list[tuple[str, Resolution]]:
         """Return the pods for which something else holds than before, once. Those being bound stay as they are."""
-        found: list[tuple[str, Resolution]] = []
-        for uid in self._affected:
-            pod = self._pods.get(uid)
-            if pod is None or uid in self._bindings:
-                continue
-            resolution = self._resolve(uid, pod)
-            if resolution != pod.resolution:
-                pod.resolution = resolution
-                found.append((uid, resolution))
-        self._affected.clear()
-        return found
+        found: dict[str, Resolution] = {}
+        while self._affected:  # a look at one may concern others
+            affected, self._affected = self._affected, {}
+            for uid in affected:
+                pod = self._pods.get(uid)
+                if pod is None or uid in self._bindings:
+                    continue
+                with self._quarantine.attempt("claims of pods", uid, name=pod.name):
+                    resolution = self._resolve(uid, pod)
+                    if resolution != pod.resolution:
+                        pod.resolution = found[uid] = resolution
+        return list(found.items())
 
     def take_offers(self) -> dict[str, dict[str, int]]:
         """Return what machines offer beside their own resources, of those for which it may have changed, once."""
         changed = self._changed_nodes | self._available.take_changed()
         self._changed_nodes = set()
-        return {name: self.offers(name) for name in sorted(changed)}
+        found = {}
+        for name in sorted(changed):
+            with self._quarantine.attempt("volumes of nodes", name):
+                found[name] = self.offers(name)
+        return found
+
+    def attached(self, node: str) -> tuple[str, ...]:
+        """Return the volumes that several pods use and that are attached to a machine, where such are counted."""
+        found = set()
+        for key in self._holders.on(node):
+            claim = self._storage.claim(key)
+            if claim is None or not self._users.has_several(key):
+                continue
+            volume = self._storage.volume(claim.volume) if claim.bound else self._storage.volume_for(claim)
+            if volume is not None and volume.driver and self._limits.counts(volume.driver):
+                found.add(volume.name)
+        return tuple(sorted(found))
 
     def offers(self, node: str) -> dict[str, int]:
         """Return what a machine offers to volumes, by resource."""
@@ -249,8 +280,14 @@ class VolumeState:
 
     # --- inside --------------------------------------------------------------------------------------------
 
+    def _sharing_changed(self, key: str) -> None:
+        """A claim has come to have several users, or one again, or another volume."""
+        users = self._users.of(key)
+        self._affected.update(dict.fromkeys(users))
+        self._changed_nodes.update(pod.place for uid in users if (pod := self._pods.get(uid)) and pod.place)
+
     def _claim_changed(self, key: str) -> None:
-        self._affected.update(dict.fromkeys(self._users.of(key)))
+        self._sharing_changed(key)
         self._bindings.claim_changed(key)
 
     def _tell_rivals(self, pod: _Pod) -> None:
@@ -272,12 +309,23 @@ class VolumeState:
             pod.claims,
             lambda key: not pod.place or self._holders.holds(key, pod.place, uid),
             self._limits.counts,
+            lambda key: not pod.place and self._users.has_several(key),
+            self._implied,
         )
-        for profile in resolution.profiles:
-            self._available.want(profile)
         if resolution.unbound:
             return resolution
         return self._interned.setdefault(resolution, resolution)
+
+    def _implied(self, profile: Profile) -> list[Profile]:
+        """Return of which profiles a claim takes a unit; a new one concerns the other claims of its class."""
+        if self._available.want(profile):
+            concerned = (
+                uid
+                for uid, pod in self._pods.items()
+                if any(implies(each, profile) for each in pod.resolution.profiles)
+            )
+            self._affected.update(dict.fromkeys(concerned))
+        return self._available.implied(profile)
 
     def _is_rivalled(self, uid: str, pod: _Pod, *, by_placed: bool = False) -> bool:
         """Whether a pod has to leave a claim to another one: to whichever is placed, else to the first in rank."""

@@ -38,6 +38,10 @@ class Users:
         elif known == uid:
             del self._users[key]
 
+    def has_several(self, key: str) -> bool:
+        """Whether more than one pod uses a claim."""
+        return isinstance(known := self._users.get(key), set) and len(known) > 1
+
     def of(self, key: str) -> AbstractSet[str]:
         """Return the users of a claim."""
         known = self._users.get(key)
@@ -55,12 +59,14 @@ class Holders:
 
     def __init__(self) -> None:
         self._placed: dict[tuple[str, str], list[str]] = {}
+        self._on: dict[str, dict[str, None]] = {}
 
     def add(self, key: str, node: str, uid: str) -> Iterable[str]:
         """A pod has been placed. Returns the pods that hold the claim no longer, or have begun to."""
         there = self._placed.setdefault((key, node), [])
         if uid in there:
             return ()
+        self._on.setdefault(node, {})[key] = None
         first = not there or uid < there[0]
         before = there[:1]
         there.insert(0 if first else len(there), uid)
@@ -75,11 +81,18 @@ class Holders:
         there.remove(uid)
         if not there:
             del self._placed[key, node]
+            del self._on[node][key]
+            if not self._on[node]:
+                del self._on[node]
             return (uid,)
         if not held:
             return ()
         there.sort()
         return (uid, there[0])
+
+    def on(self, node: str) -> Iterable[str]:
+        """Return the claims that pods on a machine use."""
+        return self._on.get(node, ())
 
     def holds(self, key: str, node: str, uid: str) -> bool:
         """Whether a placed pod is the one that holds the claim on its machine."""

@@ -82,7 +82,7 @@ def test_an_annotation_asks_for_a_share_of_the_owners_pods(share, found, members
     groups = put(Groups(), pod("a", share=share, owner="x"))
     assert asked(groups, "a")[3] == "waits for ReplicaSet default/x, which does not exist"
     groups.put_source("ReplicaSet", "1", found)
-    assert asked(groups, "a") == ("uid-x", members, 0.0, "")
+    assert asked(groups, "a") == ("Owner/default/ReplicaSet/x/uid-x", members, 0.0, "")
 
 
 @pytest.mark.parametrize("share", ["150", "half", "", "-1", "5.5", "9" * 30])

@@ -20,6 +20,7 @@ TINY = {
     "compare": ["basic", "--size", "small", "--nodes", "20", "--param", "pods=30", "--with", "pod by pod"],
     "gangs": ["--nodes", "10", "--gangs", "4", "--size", "2", "--kinds", "2", "--room", "2", "--runs", "1"],
     "growth": ["--nodes", "10", "--pods", "10", "--classes", "2", "--runs", "1"],
+    "hostile": ["--nodes", "20", "--classes", "5", "--pods", "5", "--size", "2000", "--shape", "tolerations"],
     "load": ["--nodes", "20", "--tasks", "30", "--classes", "3", "--pairs", "1", "--interval", "0.5"],
     "network": ["--applications", "2", "--groups", "2", "--nodes", "30", "--runs", "1"],
     "numa": ["--nodes", "20", "--pods", "20", "--classes", "2", "--runs", "1", "--pairs", "1"],
@@ -38,6 +39,7 @@ LINES = {
     "compare": "| pod by pod | 20 nodes, 30 pods, ",
     "gangs": "4 gangs of 2 in 2 kinds on 10 machines:",
     "growth": "| 10 x classes | 10 | 10 | 20 | ",
+    "hostile": "| tolerations, at the limit | ",
     "load": "20 machines and ",
     "network": "22 pods at once:",
     "numa": "| with numa_fit | ",
@@ -57,6 +59,9 @@ WITH_PROCESSES = {"end-to-end", "memory", "start"}
 OF_OTHERS = {"small", "full"}
 """Commands that save, into a folder, what others save."""
 
+OF_A_JUDGE = {"judge"}
+"""Commands that save what another scheduler says, for those who look into it; it is no figure to report."""
+
 
 def test_every_command_that_saves_is_rendered_here():
     saving = {
@@ -64,7 +69,7 @@ def test_every_command_that_saves_is_rendered_here():
         for name, command in main.commands.items()
         if any(param.name == "save" for param in command.params)
     }
-    assert saving == TINY.keys() | WITH_PROCESSES | OF_OTHERS
+    assert saving == TINY.keys() | WITH_PROCESSES | OF_OTHERS | OF_A_JUDGE
     assert LINES.keys() == TINY.keys()
 
 

@@ -44,6 +44,8 @@ def pod(
     gated=False,
     reason="",
     priority=0,
+    restart_policy="",
+    nominated="",
 ):
     conditions: tuple[Condition, ...] = ()
     if reason:
@@ -64,10 +66,11 @@ def pod(
             node_name=node,
             scheduler_name=scheduler,
             priority=priority,
+            restart_policy=restart_policy,
             containers=(Container(name="main", resources=ResourceRequirements(requests={"cpu": cpu})),),
             scheduling_gates=(SchedulingGate(name="wait"),) if gated else (),
         ),
-        status=PodStatus(phase=phase, conditions=conditions),
+        status=PodStatus(phase=phase, conditions=conditions, nominated_node_name=nominated),
     )
 
 

@@ -17,7 +17,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
     """Keeps a view per stream, acknowledges, and sends rounds when told to.
 
     ``refuse`` is a (status, text) with which hellos are turned away while it is set; ``hold_acks`` keeps
-    acknowledgements back.
+    acknowledgements back. Events for which ``takes`` is false end the stream, as in the real one.
     """
 
     def __init__(self):
@@ -29,6 +29,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.reports = []
         self.refuse = None
         self.hold_acks = False
+        self.takes = lambda _: True
         self.ended_cleanly = 0
         self.place_all = False
         self._outgoing: asyncio.Queue[object] = asyncio.Queue()
@@ -55,7 +56,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
     async def Schedule(self, request, context):  # noqa: N802 - the name in the protocol
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "the bridge calls only Session")
 
-    Explain = ListState = ExportNetwork = Schedule
+    Explain = ListState = ExportNetwork = DeleteCluster = Schedule
 
     async def _read(self, requests, outgoing):
         sequence = 0
@@ -66,6 +67,11 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
             elif kind == "events":
                 sequence += 1
                 assert message.events.sequence == sequence
+                bad = next((i for i, each in enumerate(message.events.events) if not self.takes(each)), None)
+                if bad is not None:
+                    text = f"EventBatch {sequence}: event {bad}: it: field: is odd"
+                    outgoing.put_nowait((grpc.StatusCode.INVALID_ARGUMENT, text))
+                    return
                 self.view.apply(message.events.events)
                 self.batches += 1
                 if not self.hold_acks:
@@ -104,6 +110,10 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
                 result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine)
         if pending:
             self._send(pb.ServerMessage(round=result))
+
+    def repeat_acks(self):
+        """Say again what has been said: at work on the next batch."""
+        self._send(pb.ServerMessage(ack=pb.Ack(sequence=0)))
 
     def release_acks(self):
         self.hold_acks = False

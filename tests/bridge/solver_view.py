@@ -17,6 +17,7 @@ class ViewedTask:
     task_class: bytes
     job: str
     priority: int
+    group_priority: int | None = None
 
 
 @dataclass
@@ -106,6 +107,7 @@ class SolverView:
                 self.classes[batch.task_class],
                 batch.job,
                 batch.priority,
+                batch.group_priority if batch.HasField("group_priority") else None,
             )
 
     def _on_bound(self, batch):
@@ -113,7 +115,12 @@ class SolverView:
         assert batch.machine in self.machines, f"tasks bound to unknown machine {batch.machine}"
         for uid in batch.uids:
             self.tasks[uid] = ViewedTask(
-                BOUND, batch.machine, self.classes[batch.task_class], batch.job, batch.priority
+                BOUND,
+                batch.machine,
+                self.classes[batch.task_class],
+                batch.job,
+                batch.priority,
+                batch.group_priority if batch.HasField("group_priority") else None,
             )
 
     def _on_task_removed(self, uid):

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge
 from poseidon.bridge.session import SessionOptions
+from poseidon.kube.credentials import HeaderCredentials
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
 from poseidon.simulated.server import SimulatedCluster
@@ -28,7 +29,8 @@ class Api:
     """Short-hand for requests of a test."""
 
     def __init__(self, url, authorize=None):
-        self.transport = Transport(ConnectionSettings(url, authorize=authorize), clock=time.monotonic)
+        credentials = HeaderCredentials(authorize) if authorize is not None else None
+        self.transport = Transport(ConnectionSettings(url, credentials=credentials), clock=time.monotonic)
 
     async def items(self, path):
         return msgspec.json.decode(await self.transport.get(path))["items"]

@@ -196,8 +196,8 @@ async def test_pods_wake_when_what_they_wait_for_comes(cluster, api, create):
     async with scheduling(cluster) as solver:
         await until(lambda: solver.synced)
         expected = {
-            '0/2 nodes are available: persistentvolumeclaim "missing" not found.',
-            "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+            '0/2 nodes are available: persistentvolumeclaim "missing" not found. not found',
+            "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
         }
 
         async def told():
@@ -222,9 +222,14 @@ async def test_one_pod_at_a_time_uses_what_is_for_one_pod(cluster, api, create):
         await until(lambda: solver.reports)
         [(first, _)] = (await bound_pods(api)).items()
         waiting = (
-            "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+            "another pod"
         )
-        assert await until(lambda: messages(api)) == [f"0/2 nodes are available: 2 {waiting}."]
+        preemption = (
+            "no new claims to deallocate, preemption: "
+            "0/2 nodes are available: 2 No preemption victims found for incoming pod."
+        )
+        assert await until(lambda: messages(api)) == [f"0/2 nodes are available: 2 {waiting}. {preemption}"]
         await api.transport.delete(f"/api/v1/namespaces/default/pods/{first}")
         await until(lambda: len(solver.reports) == 2)
     assert set(await bound_pods(api)) == {"a", "b"} - {first}

@@ -17,6 +17,7 @@ from tests.bridge.solver_view import BOUND, PENDING
 from tests.bridge.test_state import Harness
 
 JOB = "PodGroup/default/train"
+WEB = "Owner/default/ReplicaSet/web/uid-web"
 
 
 class Scene(Harness):
@@ -98,8 +99,8 @@ def test_a_share_waits_for_its_owner_and_shares_its_job(scene):
     assert not scene.state.gangs.wants("Job")
     scene.state.gangs.taker("ReplicaSet")([present(owner("web", replicas=6))])
     scene.sync()
-    assert scene.view.tasks["pod-a"].job == scene.view.tasks["pod-plain"].job == "uid-web"
-    assert (scene.view.jobs["uid-web"].min_members, scene.view.jobs["uid-web"].size) == (3, 6)
+    assert scene.view.tasks["pod-a"].job == scene.view.tasks["pod-plain"].job == WEB
+    assert (scene.view.jobs[WEB].min_members, scene.view.jobs[WEB].size) == (3, 6)
 
 
 def test_a_bad_spec_is_told_on_the_object_and_holds_up_nobody_else(scene):

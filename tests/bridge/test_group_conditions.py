@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from poseidon.batch.membership import NATIVE_POD_GROUP
-from poseidon.bridge.actions import WriteGroupCondition
+from poseidon.bridge.actions import AnnounceGroup, WriteGroupCondition
 from poseidon.kube.batch_objects import NativePodGroupStatus
 from poseidon.kube.batch_writers import GroupConditionWrite, GroupConditionWriter
 from poseidon.kube.following import Change
@@ -132,3 +132,36 @@ async def test_the_condition_is_patched_and_others_are_left_alone():
             ]
         },
     }
+
+
+CONSTRAINTS = {"topology": [{"key": "rack"}]}
+NOT_HONOURED = {
+    "constraints": ({"scheduling_constraints": CONSTRAINTS}, "spec.schedulingConstraints is not honoured"),
+    "disruption": ({"disruption_mode": "PodGroup"}, "spec.disruptionMode is not honoured"),
+    "in a form to come": ({"disruption_mode": {"all": {}}}, "spec.disruptionMode is not honoured"),
+}
+
+
+@pytest.mark.parametrize(("asked", "words"), NOT_HONOURED.values(), ids=NOT_HONOURED)
+def test_a_group_says_what_it_asks_for_in_vain(asked, words):
+    scene = Scene()
+    given = replace(scene.group, spec=replace(scene.group.spec, **asked))
+    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take([Change("g", given)])
+    [event] = [each for each in scene.state.take_actions() if isinstance(each, AnnounceGroup)]
+    assert (event.group.kind, event.group.name, event.reason) == ("PodGroup", "train", "NotHonoured")
+    assert event.message.startswith(words)
+    [(status, _, message)] = scene.told(pb.GangState.WAITING, LACKS)
+    assert (status, message) == ("False", f"{LACKS} {event.message}")
+    assert scene.told(pb.GangState.BOUND) == [("True", "Scheduled", event.message)]
+    take([Change("g", replace(given, status=NativePodGroupStatus()))])
+    assert not any(isinstance(each, AnnounceGroup) for each in scene.state.take_actions()), "it is said once"
+
+
+@pytest.mark.parametrize("mode", [None, "", "Pod"])
+def test_what_is_honoured_needs_no_word(mode):
+    scene = Scene()
+    take = scene.state.gangs.taker(NATIVE_POD_GROUP)
+    take([Change("g", replace(scene.group, spec=replace(scene.group.spec, disruption_mode=mode)))])
+    assert scene.state.take_actions() == []
+    assert scene.told(pb.GangState.BOUND) == [("True", "Scheduled", "")]

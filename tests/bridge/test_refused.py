@@ -31,7 +31,8 @@ def failed(name="a", reason="OutOfcpu", *, times=0, owner="", on="n1", **more):
 
 class Scene:
     def __init__(self, **options):
-        self.state = BridgeState(["poseidon"], recovery=RecoveryOptions(**options))
+        asked = {"recreate_bare": True, **options}
+        self.state = BridgeState(["poseidon"], recovery=RecoveryOptions(**asked))
         self.state.nodes_changed([present(node("n1"))])
 
     def sees(self, *pods):

@@ -93,3 +93,33 @@ async def test_it_binds_and_ends_cleanly_on_a_signal(tmp_path, number):
     finally:
         await api.transport.close()
         await cluster.stop()
+
+
+async def test_a_dry_run_has_a_cluster_of_its_own_at_the_solver(tmp_path):
+    cluster = SimulatedCluster(ClusterOptions(token="secret"))
+    await cluster.start()
+    config = tmp_path / "kubeconfig"
+    config.write_text(KUBECONFIG.format(url=cluster.url))
+    solver = ScriptedSolver()
+    try:
+        async with running_solver(solver) as port:
+            target = f"127.0.0.1:{port}"
+            arguments = (
+                "--kubeconfig",
+                str(config),
+                "--firmament",
+                target,
+                "--cluster-name",
+                "mine",
+                "--dry-run",
+            )
+            process = await start(tmp_path, *arguments)
+            await until(lambda: solver.synced, within=30)
+            process.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(process.communicate(), 20)
+        (hello,) = solver.hellos
+        assert hello.cluster.startswith("mine.dry-run.")
+        assert hello.cluster.endswith(f".{process.pid}")
+        assert (hello.fencing, hello.ephemeral) == (0, True)
+    finally:
+        await cluster.stop()

@@ -13,12 +13,15 @@ import grpc
 import pytest
 from prometheus_client import CollectorRegistry
 
+from firmament.wire import events_from_proto
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.session import Session, SessionOptions
 from poseidon.bridge.state import BridgeState
+from poseidon.bridge.stream import refusal_of
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
-from tests.bridge.solver_view import ASSUMED, PENDING
+from tests.bridge.solver_view import ASSUMED, BOUND, PENDING
 from tests.support.waiting import until
 
 QUICK = SessionOptions(batch_events=5, window=2, backoff_initial=0.01, backoff_cap=0.05, refused_seconds=0.05)
@@ -115,6 +118,22 @@ async def test_a_solver_that_acknowledges_nothing_is_left_and_tried_again(peer, 
         assert (solver.streams, session.is_open) == (streams, True)
 
 
+async def test_a_solver_that_is_at_work_for_long_is_not_left(peer):
+    solver = ScriptedSolver()
+    solver.hold_acks = True
+    options, registry = replace(QUICK, silent_seconds=0.2), CollectorRegistry()
+    async with running_solver(solver) as port, session_with(port, peer, options, registry) as (session, _):
+        session.start()
+        await until(lambda: solver.batches == QUICK.window)
+        for _ in range(20):  # a second: five times as long as it may be silent
+            solver.repeat_acks()
+            await asyncio.sleep(0.05)
+        assert solver.streams == 1
+        assert registry.get_sample_value("poseidon_solver_silences_total") == 0
+        solver.release_acks()
+        await until(lambda: solver.synced)
+
+
 async def test_live_events_and_rounds(peer):
     solver = ScriptedSolver()
     async with running_solver(solver) as port, session_with(port, peer) as (session, _):
@@ -200,3 +219,42 @@ async def test_drain_sends_what_is_left_and_ends_the_stream(peer):
         await asyncio.wait_for(running, 5)
         await until(lambda: solver.ended_cleanly == 1)
         assert "pod-p3" not in solver.states()
+
+
+@pytest.mark.usefixtures("may_set_aside")
+async def test_an_event_that_the_solver_does_not_take_is_left_out_until_it_changes(peer, caplog):
+    """Else each new stream would end for it as the one before, and nobody's pods be placed any more."""
+    solver = ScriptedSolver()
+    solver.takes = lambda event: (
+        event.machine.unschedulable is False
+        and not any(each.amount == 77 and not event.task_class.invalid for each in event.task_class.requests)
+    )
+    peer.nodes_changed([present(node("bad", unschedulable=True))])
+    peer.pods_changed([present(pod("odd", cpu="77m")), present(pod("runs", cpu="77m", node="n1"))])
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        session.start()
+        await until(lambda: solver.synced)
+        assert "bad" not in solver.view.machines
+        assert solver.states()["pod-runs"] == (BOUND, "n1")
+        classes = [pb.TaskClass.FromString(each) for each in solver.view.classes.values()]
+        (instead,) = [each for each in classes if each.invalid]
+        assert instead.invalid == "the solver does not take the pod: it: field: is odd"
+        assert [each.amount for each in instead.requests if each.resource == "cpu"] == [77]
+        assert len(solver.states()) == 12
+        assert len([r for r in caplog.records if "object set aside" in r.message]) == 2
+        peer.nodes_changed([present(node("bad"))])
+        session.wake()
+        await until(lambda: "bad" in solver.view.machines)
+
+
+def test_the_solver_says_which_event_it_does_not_take():
+    bad = pb.Event(machine=pb.Machine(name="m", allocatable=[pb.Quantity(resource="cpu", amount=-1)]))
+    with pytest.raises(ValueError, match="negative") as refused:
+        events_from_proto([pb.Event(machine_removed="x"), bad])
+    code = grpc.StatusCode.INVALID_ARGUMENT
+    found = refusal_of(code, f"EventBatch 7: {refused.value}")
+    assert found is not None
+    assert found[:2] == (7, 1)
+    assert found.reason.startswith("Machine m: allocatable[cpu]: -1 is negative")
+    assert refusal_of(grpc.StatusCode.ABORTED, f"EventBatch 7: {refused.value}") is None
+    assert refusal_of(code, "EventBatch: sequence: 3 follows 1; send 2") is None

@@ -15,6 +15,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import BOUND, PENDING, SolverView
 
+WEB = "Owner/default/ReplicaSet/web/uid-web"
+
 
 class Harness:
     """A state with a solver's view of it."""
@@ -170,6 +172,7 @@ def test_deltas_that_cannot_be_carried_out_are_reported_not_posted(harness):
     assert harness.delta("never-seen", "n1") == []
     assert harness.delta("pod-a", "no-such-node") == []
     harness.state.pods_changed([present(pod("b", node="n2"))])
+    harness.state.take_actions()
     assert harness.delta("pod-b", "n1") == []
     reports = {r.task: r for r in harness.state.take_reports()}
     assert (reports["never-seen"].retry, reports["never-seen"].reason) == (False, "the pod is gone")
@@ -185,7 +188,7 @@ def test_moves_of_running_pods_are_refused_clearly(harness, caplog):
     assert harness.delta("pod-a", "n1", kind=pb.Delta.MIGRATE) == []
     [report] = harness.state.take_reports()
     assert (report.task, report.bound, report.retry) == ("pod-a", False, False)
-    assert "cannot be carried out" in caplog.text
+    assert "can neither move running pods" in caplog.text
 
 
 def test_a_pod_that_leaves_before_it_is_placed_is_removed(harness):
@@ -286,9 +289,9 @@ def test_followers_do_not_wait_for_a_leader_that_is_gone(harness):
 
 def test_jobs_live_as_long_as_their_pods(harness):
     harness.pods(present(pod("a", owner="web")), present(pod("b", owner="web")))
-    assert harness.view.jobs["uid-web"].name == "default/ReplicaSet/web"
+    assert harness.view.jobs[WEB].name == "default/ReplicaSet/web"
     harness.pods(gone(pod("a", owner="web")))
-    assert "uid-web" in harness.view.jobs
+    assert WEB in harness.view.jobs
     harness.pods(gone(pod("b", owner="web")))
     assert not harness.view.jobs
 

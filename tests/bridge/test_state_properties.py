@@ -421,7 +421,8 @@ class Cluster(RuleBasedStateMachine):
             content, _ = class_content(pod.object())
             assert task.task_class == content.SerializeToString(deterministic=True)
             assert task.priority == pod.priority
-            assert task.job == (f"uid-{pod.owner}" if pod.owner and pod.scheduler == "poseidon" else "")
+            owner = f"Owner/default/ReplicaSet/{pod.owner}/uid-{pod.owner}"
+            assert task.job == (owner if pod.owner and pod.scheduler == "poseidon" else "")
         assert all(task.state != ASSUMED for task in self.view.tasks.values())
         for name in NODES:
             there = [pod for pod in self.pods.values() if pod.node == name and pod.phase != "Succeeded"]

@@ -60,7 +60,9 @@ class Unmindful(Cluster):
     def make_state(self):
         state = BridgeState(["poseidon"])
         placements = state._placements
-        placements._evictions = placements._waiting._evictions = Forgetful(placements._tasks)
+        mindful = placements._evictions
+        forgetful = Forgetful(placements._tasks, mindful._review, mindful._refusals)
+        placements._evictions = placements._waiting._evictions = forgetful
         return state
 
 

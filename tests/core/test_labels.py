@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firmament.core.labels import LabelColumn, LabelIndex, parse_integer
 from firmament.core.matching import Selectors
@@ -157,3 +159,49 @@ def test_a_row_that_is_used_again_forgets_its_former_labels():
     labels.remove(1)
     labels.set(1, {})
     assert matching(labels, "Exists") == [0]
+
+
+LABELS = st.dictionaries(st.sampled_from("kl"), st.sampled_from(["x", "y", "7"]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), LABELS) | st.sampled_from(["remove", "k", "l"]), max_size=25))
+def test_columns_follow_their_machines(steps):
+    """Whether they were built before labels changed, or are built now."""
+    labels, rows = LabelIndex(), list[dict[str, str]]()
+    for step in steps:
+        if step == "remove":
+            if rows:
+                labels.remove(0)
+                rows[0] = rows[-1]
+                rows.pop()
+        elif isinstance(step, str):
+            labels.column(step)
+        else:
+            row = min(step[0], len(rows))
+            rows[row : row + 1] = [step[1]]
+            labels.set(row, step[1])
+    for key in "kl":
+        column = labels.column(key)
+        assert column.present(len(rows)).tolist() == [key in each for each in rows]
+        for value in ("x", "y", "7"):
+            assert column.any_of([value], len(rows)).tolist() == [each.get(key) == value for each in rows]
+        assert column.any_of(["x", "7"], len(rows)).tolist() == [each.get(key) in ("x", "7") for each in rows]
+        assert column.compared("Gt", 6, len(rows)).tolist() == [each.get(key) == "7" for each in rows]
+        assert (column.codes[: len(rows)] < column.bound).all()
+
+
+def test_keys_that_no_machine_has_make_no_columns():
+    labels = index(("a", "b"))
+    for number in range(50_000):
+        assert not labels.column(f"key-{number}").present(2).any()
+    assert len(labels._columns) == 0
+
+
+def test_what_no_machine_has_any_more_is_forgotten():
+    labels = index(("a",))
+    for number in range(50_000):
+        labels.set(0, {"zone": str(number), f"key-{number}": "v"})
+        labels.column(f"key-{number}")
+        assert matching(labels, "In", str(number)) == [0]
+    assert len(labels._columns) == len(labels._machines) == 2
+    assert labels.column("zone").bound < 10

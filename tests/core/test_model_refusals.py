@@ -43,7 +43,7 @@ def test_the_first_refusal_is_the_cause():
     assert {name: verdict.reasons for name, verdict in verdicts(core, "t").items()} == {
         "cordoned": ("node(s) were unschedulable",),
         "open": ("node(s) one",),
-        "small": ("node(s) one",),
+        "small": ("Insufficient cpu",),
     }
 
 
@@ -105,7 +105,7 @@ def test_refusals_of_models_are_part_of_the_message():
         overlays=[WeightedModel(too_hot("a", "b", "c", "d"))],
     )
     assert messages(core.run_round()) == {
-        "t": ("0/5 nodes are available: 3 node(s) too hot, 1 Insufficient cpu, 1 node(s) were unschedulable.")
+        "t": "0/5 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu, 2 node(s) too hot."
     }
 
 
@@ -117,7 +117,7 @@ def test_refusals_of_models_follow_their_machines():
     placement = opened.solve()
     core.apply([MachineRemoved("a"), machine("b", cordoned=True), machine("e", cpu=1)])
     assert messages(core.close_round(opened, placement)) == {
-        "t": "0/4 nodes are available: 2 node(s) too hot, 1 Insufficient cpu, 1 node(s) were unschedulable."
+        "t": "0/4 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable, 2 node(s) too hot."
     }
 
 

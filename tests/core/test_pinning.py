@@ -8,17 +8,18 @@ import pytest
 
 from firmament.core import reasons
 from firmament.core.applying import apply_events
+from firmament.core.causes import root_causes
 from firmament.core.cluster import Cluster
 from firmament.core.events import ClassDefined, MachineRemoved
 from firmament.core.feasibility import StaticRows
 from firmament.core.matching import HOSTNAME
-from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass
-from firmament.core.pinning import pinned_rows, with_pins
+from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
+from firmament.core.pinning import pin_refusals, pinned_rows
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 
-def on_hosts(*names: str) -> tuple[NodeSelectorTerm, ...]:
-    return (NodeSelectorTerm((Requirement(HOSTNAME, "In", names),)),)
+def on_hosts(*names: str) -> VolumeRule:
+    return VolumeRule((NodeSelectorTerm((Requirement(HOSTNAME, "In", names),)),))
 
 
 def named(*names: str) -> tuple[NodeSelectorTerm, ...]:
@@ -37,7 +38,7 @@ PINS: dict[str, tuple[TaskClass, list[int] | None, str]] = {
     "none": (task_class(), None, ""),
     "a machine": (task_class(machine="m2"), [2], reasons.WRONG_NAME),
     "an unknown machine": (task_class(machine="mx"), [], reasons.WRONG_NAME),
-    "names": (task_class(required=named("m3", "m0")), [0, 3], reasons.WRONG_LABELS),
+    "names": (task_class(required=named("m3", "m0")), [0, 3], reasons.NOT_NAMED),
     "a machine among names": (task_class(required=named("m3", "m0"), machine="m0"), [0], reasons.WRONG_NAME),
     "a machine beside names": (task_class(required=named("m3"), machine="m0"), [], reasons.WRONG_NAME),
     "a volume": (task_class(volumes=(on_hosts("h3", "h1", "hx"),)), [1, 3], reasons.WRONG_VOLUMES),
@@ -47,11 +48,6 @@ PINS: dict[str, tuple[TaskClass, list[int] | None, str]] = {
         reasons.WRONG_VOLUMES,
     ),
     "volumes apart": (task_class(volumes=(on_hosts("h1"), on_hosts("h0"))), [], reasons.WRONG_VOLUMES),
-    "a volume and names": (
-        task_class(volumes=(on_hosts("h3", "h1"),), required=named("m1", "m2")),
-        [1],
-        reasons.WRONG_LABELS,
-    ),
 }
 
 
@@ -61,11 +57,22 @@ def test_machines_that_a_class_is_confined_to(content: TaskClass, expected: list
     found = pinned_rows(made, 0)
     assert (None if found is None else found.tolist()) == expected
     static = StaticRows(made.machines, made.classes.shapes).of(0)
-    row = with_pins(made, 0, static)
+    causes = root_causes(4, [*pin_refusals(made, 0), *static.refusals()])
     open_to = range(4) if expected is None else expected
-    assert row.feasible.nonzero()[0].tolist() == list(open_to)
     refused = [index for index in range(4) if index not in open_to]
-    assert [row.texts[row.code[index]] for index in refused] == [reason] * len(refused)
+    assert [causes.told(index) for index in range(4) if index in refused] == [(reason,)] * len(refused)
+    assert causes.refused().nonzero()[0].tolist() == refused
+
+
+def test_names_go_before_volumes():
+    made = cluster(task_class(volumes=(on_hosts("h3", "h1"),), required=named("m1", "m2")))
+    causes = root_causes(4, pin_refusals(made, 0))
+    assert [causes.told(index) for index in range(4)] == [
+        (reasons.NOT_NAMED,),
+        (),
+        (reasons.WRONG_VOLUMES,),
+        (reasons.NOT_NAMED,),
+    ]
 
 
 def test_pins_follow_machines():
@@ -95,6 +102,6 @@ def test_pods_go_where_their_volumes_are_and_say_so_if_they_cannot():
     result = core.run_round()
     assert placed(result) == {"one": "m1", "two": "m2"}
     assert messages(result) == {
-        "huge": f"0/3 nodes are available: 2 {reasons.WRONG_VOLUMES}, 1 Insufficient cpu.",
+        "huge": "0/3 nodes are available: 3 Insufficient cpu.",
         "lost": f"0/3 nodes are available: 3 {reasons.WRONG_VOLUMES}.",
     }

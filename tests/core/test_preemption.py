@@ -240,8 +240,9 @@ def test_who_never_preempts_says_so():
     made = scheduler(machine("m"), running("m", "big", cpu=4000), wanted("p", never_preempts=True))
     result = made.run_round()
     assert result.deltas == ()
-    assert messages(result)["p"] == (
-        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
+    assert messages(result, preemption=True)["p"] == (
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+        "preemption: not eligible due to preemptionPolicy=Never."
     )
 
 
@@ -257,9 +258,9 @@ def test_who_could_not_preempt_says_why():
         running("q", "low-2", cpu=500),
         wanted("p", cpu=3000),
     )
-    assert messages(made.run_round())["p"].endswith(
-        " preemption: 0/4 nodes are available: 2 Insufficient cpu, 1 No preemption victims found for incoming pod, "
-        "1 Preemption is not helpful for scheduling."
+    assert messages(made.run_round(), preemption=True)["p"].endswith(
+        " preemption: 0/4 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
+        "2 Preemption is not helpful for scheduling."
     )
 
 

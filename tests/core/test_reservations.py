@@ -6,10 +6,11 @@ import pytest
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.model import HostPort
 from firmament.core.scheduler import Scheduler
-from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
+from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, tasks
 
-SOON = RoundOptions(reserve_after_rounds=3, reserve_for_rounds=5)
+SOON = RoundOptions(reserve_after_rounds=3, reserve_for_rounds=5, reserve_after=0.0)
 RESERVED = "node(s) were reserved for a pod that has waited longer"
 
 
@@ -21,7 +22,7 @@ def overtaken(options: RoundOptions = SOON, *, priority: int = 0) -> Scheduler:
     core = scheduler(
         machine("m", cpu=1_000),
         machine("n", cpu=100),
-        tasks(1, content=task_class(cpu=500)),
+        tasks(1, content=task_class(cpu=500, runs_to_completion=True)),
         tasks(2, content=task_class(cpu=1_000)),
         tasks(3, content=task_class(cpu=100)),
         options=options,
@@ -46,7 +47,7 @@ def submit(core: Scheduler, number: int, uid: str, *, priority: int = 0) -> dict
 
 
 def test_before_its_time_nothing_is_reserved():
-    core = overtaken(RoundOptions(reserve_after_rounds=4))
+    core = overtaken(RoundOptions(reserve_after_rounds=4, reserve_after=0.0))
     assert submit(core, 1, "small") == {"small": "m"}
 
 
@@ -106,10 +107,106 @@ def test_rounds_that_place_nothing_do_not_count():
     core = scheduler(
         machine("m", cpu=1_000),
         tasks(1, "large", content=task_class(cpu=1_000)),
-        tasks(2, content=task_class(cpu=500)),
+        tasks(2, content=task_class(cpu=500, runs_to_completion=True)),
         options=SOON,
     )
     core.apply([TasksBound("m", 2, ("running",))])
     for _ in range(9):
         core.run_round()
     assert submit(core, 2, "small") == {"small": "m"}
+
+
+def stream(core: Scheduler, clock: Clock, rounds: int, seconds: float) -> list[bool]:
+    """Submit a small task that ends at once, again and again; which of them were placed on machine "m"."""
+    found = []
+    for number in range(rounds):
+        found.append(submit(core, 1, f"small-{clock.now}-{number}") != {})
+        core.apply([TaskRemoved(f"small-{clock.now}-{number}")])
+        clock.advance(seconds)
+    return found
+
+
+def crowded(clock: Clock, *, ends: bool = True, **options: float) -> Scheduler:
+    """A large task waits for a machine on which a task of half its size runs, which may be expected to end or not."""
+    return scheduler(
+        machine("m", cpu=1_000),
+        tasks(1, content=task_class(cpu=500)),
+        tasks(2, "large", content=task_class(cpu=1_000)),
+        tasks(3, content=task_class(cpu=500, runs_to_completion=ends)),
+        [TasksBound("m", 3, ("running",))],
+        options=RoundOptions(**options),  # type: ignore[arg-type]  # by name
+        clock=clock,
+    )
+
+
+def test_a_burst_of_rounds_reserves_nothing():
+    clock = Clock()
+    assert all(stream(crowded(clock), clock, rounds=100, seconds=0.02))
+
+
+def test_a_stream_of_them_does_once_it_has_lasted_as_long_as_stated():
+    clock = Clock()
+    placed_on_m = stream(crowded(clock, reserve_after=60.0), clock, rounds=100, seconds=1.0)
+    assert 50 <= placed_on_m.index(False) <= 70
+
+
+def test_rounds_with_long_pauses_between_them_are_no_stream():
+    clock = Clock()
+    assert all(stream(crowded(clock, reserve_for=30.0), clock, rounds=40, seconds=31.0))
+
+
+def test_nothing_is_reserved_where_what_runs_is_not_expected_to_end():
+    clock = Clock()
+    assert all(stream(crowded(clock, ends=False, reserve_after=0.0), clock, rounds=40, seconds=1.0))
+
+
+def test_one_that_is_told_to_go_is_expected_to_end():
+    clock = Clock()
+    core = crowded(clock, ends=False, reserve_after=0.0)
+    core.apply(tasks(4, content=task_class(cpu=500, terminating=True)))
+    core.apply([TaskRemoved("running"), TasksBound("m", 4, ("running",))])
+    assert not all(stream(core, clock, rounds=20, seconds=1.0))
+
+
+def test_nothing_is_reserved_where_room_is_not_what_is_lacking():
+    """The large task has room on the machine, and a port keeps it away."""
+    clock = Clock()
+    port = HostPort(80)
+    core = scheduler(
+        machine("m", cpu=2_000),
+        tasks(1, content=task_class(cpu=500)),
+        tasks(2, "large", content=task_class(cpu=1_000, ports=(port,))),
+        tasks(3, content=task_class(cpu=500, ports=(port,), runs_to_completion=True)),
+        [TasksBound("m", 3, ("running",))],
+        options=RoundOptions(reserve_after=0.0),
+        clock=clock,
+    )
+    assert all(stream(core, clock, rounds=40, seconds=1.0))
+
+
+def test_a_reservation_lapses_by_time_although_nothing_happens():
+    clock = Clock()
+    core = crowded(clock, reserve_after=0.0, reserve_for=100.0, refresh_seconds=1e6)
+    stream(core, clock, rounds=9, seconds=1.0)
+    assert submit(core, 1, "small") == {}
+    wait = core.next_round_in()
+    assert wait is not None
+    assert 90.0 < wait <= 100.0
+    clock.advance(wait)
+    assert core.next_round_in() == 0.0
+    assert placed(core.run_round()) == {"small": "m"}
+    wait = core.next_round_in()
+    assert wait is None or wait > 1e5, "but to refresh what was said"
+
+
+def test_a_reservation_ends_when_what_runs_there_turns_out_to_stay():
+    """A more important task has come to the machine, and is not expected to end."""
+    clock = Clock()
+    core = crowded(clock, reserve_after=0.0)
+    stream(core, clock, rounds=9, seconds=1.0)
+    assert submit(core, 1, "small") == {}
+    core.apply([machine("m", cpu=1_100), *tasks(5, content=task_class(cpu=200))])
+    assert submit(core, 5, "urgent", priority=9) == {"urgent": "m"}
+    core.apply([TaskRemoved("running")])
+    assert core.next_round_in() == 0.0
+    assert placed(core.run_round()) == {"small": "m"}

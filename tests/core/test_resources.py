@@ -5,27 +5,42 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core.events import MachineSampled
-from firmament.core.resources import FIRST_RESOURCES, ResourceIndex, widened
+from firmament.core.resources import FIRST_RESOURCES, LEAST_SURPLUS, NO_COLUMN, ResourceIndex, widened
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 DEVICE = "example.com/device"
 WITH_DEVICE = task_class(requests=(("cpu", 100), (DEVICE, 1)))
 
 
-def test_columns_are_given_in_order_of_appearance():
+def test_what_machines_offer_has_columns_in_order_of_appearance():
     index = ResourceIndex()
     assert tuple(index.names) == FIRST_RESOURCES
-    assert index.column("b") == 4
-    assert index.column("a") == 5
-    assert index.column("b") == 4
+    index.offer(["b", "cpu"])
+    index.offer(["a", "b"])
+    assert index.columns(["b", "a", "cpu", "other"]) == [4, 5, 1, NO_COLUMN]
     assert len(index) == 6
 
 
-def test_vectors_hold_amounts_by_column():
+def test_vectors_hold_amounts_of_what_is_offered():
     index = ResourceIndex()
-    assert index.vector({"cpu": 5, "memory": 7}).tolist() == [0, 5, 7, 0]
-    assert index.vector([(DEVICE, 2), ("pods", 1)]).tolist() == [1, 0, 0, 0, 2]
+    assert index.vector({"cpu": 5, "memory": 7, DEVICE: 1}).tolist() == [0, 5, 7, 0]
+    index.offer([DEVICE])
+    assert index.vector({DEVICE: 2, "pods": 1}).tolist() == [1, 0, 0, 0, 2]
     assert index.vector({}).tolist() == [0, 0, 0, 0, 0]
+
+
+def test_columns_are_taken_back_when_no_machine_offers_them():
+    index = ResourceIndex()
+    names = [f"example.com/{number}" for number in range(LEAST_SURPLUS)]
+    index.offer(names)
+    index.offer([DEVICE])
+    index.offer(names[3:4])
+    index.withdraw(names)
+    seen = [index.has_surplus]  # one of them is still offered
+    index.withdraw(names[3:4])
+    assert [*seen, index.has_surplus] == [False, True]
+    assert index.compact().tolist() == [0, 1, 2, 3, 4 + LEAST_SURPLUS]
+    assert index.names == [*FIRST_RESOURCES, DEVICE]
 
 
 def test_widening_keeps_what_is_there():

@@ -349,7 +349,7 @@ def test_terms_of_others_weigh_for_whom_they_select():
 
 def test_a_preference_for_ones_like_works_both_ways():
     scene = Scene(web=task_class(preferred_anti_affinity=near("web", weight=10))).bind(web="m0")
-    assert weights(scene, "web") == [([1, 0], -10), ([1, 0], -10)]
+    assert weights(scene, "web") == [([1, 0], -20)]  # as one who prefers, and as one who is preferred
 
 
 # --- ports -----------------------------------------------------------------------------------------------------------
@@ -424,3 +424,24 @@ def test_inhabitants_by_class():
     assert {tasks.uid[row] for row in found.tasks([db])} == {"db-m2-0", "assumed"}
     without = Inhabitants(scene.cluster, without=tasks.row_of["assumed"])
     assert without.machines([db]).tolist() == [2]
+
+
+def test_ports_that_the_same_classes_use_share_a_counter():
+    many = tuple(HostPort(port) for port in range(1, 1_001))
+    cluster = Cluster()
+    apply_events(
+        cluster,
+        [
+            machine("m"),
+            ClassDefined(1, task_class(ports=many)),
+            ClassDefined(2, task_class(ports=(*many[:10], HostPort(5_000)))),
+            TasksBound("m", 2, ("there",)),
+        ],
+        0.0,
+    )
+    rules = compile_rules(cluster, [0, 1])
+    assert rules is not None
+    assert len(rules.counters) <= 3
+    state = RuleState(rules)
+    assert not state.allows(0, 0)
+    assert not state.allows(1, 0)

@@ -7,6 +7,7 @@ import pytest
 from firmament.core.configuration import RoundOptions, WeightedModel
 from firmament.core.events import (
     BindingReport,
+    ClassDefined,
     MachineRemoved,
     MachineSampled,
     RecordRemoved,
@@ -18,7 +19,18 @@ from firmament.core.events import (
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
 from firmament.core.results import Counts, DeltaKind
 from firmament.core.scheduler import UnknownTaskError
-from tests.support.core import START, Clock, machine, messages, placed, scheduler, task_class, tasks, uids
+from tests.support.core import (
+    START,
+    Clock,
+    machine,
+    messages,
+    placed,
+    scheduler,
+    task_class,
+    tasks,
+    uids,
+    without_preemption,
+)
 from tests.support.models import Stated, indifferent
 
 
@@ -101,7 +113,7 @@ def test_messages_are_told_once():
     assert messages(core.run_round()) == {"u": "0/1 nodes are available: 1 Insufficient cpu."}
     core.apply([machine("m", cpu=50, cordoned=True), TasksSubmitted(1, ("v",))])
     assert messages(core.run_round()) == {"v": "0/1 nodes are available: 1 node(s) were unschedulable."}
-    assert [state.message for state in core.task_states()] == [
+    assert [without_preemption(state.message) for state in core.task_states()] == [
         "0/1 nodes are available: 1 Insufficient cpu.",
         "0/1 nodes are available: 1 Insufficient cpu.",
         "0/1 nodes are available: 1 node(s) were unschedulable.",
@@ -247,3 +259,12 @@ def test_the_last_network_is_kept_as_dimacs():
     assert text.startswith("c ")
     core.run_round()
     assert core.last_network_dimacs() == text  # a round without tasks solves nothing
+
+
+def test_a_task_that_is_described_anew_takes_class_and_priority_over():
+    """The more important one of two gets the only place, also if its class has changed with its priority."""
+    core = scheduler(machine("m", cpu=100), tasks(1, "a", priority=0), tasks(2, "b", priority=1))
+    core.apply(
+        [ClassDefined(3, task_class(100, labels=(("new", "yes"),))), TasksSubmitted(3, ("a",), priority=2)]
+    )
+    assert placed(core.run_round()) == {"a": "m"}

@@ -8,13 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.model import TaskClass
-from firmament.core.resources import FIRST_RESOURCES, ResourceIndex
+from firmament.core.resources import ResourceIndex
 from firmament.core.shape_requests import ShapeRequests
 
 AMOUNTS = st.dictionaries(
     st.sampled_from(["pods", "cpu", "memory", "a", "b", "c", "d"]), st.integers(0, 2**60)
 )
-STEPS = st.lists(st.lists(st.integers(0, 9), max_size=8) | st.integers(0, 9) | st.just("forget"), max_size=8)
+STEPS = st.lists(
+    st.lists(st.integers(0, 9), max_size=8) | st.integers(0, 9) | st.sampled_from(["forget", *"abcd"]),
+    max_size=8,
+)
 
 
 def shape(amounts: Mapping[str, int]) -> TaskClass:
@@ -24,39 +27,44 @@ def shape(amounts: Mapping[str, int]) -> TaskClass:
 @given(st.lists(AMOUNTS, min_size=10, max_size=200), STEPS)
 def test_rows_hold_what_shapes_request(amounts, steps):
     resources, shapes = ResourceIndex(), [shape(each) for each in amounts]
-    requests, named = ShapeRequests(resources, shapes), list(FIRST_RESOURCES)
+    requests, offered = ShapeRequests(resources, shapes), set[str]()
     for step in steps:
         if step == "forget":
             shapes.reverse()
             requests.forget()
             continue
+        if isinstance(step, str):  # offered from now on, or no more
+            (resources.withdraw if step in offered else resources.offer)([step])
+            offered ^= {step}
+            if len(offered) == 1:
+                resources.compact()
+            continue
         asked = [step] if isinstance(step, int) else step
         found = requests.rows(asked) if isinstance(step, list) else [requests.of(step)]
         for number, row in zip(asked, found, strict=True):
             wanted = dict(shapes[number].requests)
-            named += [name for name in wanted if name not in named]
             assert [wanted.pop(name, 0) for name in resources.names] == [
                 *row.tolist(),
                 *[0] * (len(resources) - len(row)),
             ]
-            assert not wanted
-        assert resources.names == named
+            assert offered.isdisjoint(wanted)
 
 
 def test_shapes_that_come_later_get_rows_too():
     resources, shapes = ResourceIndex(), [shape({"cpu": 1})]
+    resources.offer(["device"])
     requests = ShapeRequests(resources, shapes)
-    assert requests.rows([0]).tolist() == [[0, 1, 0, 0]]
+    assert requests.rows([0]).tolist() == [[0, 1, 0, 0, 0]]
     shapes += [shape({"device": number}) for number in range(1, 100)]
     assert requests.rows([99, 0]).tolist() == [[0, 0, 0, 0, 99], [0, 1, 0, 0, 0]]
 
 
-def test_columns_that_others_have_added_are_there():
+def test_amounts_are_there_from_when_a_machine_offers_the_resource():
     resources, shapes = ResourceIndex(), [shape({"cpu": 1}), shape({"b": 3})]
     requests = ShapeRequests(resources, shapes)
-    requests.rows([0])
-    resources.column("a")
-    assert requests.rows([0]).tolist() == [[0, 1, 0, 0, 0]]
+    assert requests.rows([1]).tolist() == [[0, 0, 0, 0]]
+    resources.offer(["a", "b"])
+    assert requests.rows([0]).tolist() == [[0, 1, 0, 0, 0, 0]]
     assert requests.rows([1, 0]).tolist() == [[0, 0, 0, 0, 0, 3], [0, 1, 0, 0, 0, 0]]
 
 

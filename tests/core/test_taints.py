@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firmament.core.model import Taint, Toleration
-from firmament.core.taints import TaintIndex, tolerates
+from firmament.core.taints import FEW, HARD_EFFECTS, TaintIndex, Tolerated, tolerated, tolerates
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 GPU = Taint("gpu", "yes", "NoSchedule")
@@ -57,7 +59,7 @@ def test_which_effects_keep_tasks_away(taint: Taint, open_to_all: bool):
     assert bool(placed(core.run_round())) is open_to_all
 
 
-def test_the_message_names_the_first_untolerated_taint():
+def test_explanations_name_the_first_untolerated_taint_which_messages_only_count():
     taints = [Taint("a", "1", "NoSchedule"), SOFT, Taint("b", "", "NoExecute"), Taint("c", "3", "NoSchedule")]
     core = scheduler(
         machine("m", taints=taints),
@@ -69,10 +71,13 @@ def test_the_message_names_the_first_untolerated_taint():
         tasks(4, "all", content=task_class(tolerations=(Toleration("", "Exists"),))),
     )
     result = core.run_round()
-    assert messages(result) == {
-        "none": "0/1 nodes are available: 1 node(s) had untolerated taint {a: 1}.",
-        "one": "0/1 nodes are available: 1 node(s) had untolerated taint {b: }.",
-        "two": "0/1 nodes are available: 1 node(s) had untolerated taint {c: 3}.",
+    text = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    assert messages(result) == dict.fromkeys(("none", "one", "two"), text)
+    reasons = {uid: core.explain(uid).machines[0].reasons for uid in messages(result)}
+    assert reasons == {
+        "none": ("node(s) had untolerated taint(s) {a: 1}",),
+        "one": ("node(s) had untolerated taint(s) {b: }",),
+        "two": ("node(s) had untolerated taint(s) {c: 3}",),
     }
     assert placed(result) == {"all": "m"}
 
@@ -125,7 +130,7 @@ def test_groups_follow_rows_that_are_set_moved_and_many():
     assert found == [GPU]
     assert first.tolist() == [0 if row % 3 == 0 else -1 for row in range(200)]
     assert index.untolerated_preferences((), 200).tolist() == [2 if row % 3 == 1 else 0 for row in range(200)]
-    index.move(199, 0)  # 199 has the soft taints
+    index.remove(199, 0)  # 199 has the soft taints
     index.set(1, ())
     assert index.first_untolerated((), 4)[0].tolist() == [-1, -1, -1, 0]
     assert index.untolerated_preferences((), 4).tolist() == [2, 0, 0, 0]
@@ -136,3 +141,46 @@ def test_a_toleration_of_a_hard_effect_does_not_answer_a_preference():
     index.set(0, (SOFT,))
     assert index.untolerated_preferences((Toleration("gpu", "Exists", "", "NoSchedule"),), 1).tolist() == [1]
     assert index.untolerated_preferences((Toleration("gpu", "Exists", "", ""),), 1).tolist() == [0]
+
+
+KEYS, VALUES, EFFECTS = (st.sampled_from(each) for each in (["", "a", "b"], ["", "x"], ["", *HARD_EFFECTS]))
+TOLERATIONS = st.builds(Toleration, KEYS, st.sampled_from(["Equal", "Exists"]), VALUES, EFFECTS)
+TAINTS = st.builds(Taint, st.sampled_from("ab"), VALUES, st.sampled_from([*HARD_EFFECTS, "PreferNoSchedule"]))
+
+
+@given(st.lists(TOLERATIONS, max_size=3 * FEW), TAINTS)
+def test_looking_tolerations_up_finds_what_going_through_them_finds(tolerations, taint):
+    assert (taint in Tolerated(tolerations)) == tolerated(tolerations, taint)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.lists(TAINTS, max_size=2).map(tuple)) | st.just("remove"), max_size=25
+    )
+)
+def test_the_index_follows_its_machines(steps):
+    index, rows = TaintIndex(), list[tuple[Taint, ...]]()
+    for step in steps:
+        if step == "remove":
+            if rows:
+                index.remove(len(rows) - 1, 0)
+                rows[0] = rows[-1]
+                rows.pop()
+            continue
+        row = min(step[0], len(rows))
+        rows[row : row + 1] = [step[1]]
+        index.set(row, step[1])
+    first, taints = index.first_untolerated((), len(rows))
+    hard = [next((each for each in taints if each.effect in HARD_EFFECTS), None) for taints in rows]
+    assert [taints[number] if number >= 0 else None for number in first.tolist()] == hard
+    soft = [sum(each.effect == "PreferNoSchedule" for each in taints) for taints in rows]
+    assert index.untolerated_preferences((), len(rows)).tolist() == soft
+    assert index.any_soft == any(soft)
+
+
+def test_taints_that_no_machine_has_any_more_are_forgotten():
+    index = TaintIndex()
+    for number in range(50_000):
+        index.set(number % 10, (Taint("key", str(number), "NoSchedule"),))
+    assert len(index._sets) == len(index._machines) < 20
+    assert len(index._code) == 11

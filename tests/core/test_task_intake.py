@@ -162,6 +162,6 @@ def test_many_tasks_of_many_events_use_what_they_ask_for():
     for number, name in enumerate(names):
         row = cluster.machines.row_of[name]
         count = number % 7 + 1
-        columns_of = [cluster.resources.column(resource) for resource in ("cpu", "memory", "pods")]
+        columns_of = cluster.resources.columns(("cpu", "memory", "pods"))
         assert cluster.machines.used[row, columns_of].tolist() == [*(requests[number % 2] * count), count]
         assert cluster.machines.running[row] == count

@@ -17,15 +17,30 @@ def load(name: str) -> list[Manifest]:
     return [document for document in yaml.safe_load_all((DEPLOY / name).read_text()) if document]
 
 
-def everything() -> list[Manifest]:
-    """All objects that ``kubectl apply -k deploy`` creates."""
-    (kustomization,) = load("kustomization.yaml")
-    return [manifest for name in kustomization["resources"] for manifest in load(name)]
+COMPONENTS = ("network", "preemption", "recovery", "topology")
+"""Folders that are applied beside ``deploy`` where they are wanted."""
 
 
-def of_kind(kind: str) -> dict[str, Manifest]:
+def everything(component: str = ".") -> list[Manifest]:
+    """All objects that ``kubectl apply -k deploy`` creates, or one for a component."""
+    (kustomization,) = load(f"{component}/kustomization.yaml")
+    return [manifest for name in kustomization["resources"] for manifest in load(f"{component}/{name}")]
+
+
+def of_kind(kind: str, component: str = ".") -> dict[str, Manifest]:
     """The objects of one kind by name."""
-    return {item["metadata"]["name"]: item for item in everything() if item["kind"] == kind}
+    return {item["metadata"]["name"]: item for item in everything(component) if item["kind"] == kind}
+
+
+def rights_of(role: str, component: str = ".") -> set[tuple[str, str, str]]:
+    """Group, resource and verb of all that a ClusterRole grants."""
+    return {
+        (group, resource, verb)
+        for rule in of_kind("ClusterRole", component)[role]["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
 
 
 def pod_of(deployment: Manifest) -> Manifest:

@@ -10,11 +10,22 @@ import tomllib
 import pytest
 import yaml
 
+from firmament.configuration import SchedulerConfiguration
 from poseidon.bridge import feeds
 from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
 from poseidon.kube.listing import Resource
 from poseidon.sources import koordinator, metrics_server
-from tests.deploy.manifests import DEPLOY, arguments_of, container_of, everything, load, of_kind, pod_of
+from tests.deploy.manifests import (
+    COMPONENTS,
+    DEPLOY,
+    arguments_of,
+    container_of,
+    everything,
+    load,
+    of_kind,
+    pod_of,
+    rights_of,
+)
 
 NAMES = ("firmament", "poseidon")
 CLUSTER_WIDE = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
@@ -120,7 +131,7 @@ class TestDeployments:
         }
         assert {port["containerPort"] for port in container_of(deployment)["ports"]} == listened
         probes = [value for name, value in container_of(deployment).items() if name.endswith("Probe")]
-        assert {probe["grpc"]["port"] for probe in probes} <= listened
+        assert {probe["grpc"]["port"] for probe in probes if "grpc" in probe} <= listened
 
     def test_image_has_the_packages_version(self, deployment):
         project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
@@ -179,17 +190,6 @@ def polled() -> set[tuple[str, str]]:
     return {(group, plural) for _, group, _, plural in parts}
 
 
-def rights_of(role: str) -> set[tuple[str, str, str]]:
-    """Group, resource and verb of all that a ClusterRole grants."""
-    return {
-        (group, resource, verb)
-        for rule in of_kind("ClusterRole")[role]["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
 def test_the_bridge_may_do_what_it_does_and_nothing_else():
     granted = rights_of("poseidon")
     read = {(*collection, verb) for collection in followed() for verb in ("list", "watch")}
@@ -208,7 +208,7 @@ def test_the_bridge_may_do_what_it_does_and_nothing_else():
 
 
 def test_creating_pods_is_a_right_of_its_own_that_can_be_left_out():
-    assert rights_of("poseidon-recovery") == {
+    assert rights_of("poseidon-recovery", "recovery") == {
         ("", "pods", "get"),
         ("", "pods", "create"),
         ("", "pods/eviction", "create"),
@@ -216,21 +216,61 @@ def test_creating_pods_is_a_right_of_its_own_that_can_be_left_out():
 
 
 def test_evicting_pods_is_a_right_of_its_own_that_can_be_left_out():
-    assert rights_of("poseidon-preemption") == {("", "pods/eviction", "create"), ("", "pods", "delete")}
+    assert rights_of("poseidon-preemption", "preemption") == {
+        ("", "pods/eviction", "create"),
+        ("", "pods", "delete"),
+    }
 
 
 def test_topology_groups_have_rights_of_their_own():
     followed = {GROUP_MAPS.path, tree_maps("default").path}
     assert {path.rpartition("/")[2] for path in followed} == {"configmaps"}
     verbs = ("list", "watch", "patch")
-    assert rights_of("poseidon-topology") == {("", "configmaps", verb) for verb in verbs} | {
+    assert rights_of("poseidon-topology", "topology") == {("", "configmaps", verb) for verb in verbs} | {
         ("", "pods", "patch")
     }
 
 
-def test_every_role_is_bound_by_its_name():
-    bound = {name: item["roleRef"]["name"] for name, item in of_kind("ClusterRoleBinding").items()}
-    assert bound == {name: name for name in of_kind("ClusterRole")}
+def test_the_base_neither_makes_nor_ends_nor_edits_what_users_made():
+    """Whoever may create pods may run anything as anybody: such rights come with what is asked for by name."""
+    granted = set().union(*(rights_of(role) for role in of_kind("ClusterRole")))
+    harmless = {"get", "list", "watch"}
+    sensitive = {("", "pods"), ("", "pods/eviction"), ("", "configmaps")}
+    assert {each for each in granted if each[:2] in sensitive} == {
+        ("", "pods", "list"),
+        ("", "pods", "watch"),
+    }
+    assert {each[1] for each in granted if each[2] not in harmless and each[0] == ""} == {
+        "events",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods/binding",
+        "pods/status",
+    }
+    assert SchedulerConfiguration().recovery.recreate_bare_pods is False
+
+
+@pytest.mark.parametrize("component", [".", *COMPONENTS])
+def test_every_role_is_bound_by_its_name_to_the_bridge(component):
+    bindings = of_kind("ClusterRoleBinding", component)
+    bound = {name: item["roleRef"]["name"] for name, item in bindings.items()}
+    assert bound == {name: name for name in of_kind("ClusterRole", component)}
+    assert "poseidon" in {each["name"] for item in bindings.values() for each in item["subjects"]}
+
+
+def test_every_component_is_documented():
+    folders = {file.parent.name for file in DEPLOY.glob("*/kustomization.yaml")}
+    assert folders == set(COMPONENTS)
+    text = (DEPLOY / "README.md").read_text()
+    assert all(f"`kubectl apply -k deploy/{name}`" in text for name in COMPONENTS)
+
+
+def test_a_bridge_that_hangs_is_started_anew():
+    container = container_of(of_kind("Deployment")["poseidon"])
+    probe = container["livenessProbe"]["httpGet"]
+    (port,) = (each for each in container["ports"] if each["name"] == probe["port"])
+    _, options = arguments_of(of_kind("Deployment")["poseidon"])
+    assert (probe["path"], options["--metrics"]) == ("/livez", f"0.0.0.0:{port['containerPort']}")
 
 
 class TestImages:

@@ -27,6 +27,7 @@ from firmament.core.model import (
     TaskSelector,
     TaskTerm,
     Toleration,
+    VolumeRule,
 )
 from tests.differential import world
 
@@ -115,7 +116,7 @@ def task_class(spec: world.PodSpec, *, terminating: bool = False) -> TaskClass:
         preferred_anti_affinity=tuple(map(_task_term, spec.preferred_anti_affinity)),
         spread=tuple(_spread(rule, spec.namespace) for rule in spec.spreads),
         ports=tuple(HostPort(*port) for port in spec.ports),
-        volumes=tuple(tuple(map(_node_term, terms)) for terms in spec.volumes),
+        volumes=tuple(VolumeRule(tuple(map(_node_term, terms))) for terms in spec.volumes),
         terminating=terminating,
     )
 

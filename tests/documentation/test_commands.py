@@ -104,13 +104,14 @@ def test_the_documents_show_every_command():
 
 def _inspecting() -> list[click.Command]:
     context = click.Context(firmament)
-    get, explain, export = (
-        firmament.get_command(context, name) for name in ("get", "explain", "export-network")
+    get, explain, export, delete = (
+        firmament.get_command(context, name) for name in ("get", "explain", "export-network", "delete")
     )
     assert isinstance(get, click.Group)
+    assert isinstance(delete, click.Group)
     assert explain is not None
     assert export is not None
-    return [*get.commands.values(), explain, export]
+    return [*get.commands.values(), explain, export, *delete.commands.values()]
 
 
 @pytest.mark.parametrize(

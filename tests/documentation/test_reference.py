@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 
+import pytest
 import yaml
+from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from cost_models.registry import available
+from firmament.cli import main as firmament
 from firmament.configuration import RoundSection, SchedulerConfiguration, effective_yaml
 from firmament.core import reasons
-from firmament.core.model import Taint
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.kube.metrics import KubeMetrics
@@ -20,7 +24,7 @@ from poseidon.plan import NO_NODES
 from poseidon.sources.metrics import SourceMetrics
 from poseidon.translate.pod import GATED_REASON
 from tests.deploy.manifests import of_kind
-from tests.documentation.markdown import blocks, codes, rows, section, text
+from tests.documentation.markdown import ROOT, blocks, codes, rows, section, text
 
 OPERATIONS = text("docs/operations.md")
 CONFIGURATION = text("docs/configuration.md")
@@ -81,7 +85,7 @@ def test_every_reason_is_explained():
         reasons.RESERVED,
         reasons.TOO_FEW_PLACES,
         reasons.TOO_MANY,
-        reasons.untolerated(Taint("key", "value", "NoSchedule")),
+        reasons.UNTOLERATED,
         reasons.insufficient("cpu"),
         NO_NODES,
         GATED_REASON,
@@ -96,11 +100,71 @@ def test_documented_policies_exist():
     assert {kinds.get(name) for name in named} == {"policy"}
 
 
+def test_the_overlays_are_all_there():
+    registered = tomllib.loads(text("pyproject.toml"))["project"]["entry-points"]["firmament.cost_models"]
+    kinds = available()
+    named = {codes(row[0])[0] for row in rows(section(text("docs/cost-models.md"), "Overlays"))}
+    assert named == {name for name in registered if kinds[name] == "overlay"}
+
+
+def test_what_kinds_of_writes_are_counted_is_written_down():
+    """The values of the label ``kind`` of ``poseidon_status_writes_total``."""
+    [row] = [each for each in rows(OPERATIONS) if "poseidon_status_writes_total" in each[0]]
+    kinds: set[str] = set()
+    for file in (*(ROOT / "poseidon/kube").glob("*.py"), *(ROOT / "poseidon/controllers").glob("*.py")):
+        source = file.read_text()
+        kinds.update(re.findall(r'^    kind = "([a-z ]+)"', source, re.MULTILINE))
+        kinds.update(re.findall(r'= WriteBehind\(\s*"([a-z ]+)"', source))
+    assert kinds
+    assert kinds <= set(codes(row[2]))
+
+
+def test_a_bad_configuration_is_told_as_shown(tmp_path: Path):
+    [block] = [each for each in blocks(CONFIGURATION, "console") if "bad.yaml" in each]
+    (tmp_path / "bad.yaml").write_text(
+        "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+        "policy: {name: cpumem}\nround: {maxPasses: 0, seeds: 3}\n"
+    )
+    command, _, expected = block.partition("\n")
+    words = command.removeprefix("$ firmament ").replace("bad.yaml", str(tmp_path / "bad.yaml")).split()
+    done = CliRunner().invoke(firmament, words)
+    assert done.exit_code == 2
+    assert done.stderr.replace(f"{tmp_path}/", "") == expected
+
+
+def test_examples_are_listed_in_order():
+    listed = [codes(row[0]) or row[0] for row in rows(text("examples/README.md"))]
+    assert listed == sorted(listed)
+    assert len(listed) == sum(each.is_dir() for each in (ROOT / "examples").glob("[0-9]*"))
+
+
 def test_every_kind_of_manifest_that_is_read_is_named():
     named = section(CONFIGURATION, "`poseidon plan` and `poseidon explain`").split()
     words = {word.strip(",.;()") for word in named}
     assert {kind for _, kind in (*_KINDS, *_MODEL_KINDS)} - {"ConfigMap"} <= words
     assert "ConfigMaps" in words
+
+
+def resource(kind: str) -> str:
+    """The resource that kubectl knows a kind by."""
+    if kind.endswith("Metrics"):
+        return kind.lower().removesuffix("metrics") + "s"
+    return kind.lower().removesuffix("y") + (
+        "ies" if kind.endswith("y") else "es" if kind.endswith("ss") else "s"
+    )
+
+
+@pytest.mark.parametrize("page", ["docs/troubleshooting.md", "examples/01-online-boutique/README.md"])
+def test_dumping_a_cluster_gets_every_kind_that_is_read(page: str):
+    """All that every cluster serves stands in the command; custom resources, which may be absent, beside it."""
+    [listed] = set(re.findall(r"kubectl get (nodes,\S+)", text(page)))
+    assert set(listed.split(",")) == {resource(kind) for _, kind in _KINDS} - {"cronjobs"} | {"services"}
+
+
+def test_dumping_what_some_clusters_have():
+    table = section(TROUBLESHOOTING, "A pod stays pending")
+    for group, kind in _MODEL_KINDS:
+        assert (f"{resource(kind)}.{group}" if group else resource(kind)) in table, kind
 
 
 def test_every_right_is_listed():

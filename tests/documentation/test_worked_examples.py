@@ -113,6 +113,27 @@ async def test_asking_a_solver_shows_what_the_page_shows():
     assert list(shown) == ["firmament explain default/big", "firmament export-network -o network.dimacs"]
 
 
+async def test_the_solver_answers_as_the_readme_asks():
+    """After `firmament submit`, and beside a cluster that is driven at the same time."""
+    [block] = [each for each in blocks(text("README.md"), "console") if "firmament explain" in each]
+    commands = [line.removeprefix("$ firmament ").split() for line in block.splitlines()]
+    async with running_server() as running:
+
+        async def ask(*words: str) -> None:
+            done = await asyncio.to_thread(
+                CliRunner().invoke, main, [*words, "--target", str(running.address)]
+            )
+            assert done.exit_code == 0, done.stderr
+
+        await ask("submit", "--nodes", "5", "--tasks", "8")
+        for words in commands:
+            await ask(*words)
+        driver = await running.driving(machine("node-1"), task_class(1, 100), cluster="default")
+        await driver.events(pb.Event(tasks=pb.TaskBatch(task_class=1, uids=["u"], names=["task-0"])))
+        for words in commands:
+            await ask(*words)
+
+
 async def _bound(running: Running, count: int) -> bool:
     return (await running.state("default")).bound == count
 

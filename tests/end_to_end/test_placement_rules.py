@@ -10,6 +10,7 @@ from poseidon.simulated.resources import EVENTS, NAMESPACES, NODES
 from poseidon.simulated.seeding import NodeShape, create_pods
 from tests.end_to_end.scene import SECONDS, Scene, names, scene
 from tests.support.cluster import pod
+from tests.support.core import without_preemption
 from tests.support.waiting import until
 
 SMALL = [NodeShape("small", cpu="4")]
@@ -99,7 +100,8 @@ async def test_a_label_of_a_namespace_lets_a_pod_go(tmp_path):
         )
         await until(lambda: s.events("FailedScheduling")["near"] == 1, within=SECONDS)
         (event,) = [each for each in s.listed(EVENTS) if each["reason"] == "FailedScheduling"]
-        assert event["message"] == "0/3 nodes are available: 3 node(s) didn't match pod affinity rules."
+        told = without_preemption(event["message"])
+        assert told == "0/3 nodes are available: 3 node(s) didn't match pod affinity rules."
         patch = {"metadata": {"labels": {"team": "data"}}}
         s.operations.patch(NAMESPACES, "", "storage", MERGE_PATCH, patch)
         await s.until_bound(1)

@@ -33,7 +33,10 @@ async def test_pods_that_fit_nowhere_are_told_once_and_cost_nothing_until_a_node
         await s.stack.start_servers()
         await s.stack.start_bridge()
         await until(lambda: len(s.events("FailedScheduling")) == 1000, within=SECONDS)
-        told = "0/5 nodes are available: 5 Insufficient cpu."
+        told = (
+            "0/5 nodes are available: 5 Insufficient cpu. no new claims to deallocate, preemption: "
+            "0/5 nodes are available: 5 Preemption is not helpful for scheduling."
+        )
 
         def conditions():
             return [condition(pod, "PodScheduled") for pod in s.listed(PODS)]

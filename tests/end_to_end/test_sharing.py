@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from poseidon.simulated.faults import Fault
@@ -51,6 +52,15 @@ async def working(scheduler: ForeignScheduler) -> AsyncIterator[None]:
         await asyncio.gather(running, return_exceptions=True)
 
 
+def recreating(folder: Path) -> Path:
+    """Write a configuration by which pods without a controller are created again."""
+    file = folder / "recreating.yaml"
+    file.write_text(
+        "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\nrecovery: {recreateBarePods: true}\n"
+    )
+    return file
+
+
 def alive(s: Scene, prefix: str) -> dict[str, Object]:
     """Pods that run or wait, by name."""
     return {
@@ -70,7 +80,7 @@ def settled(s: Scene, room: int, ours: int) -> bool:
 
 async def test_two_schedulers_fill_a_cluster_together(tmp_path):
     nodes, each = 25, 80
-    async with scene(tmp_path) as s, kubelets(s):
+    async with scene(tmp_path, config=recreating(tmp_path)) as s, kubelets(s):
         await s.nodes(nodes, [SMALL])
         await s.stack.start_servers()
         await s.stack.start_bridge()
@@ -99,7 +109,7 @@ async def test_two_schedulers_fill_a_cluster_together(tmp_path):
 
 
 async def test_a_pod_that_loses_the_race_is_told_recreated_and_placed(tmp_path):
-    async with scene(tmp_path) as s, kubelets(s):
+    async with scene(tmp_path, config=recreating(tmp_path)) as s, kubelets(s):
         await s.nodes(1, [SMALL])
         await s.stack.start_servers()
         await s.stack.start_bridge()

@@ -112,6 +112,17 @@ def test_the_tutorial_shows_the_code_as_it_is():
         assert block.strip() in source or block.strip() in (EXAMPLE / "test_node_price.py").read_text()
 
 
+def test_the_tutorial_leaves_nothing_of_the_module_out():
+    """Every name that a snippet uses is shown, imports included."""
+    shown_lines = {
+        line.strip()
+        for block in re.findall(r"```python\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
+        for line in block.splitlines()
+    }
+    source = (EXAMPLE / f"{MODULE}.py").read_text().splitlines()[4:]
+    assert [line for line in map(str.strip, source) if line and line not in shown_lines] == []
+
+
 @pytest.mark.usefixtures("site")
 def test_without_the_package_the_model_is_unknown(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()

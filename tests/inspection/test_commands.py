@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from firmament.cli import main
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.server.driving import Running, machine, running_server, task_class
+from tests.server.driving import Running, eventually, machine, running_server, task_class
+from tests.support.core import without_preemption
 
 WORLD = (machine("m1", cpu=300), machine("m2", cpu=200), task_class(1, cpu=150), task_class(2, cpu=900))
 
@@ -60,7 +61,7 @@ async def test_tasks_show_state_place_and_reason():
         assert [task["name"] for task in listed] == ["a/big-0", "a/web-0", "b/web-0"]
         big, first, second = listed
         assert (big["state"], big["machine"]) == ("PENDING", None)
-        assert big["message"] == "0/2 nodes are available: 2 Insufficient cpu."
+        assert without_preemption(big["message"]) == "0/2 nodes are available: 2 Insufficient cpu."
         assert first["state"] == second["state"] == "ASSUMED"
         assert {first["machine"], second["machine"]} <= {"m1", "m2"}
         assert first["message"] is None
@@ -99,18 +100,23 @@ async def test_machines_show_what_is_left():
 async def test_clusters_are_counted_and_the_only_one_is_taken():
     async with running_server() as running:
         assert await document(running, "get", "clusters") == {"clusters": []}
-        assert "it knows none yet" in await refused(running, "get", "tasks")
+        assert "the solver knows no cluster yet" in await refused(running, "get", "tasks")
         await placed(running)
         (counted,) = (await document(running, "get", "clusters"))["clusters"]
-        assert {key: counted[key] for key in ("cluster", "machines", "pending", "assumed", "bound")} == {
+        assert {
+            key: counted[key] for key in ("cluster", "live", "machines", "pending", "assumed", "bound")
+        } == {
             "cluster": "c",
+            "live": True,
             "machines": 2,
             "pending": 1,
             "assumed": 2,
             "bound": 0,
         }
         await running.driving(*WORLD, cluster="d")
-        assert (await refused(running, "get", "machines")).endswith("it knows 'c', 'd'; name one")
+        assert (await refused(running, "get", "machines")).endswith(
+            "the solver knows several clusters; name one with --cluster: 'c' (live), 'd' (live)"
+        )
         assert len((await document(running, "get", "machines", "--cluster", "d"))["machines"]) == 2
         table = await asked(running, "get", "clusters")
         assert [line.split()[0] for line in table.splitlines()] == ["CLUSTER", "c", "d"]
@@ -118,6 +124,43 @@ async def test_clusters_are_counted_and_the_only_one_is_taken():
             await refused(running, "get", "tasks", "--cluster", "x")
             == "cluster 'x' is not known; known: c, d"
         )
+
+
+async def test_of_several_clusters_the_one_that_is_live_is_taken():
+    """As after `firmament submit`, which leaves a cluster of its own behind."""
+    async with running_server() as running:
+        await placed(running, "default")
+        other = await running.driving(*WORLD, cluster="simulated")
+        other.call.cancel()
+        await eventually(lambda: _live(running, "default"))
+        table = rows(await asked(running, "get", "clusters"))
+        assert [[cell.strip() for cell in row[:2]] for row in table] == [
+            ["CLUSTER", "STATE"],
+            ["default", "live"],
+            ["simulated", "ended"],
+        ]
+        listed = (await document(running, "get", "tasks"))["tasks"]
+        assert [task["name"] for task in listed] == ["a/big-0", "a/web-0", "b/web-0"]
+        assert (await document(running, "explain", "a/big-0"))["name"] == "a/big-0"
+
+
+async def test_what_has_ended_is_dropped():
+    async with running_server() as running:
+        first = await running.driving(*WORLD, cluster="a")
+        await running.driving(*WORLD, cluster="b")
+        assert await refused(running, "delete", "cluster", "a") == (
+            "cluster 'a' is in use: its driver is connected; end that first"
+        )
+        first.call.cancel()
+        await eventually(lambda: _live(running, "b"))
+        assert await asked(running, "delete", "cluster", "a") == "cluster a deleted\n"
+        assert [each["cluster"] for each in (await document(running, "get", "clusters"))["clusters"]] == ["b"]
+        assert await refused(running, "delete", "cluster", "a") == "cluster 'a' is not known; known: b"
+
+
+async def _live(running: Running, *names: str) -> bool:
+    reply = await running.stub.ListState(pb.ListStateRequest())
+    return list(reply.live_clusters) == list(names)
 
 
 async def test_tasks_are_explained_by_name_or_uid():

@@ -6,6 +6,7 @@ import asyncio
 import time
 from contextlib import asynccontextmanager
 from random import Random
+from typing import cast
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindRequest, BindResult
 from poseidon.kube.concurrency import ConcurrencyOptions
+from poseidon.kube.errors import UnreachableError
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
@@ -315,3 +317,41 @@ async def test_it_is_quiet_only_a_while_after_the_last_binding():
         assert slept == [0.3, 0.3]
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_an_idle_connection_that_the_server_closed_is_no_sign_of_overload():
+    """Only answers of a server that is too busy, or in trouble, lessen how many bindings are in flight."""
+
+    faults = [UnreachableError("closed", idle_closed=True), UnreachableError("reset"), None]
+
+    class Api:
+        async def post(self, path, body):
+            fault = faults.pop(0)
+            if fault is not None:
+                raise fault
+            return b"{}"
+
+    registry = CollectorRegistry()
+    outcomes: list[BindOutcome] = []
+    limits: list[float | None] = []
+
+    async def sleep(_seconds):
+        limits.append(registry.get_sample_value("poseidon_bind_concurrency"))
+        await asyncio.sleep(0)
+
+    binder = Binder(
+        cast(Transport, Api()),
+        outcomes.append,
+        metrics=KubeMetrics(registry),
+        random=Random(1),
+        clock=lambda: 0.0,
+        sleep=sleep,
+        options=BinderOptions(concurrency=ConcurrencyOptions(initial=64, shrink=0.5)),
+    )
+    running = asyncio.create_task(binder.run())
+    binder.submit(REQUEST)
+    await until(lambda: outcomes)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert outcomes == [BindOutcome(REQUEST, BindResult.BOUND)]
+    assert limits == [64, 32]

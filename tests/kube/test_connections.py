@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from poseidon.kube.connections import Address, ConnectionPool, PoolOptions
+from poseidon.kube.connections import Address, ConnectionPool, IdleClosedError, PoolOptions
 from poseidon.kube.replies import MalformedReplyError
 from tests.support.waiting import until
 
@@ -153,3 +153,29 @@ async def test_connections_that_nobody_needs_are_closed():
         await until(lambda: sum(not each.is_closing() for each in server.writers) == 1)
         now[0] = 20.0
         await until(lambda: all(each.is_closing() for each in server.writers))
+
+
+async def test_a_connection_closed_as_it_is_used_again_is_told_from_other_faults():
+    """The server forgets an idle connection at the very moment in which the next request leaves."""
+    async with serving() as (server, pool):
+        await pool.exchange(REQUEST)
+        server.answers = [None]
+        with pytest.raises(IdleClosedError):
+            await pool.exchange(REQUEST)
+        server.answers = [None]
+        with pytest.raises(MalformedReplyError):
+            await pool.exchange(REQUEST)  # a new connection, so that is no ordinary end
+        assert (await pool.exchange(REQUEST)).body == b"ok"
+
+
+async def test_a_reply_that_breaks_off_is_no_idle_connection_closed():
+    async with serving() as (server, pool):
+        await pool.exchange(REQUEST)
+        server.answers = [OK[:-1], None]
+        with pytest.raises(MalformedReplyError):
+            await asyncio.gather(pool.exchange(REQUEST), end_soon(server))
+
+
+async def end_soon(server):
+    await until(lambda: server.requests == 2)
+    server.writers[0].close()

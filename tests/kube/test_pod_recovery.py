@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.pod_recovery import PodRecovery, successor
+from poseidon.kube.pod_recovery import PodRecovery, successor, without_environment
 from poseidon.kube.references import PodRef
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
@@ -34,6 +34,7 @@ class Scene:
     def fail(self, name="a", **metadata):
         body = pod(name, nodeName="n1", priorityClassName="system-node-critical")
         body["metadata"] |= {"labels": {"app": "web"}, "annotations": {"note": "kept"}, **metadata}
+        body["spec"]["containers"][0]["env"] = [{"name": "TOKEN", "value": "secret"}]
         status = {"phase": "Failed", "reason": "OutOfcpu"}
         record = self.cluster.operations.create(PODS, "default", {**body, "status": status}, keep_status=True)
         return PodRef(record.uid, "default", name)
@@ -151,6 +152,29 @@ async def test_after_the_point_of_no_return_a_lasting_refusal_leaves_the_manifes
         assert await scene.result() == "lost"
         assert scene.pods() == []
     assert '"note":"kept"' in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_what_is_logged_of_a_lost_pod_leaves_out_its_environment():
+    """Environments may hold secrets, and kubectl keeps a copy of them in an annotation."""
+    container = {
+        "name": "main",
+        "image": "i",
+        "env": [{"name": "A", "value": "secret"}],
+        "envFrom": [{"x": "secret"}],
+    }
+    notes = {"kubectl.kubernetes.io/last-applied-configuration": "secret", "note": "kept"}
+    body = {
+        "kind": "Pod",
+        "metadata": {"name": "a", "annotations": notes},
+        "spec": {"containers": [container], "initContainers": [container], "hostname": "h"},
+    }
+    shown = without_environment(body)
+    assert "secret" not in str(shown)
+    plain = {"name": "main", "image": "i"}
+    assert shown["spec"] == {"containers": [plain], "initContainers": [plain], "hostname": "h"}
+    assert shown["metadata"] == {"name": "a", "annotations": {"note": "kept"}}
+    assert "secret" in str(body), "what is created again keeps it"
 
 
 @pytest.mark.parametrize("what", ["gone", "namesake", "leaving"])

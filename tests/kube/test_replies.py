@@ -96,6 +96,10 @@ def test_when_to_ask_again_is_kept():
         b"HTTP/2 200\r\n\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok!",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2, 3\r\n\r\nok!",
+        b"HTTP/1.1 200 OK\r\nContent-Length : 3\r\nContent-Length: 2\r\n\r\nok!",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
@@ -147,3 +151,22 @@ def test_a_refusal_says_when_to_ask_again():
     assert reply == ReplyReader().feed(wire)
     assert reply is not None
     assert reply.retry_after == "1"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Content-Length: 2\r\nContent-Length: 3",
+        b"Content-Length: 3\r\nContent-Length: 2",
+        b"Content-Length: 2,3",
+    ],
+)
+def test_a_reply_with_conflicting_lengths_is_not_read_at_once_either(head):
+    assert read_whole(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\nok") is None
+
+
+def test_equal_lengths_are_one():
+    wire = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2, 2\r\n\r\nok"
+    reply = ReplyReader().feed(wire)
+    assert reply is not None
+    assert reply.body == b"ok"

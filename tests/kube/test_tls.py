@@ -13,7 +13,8 @@ import pytest
 import yaml
 from aiohttp import web
 
-from poseidon.kube.errors import ApiError, UnreachableError
+from poseidon.kube.credentials import HeaderCredentials
+from poseidon.kube.errors import UnreachableError
 from poseidon.kube.settings import ConnectionSettings, load_settings
 from poseidon.kube.transport import Transport
 from tests.kube.scripted_api import ScriptedApi, scripted
@@ -31,6 +32,7 @@ class Files:
         self.server = sign(self.authority, folder, "server", "IP:127.0.0.1")
         self.named = sign(self.authority, folder, "named", f"DNS:{NAME}")
         self.client = sign(self.authority, folder, "client")
+        self.successor = sign(self.authority, folder, "successor")
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +75,12 @@ def settings_for(
     client: Certificate | None = None,
     token: str = "",
     name: str = "",
+    user: dict[str, str] | None = None,
+    cluster: dict[str, str] | None = None,
 ) -> ConnectionSettings:
-    """Return the settings of a kubeconfig, as people write them."""
-    cluster = {"server": url, "certificate-authority-data": encoded(trusted.certificate)}
-    user = {"token": token} if token else {}
+    """Return the settings of a kubeconfig, as people write them; ``cluster`` says another authority."""
+    cluster = {"server": url} | (cluster or {"certificate-authority-data": encoded(trusted.certificate)})
+    user = dict(user or {}) | ({"token": token} if token else {})
     if client is not None:
         user["client-certificate-data"] = encoded(client.certificate)
         user["client-key-data"] = encoded(client.key)
@@ -163,12 +167,69 @@ async def test_a_token_that_has_expired_is_replaced(files: Files, way: Way) -> N
         settings = ConnectionSettings(
             url,
             tls=ssl.create_default_context(cafile=str(files.authority.certificate)),
-            authorize=lambda: f"Bearer {next(tokens)}",
+            credentials=HeaderCredentials(lambda: f"Bearer {next(tokens)}"),
         )
         async with Transport(settings, clock=time.monotonic) as client:
-            if way is watch:
-                # A reflector asks again by itself; meanwhile other requests have brought the new token.
-                with pytest.raises(ApiError):
-                    await way(client)
-                await read(client)
             assert (await way(client)).strip() == b"done"
+
+
+async def test_a_client_certificate_that_is_replaced_is_used_from_then_on(
+    tmp_path: Path, files: Files, way: Way
+) -> None:
+    """Connections that idle with the former certificate are not used again."""
+    names = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        assert request.transport is not None
+        peer = request.transport.get_extra_info("peercert")
+        names.append(dict(part for parts in peer["subject"] for part in parts)["commonName"])
+        return web.Response(text="done\n")
+
+    now = [0.0]
+    async with scripted(answer, server_context(files.server, files.authority)) as (_, url):
+        certificate, key = tmp_path / "client.crt", tmp_path / "client.key"
+        write_pair(files.client, certificate, key)
+        settings = settings_for(
+            tmp_path,
+            url,
+            files.authority,
+            user={"client-certificate": certificate.name, "client-key": key.name},
+        )
+        async with Transport(settings, clock=lambda: now[0], refresh_seconds=10.0) as client:
+            await way(client)
+            write_pair(files.successor, certificate, key)
+            await way(client)
+            now[0] = 11.0
+            await way(client)
+            await way(client)
+    assert names == ["client", "client", "successor", "successor"]
+
+
+async def test_an_authority_that_is_replaced_is_trusted_and_the_former_no_longer(
+    tmp_path: Path, files: Files, way: Way
+) -> None:
+    now = [0.0]
+    trusted = tmp_path / "ca.crt"
+    trusted.write_bytes(files.stranger.certificate.read_bytes())
+    async with serving(server_context(files.server)) as (_, url):
+        settings = settings_for(
+            tmp_path, url, files.authority, cluster={"certificate-authority": str(trusted)}
+        )
+        async with Transport(settings, clock=lambda: now[0], refresh_seconds=10.0) as client:
+            with pytest.raises(UnreachableError, match="certificate verify failed"):
+                await way(client)
+            trusted.write_bytes(files.authority.certificate.read_bytes() + b"\n")
+            now[0] = 11.0
+            await way(client)
+            trusted.write_bytes(files.stranger.certificate.read_bytes())
+            now[0] = 22.0
+            with pytest.raises(UnreachableError, match="certificate verify failed"):
+                await way(client)
+
+
+def write_pair(pair: Certificate, certificate: Path, key: Path) -> None:
+    """Replace a certificate and its key as rotation does: by files of the same names."""
+    for source, target in ((pair.certificate, certificate), (pair.key, key)):
+        written = target.with_suffix(".new")
+        written.write_bytes(source.read_bytes())
+        written.replace(target)

@@ -12,6 +12,7 @@ import time
 import pytest
 from aiohttp import web
 
+from poseidon.kube.credentials import HeaderCredentials
 from poseidon.kube.errors import ApiError, SettingsError, UnreachableError
 from poseidon.kube.settings import ConnectionSettings, load_settings
 from poseidon.kube.transport import Transport
@@ -40,7 +41,9 @@ async def test_a_write_keeps_the_servers_base_path_and_says_what_any_request_doe
         return json({})
 
     async with scripted(answer) as (api, url):
-        settings = ConnectionSettings(url + "/clusters/one", authorize=lambda: "Bearer token")
+        settings = ConnectionSettings(
+            url + "/clusters/one", credentials=HeaderCredentials(lambda: "Bearer token")
+        )
         async with Transport(settings, clock=time.monotonic, user_agent="tests/1") as client:
             await client.get("/x")
             await client.post("/x", b"{}")
@@ -136,7 +139,9 @@ async def test_credentials_are_read_again_and_kept_when_that_fails(caplog):
 
     async with scripted(answer) as (api, url):
         client = Transport(
-            ConnectionSettings(url, authorize=authorize), clock=lambda: now[0], refresh_seconds=10.0
+            ConnectionSettings(url, credentials=HeaderCredentials(authorize)),
+            clock=lambda: now[0],
+            refresh_seconds=10.0,
         )
         async with client:
             for now[0] in (0.0, 5.0, 11.0, 22.0):
@@ -160,7 +165,9 @@ async def test_new_credentials_are_looked_for_when_those_there_are_refused():
         return json({})
 
     async with scripted(answer) as (api, url):
-        client = Transport(ConnectionSettings(url, authorize=authorize), clock=lambda: 0.0)
+        client = Transport(
+            ConnectionSettings(url, credentials=HeaderCredentials(authorize)), clock=lambda: 0.0
+        )
         async with client:
             await asyncio.gather(*(client.post("/x", b"{}") for _ in range(20)))
     assert len(asked) == 2
@@ -178,7 +185,9 @@ async def test_credentials_that_stay_refused_are_asked_for_once_a_second():
         return status(401, "Unauthorized", "Unauthorized")
 
     async with scripted(answer) as (api, url):
-        client = Transport(ConnectionSettings(url, authorize=authorize), clock=lambda: now[0])
+        client = Transport(
+            ConnectionSettings(url, credentials=HeaderCredentials(authorize)), clock=lambda: now[0]
+        )
         async with client:
             for now[0] in (0.0, 0.5, 1.0, 1.5):
                 with pytest.raises(ApiError, match="401"):
@@ -229,8 +238,8 @@ def test_kubeconfig_with_token_and_context(tmp_path):
     settings = load_settings(path, environ={})
     assert settings.server == "http://127.0.0.1:1"
     assert settings.tls is None
-    assert settings.authorize is not None
-    assert settings.authorize() == "Bearer secret"
+    assert settings.credentials is not None
+    assert settings.credentials.read().authorization == "Bearer secret"
     assert load_settings(path, "two", environ={}).server == "http://other:1"
 
 

@@ -27,6 +27,10 @@ from tests.support.core import START, Clock, scheduler
 
 NOW = START
 MODEL = "load_threshold"
+BATCH_AND_MID = {
+    f"kubernetes.io/{each}-{what}": 10**15 for each in ("batch", "mid") for what in ("cpu", "memory")
+}
+"""What a node offers to pods of Koordinator's lower classes: always enough."""
 
 
 def overlay(**args: Any) -> WeightedModel:
@@ -66,7 +70,11 @@ def node_events(node: Node) -> Iterable[Event]:
     annotation = {"scheduling.koordinator.sh/usage-thresholds": json.dumps(thresholds)}
     custom = any(own[part] for part in ("usage", "prod", "aggregated"))
     yield MachineUpserted(
-        Machine(node.name, {**node.allocatable, "pods": 1000}, annotations=annotation if custom else {})
+        Machine(
+            node.name,
+            {**BATCH_AND_MID, **node.allocatable, "pods": 1000},
+            annotations=annotation if custom else {},
+        )
     )
 
 

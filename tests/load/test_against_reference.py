@@ -121,5 +121,6 @@ def test_verdicts_and_scores_are_those_of_the_reference(scene: list[Node], waiti
     for node in scene:
         verdict, reasons = found[node.name]
         reason = oracle.refused(node, waiting, args, NOW)
-        assert not reason or reasons[0] == reason
+        # Where there is no room for the requests, that is told, as kube-scheduler's own filters come first.
+        assert not reason or reasons[0] == reason or reasons[0].startswith("Insufficient")
         assert (verdict.feasible, verdict.score) == (not reason, oracle.score(node, waiting, args, NOW)), node

@@ -91,12 +91,10 @@ def test_with_a_margin_nobody_goes():
     assert preempted([node(4)], wanted(2000), model).deltas == ()
 
 
-def test_who_could_not_preempt_is_told_that_there_are_no_victims():
+def test_who_could_not_preempt_is_told_what_would_still_refuse_it():
     model = overlay(usageThresholds={"cpu": 50}, missingMetrics="estimate", **EXACT)
-    told = messages(preempted([node(4)], wanted(5000), model))["p"]
-    assert told.endswith(
-        "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
-    )
+    told = messages(preempted([node(4)], wanted(5000), model), preemption=True)["p"]
+    assert told.endswith("preemption: 0/1 nodes are available: 1 node(s) cpu usage exceed threshold.")
 
 
 def fits(of: Node, stay: Sequence[Pod], waiting: Pod) -> bool:

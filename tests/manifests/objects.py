@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+_VERSIONS = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}
+
 
 def owner(kind: str, name: str, uid: str = "") -> list[dict[str, Any]]:
     return [{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": True}]
@@ -29,7 +31,7 @@ def workload(
     kind: str, name: str, *, metadata: Any = None, status: Any = None, template: Any = None, **spec: Any
 ) -> dict:
     return {
-        "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+        "apiVersion": _VERSIONS.get(kind, "apps/v1"),
         "kind": kind,
         "metadata": {"name": name, "namespace": "shop", **(metadata or {})},
         "spec": {

@@ -17,7 +17,7 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 
 def read(*paths):
     defects: list[str] = []
-    found = list(read_documents([str(path) for path in paths], defects))
+    found = list(read_documents([str(path) for path in paths], defects, []))
     return found, defects
 
 

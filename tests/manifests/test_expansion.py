@@ -28,7 +28,7 @@ def test_every_replica_is_created_with_the_templates_labels(load):
     assert {each.metadata.uid for each in found} == {"shop/web-0", "shop/web-1"}
     assert found[0].metadata.labels == {"app": "web"}
     assert found[0].spec.scheduler_name == "poseidon"
-    assert {job_id(each.metadata) for each in found} == {"shop/Deployment/web"}
+    assert {job_id(each.metadata) for each in found} == {"Owner/shop/Deployment/web"}
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "Job"])
@@ -129,8 +129,8 @@ class TestStatefulSet:
     def test_its_names_win_over_those_of_other_workloads(self, load):
         found = load(workload("Deployment", "db"), workload("StatefulSet", "db")).pods
         assert sorted((each.metadata.name, job_id(each.metadata)) for each in found) == [
-            ("db-0", "shop/StatefulSet/db"),
-            ("db-1", "shop/Deployment/db"),
+            ("db-0", "Owner/shop/StatefulSet/db"),
+            ("db-1", "Owner/shop/Deployment/db"),
         ]
 
 

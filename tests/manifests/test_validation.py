@@ -74,10 +74,10 @@ CONTAINER = ("spec", "containers", 0)
             "Pod shop/p: spec.containers: empty; a pod needs at least one container",
         ),
         (
-            changed(pod("p"), *CONTAINER, to={"resources": {"requests": {"memory": "1e30"}}}),
+            changed(pod("p"), *CONTAINER, to={"resources": {"requests": {"memory": "1e"}}}),
             (
-                "Pod shop/p: spec.containers[0].resources.requests.memory: '1e30' is absurdly large; "
-                "the largest amount is 2^53"
+                "Pod shop/p: spec.containers[0].resources.requests.memory: '1e' is not a quantity; "
+                "write a number with an optional unit, such as 2, 500m or 2Gi"
             ),
         ),
         (
@@ -106,6 +106,18 @@ CONTAINER = ("spec", "containers", 0)
         (
             changed(workload("DaemonSet", "web"), "spec", to={}),
             "DaemonSet shop/web: spec.template: missing; describe the pods",
+        ),
+        (
+            workload("ReplicationController", "web", template={"containers": []}),
+            "ReplicationController shop/web: spec.template.spec.containers: empty; a pod needs at least one container",
+        ),
+        (
+            changed(workload("CronJob", "tick"), "spec", to={"schedule": "@daily"}),
+            "CronJob shop/tick: spec.jobTemplate: missing; describe the Job",
+        ),
+        (
+            changed(workload("CronJob", "tick"), "spec", to={"jobTemplate": {"spec": {}}}),
+            "CronJob shop/tick: spec.jobTemplate.spec.template: missing; describe the pods",
         ),
         (
             workload("Deployment", "web", replicas=-1),
@@ -165,8 +177,8 @@ def test_the_same_name_in_another_namespace_or_kind_is_fine(load):
 
 def test_other_kinds_are_ignored_whatever_they_hold(load):
     foreign = {"apiVersion": "example.com/v1", "kind": "Node", "metadata": {"name": 5}}
-    service = {"apiVersion": "v1", "kind": "Service", "spec": []}
-    loaded = load(foreign, service)
+    endpoints = {"apiVersion": "v1", "kind": "Endpoints", "spec": []}
+    loaded = load(foreign, endpoints)
     assert (loaded.nodes, loaded.pods, loaded.warnings) == ((), (), ())
 
 
@@ -189,7 +201,7 @@ def test_a_missing_priority_class_is_worth_one_warning(load):
     assert loaded.warnings == (
         (
             "Pod shop/a and 1 more: spec.priorityClassName: PriorityClass 'high' is not in the input, "
-            "priority 0 is assumed; add it with -f"
+            "priority 0 is assumed; add what `kubectl get priorityclasses -o yaml` prints"
         ),
     )
 

@@ -27,7 +27,9 @@ FIRST_BACKOFF, LAST_BACKOFF = 1.0, 60.0
 class OracleTask:
     """``held``: its binding was refused for good, so it waits for an event about itself; ``leaving``: it was told to
     go; ``counts_on``: uids of those that must go before it may come; ``told``: a round told it to go; ``needed``: and
-    has not said since that nobody needs that.
+    has not said since that nobody needs that; ``owed``: the machine that others were to leave for it, if
+    it has lost its place there since: that room is its own in its back-off, and it comes to a round when a more
+    important task does.
     """
 
     content: TaskClass
@@ -41,6 +43,7 @@ class OracleTask:
     counts_on: frozenset[str] = frozenset()
     told: bool = False
     needed: bool = False
+    owed: str = ""
 
 
 class OracleCluster:
@@ -123,6 +126,7 @@ class OracleCluster:
     @staticmethod
     def _return(task: OracleTask, now: float) -> None:
         """Let a task wait again, with back-off."""
+        task.owed = task.machine if task.counts_on or task.owed == task.machine else ""
         task.state, task.machine, task.counts_on = PENDING, "", frozenset()
         task.not_before = now + min(FIRST_BACKOFF * 2.0**task.failures, LAST_BACKOFF)
         task.failures += 1
@@ -142,7 +146,7 @@ class OracleCluster:
         }
         self._evict(victims, deltas)
         if quiet:
-            self._check_needed(victims, [each for each in deltas if each.machine not in moving])
+            self._check_needed(victims, [each for each in deltas if each.machine not in moving], opened_at)
         for delta in deltas:
             task = self.tasks.get(delta.uid)
             assert task is not None, f"{delta.uid} was placed, but is unknown"
@@ -151,7 +155,9 @@ class OracleCluster:
             ):  # else it takes another place than the one that it waits for
                 assert task.state == PENDING, f"{delta.uid} was placed, but is {task.state} on {task.machine}"
                 assert not task.held, f"{delta.uid} was placed, but waits for an event about itself"
-                assert task.not_before <= opened_at, f"{delta.uid} was placed in its back-off"
+                assert task.not_before <= opened_at or (task.owed and self._overtaken(task, opened_at)), (
+                    f"{delta.uid} was placed in its back-off"
+                )
             else:
                 assert not delta.depends_on, f"{delta.uid} has moved to wait again"
             assert delta.machine in self.machines, f"{delta.uid} was placed on unknown {delta.machine}"
@@ -172,6 +178,13 @@ class OracleCluster:
             assert task.needed, f"{delta.uid} was told twice that nobody needs its place"
             assert not self._counted_on(delta.uid), f"{delta.uid} may stay, but somebody counts on its going"
             task.needed = False
+
+    def _overtaken(self, task: OracleTask, now: float) -> bool:
+        """Whether a more important task takes part in a round, or has just got its place in it."""
+        return any(
+            other.priority > task.priority and other.not_before <= now and other.state in (PENDING, ASSUMED)
+            for other in self.tasks.values()
+        )
 
     def _counted_on(self, uid: str) -> bool:
         return any(task.state == ASSUMED and uid in task.counts_on for task in self.tasks.values())
@@ -212,7 +225,7 @@ class OracleCluster:
             assert most_important > task.priority, f"{delta.uid} gave way to {served}"
             task.leaving = task.told = task.needed = True
 
-    def _check_needed(self, victims: list[Delta], placed: list[Delta]) -> None:
+    def _check_needed(self, victims: list[Delta], placed: list[Delta], opened_at: float) -> None:
         """Nobody goes who could as well stay."""
         freed = {delta.uid for delta in victims}
         for each in placed:
@@ -223,8 +236,13 @@ class OracleCluster:
                     resource for other in together for resource in request(self.tasks[other.uid].content)
                 }
                 free = self.free(each.machine, frozenset(without) | set(each.depends_on) - {uid})
-                for other in together:
-                    for resource, amount in request(self.tasks[other.uid].content).items():
+                theirs = [
+                    task
+                    for task in self.tasks.values()
+                    if task.owed == each.machine and task.state == PENDING and task.not_before > opened_at
+                ]
+                for task in [*(self.tasks[other.uid] for other in together), *theirs]:
+                    for resource, amount in request(task.content).items():
                         free[resource] -= amount
                 assert any(free[resource] < 0 for resource in asked), f"{uid} need not go for {each.uid}"
 

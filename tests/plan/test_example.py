@@ -47,7 +47,9 @@ def test_every_pod_finds_a_node(run):
 def test_explain_works_on_it(run):
     answer = run("explain", "-f", EXAMPLE, "--pod", "boutique/frontend-0", "-o", "json").json
     assert not answer["nodes"]["boutique-c-1"]["feasible"]
-    assert answer["nodes"]["boutique-b-3"]["reasons"] == ["node(s) had untolerated taint {dedicated: batch}"]
+    assert answer["nodes"]["boutique-b-3"]["reasons"] == [
+        "node(s) had untolerated taint(s) {dedicated: batch}"
+    ]
 
 
 COMMANDS = [

@@ -37,7 +37,7 @@ def test_every_node_has_a_verdict(explain):
     }
     assert [answer["nodes"][name]["reasons"] for name in ("n1", "n2", "n3", "n4")] == [
         [],
-        ["node(s) had untolerated taint {k: v}"],
+        ["node(s) had untolerated taint(s) {k: v}"],
         ["Insufficient cpu"],
         ["node(s) were unschedulable"],
     ]

@@ -46,13 +46,13 @@ def test_a_gang_that_does_not_fit_leaves_its_room_to_others():
     assert {each["pod"] for each in plan["pending"]} == {f"default/simulate-{index}" for index in range(6)}
 
 
-def test_the_parts_and_copies_of_a_workload_are_groups_of_their_own():
+def test_pod_groups_of_a_workload_are_groups_of_their_own():
     _, groups = gangs("workload")
     found = {name: each["status"] for name, each in groups.items() if "pairs" in name}
     assert found == {
-        "default/pairs/driver": "Bound",
-        "default/pairs/workers/0": "Bound",
-        "default/pairs/workers/1": "Waiting",
+        "default/pairs-driver": "Bound",
+        "default/pairs-workers-0": "Bound",
+        "default/pairs-workers-1": "Waiting",
     }
 
 

@@ -197,6 +197,19 @@ class TestThreshold:
         wanting = pod(requests={"cpu": "1"}, metadata={"ownerReferences": [owner]})
         assert explained(node(), metric(cpu="95"), wanting)[1]["feasible"]
 
+    @pytest.mark.parametrize(("name", "exempt"), [("d", True), ("other", False)])
+    def test_a_daemon_set_has_to_be_among_those_of_the_input(self, explained, name, exempt):
+        owner = {"kind": "DaemonSet", "name": "d", "uid": "d", "apiVersion": "apps/v1", "controller": True}
+        wanting = pod(requests={"cpu": "1"}, metadata={"ownerReferences": [owner]})
+        template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c"}]}}
+        found = {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": name},
+            "spec": {"template": template},
+        }
+        assert explained(node(), metric(cpu="95"), wanting, found)[1]["feasible"] is exempt
+
     def test_a_node_may_have_thresholds_and_an_allocatable_of_its_own(self, explained):
         key, raw = "scheduling.koordinator.sh/usage-thresholds", "node.koordinator.sh/raw-allocatable"
         wanting = pod(requests={"cpu": "16"})

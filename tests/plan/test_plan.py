@@ -42,7 +42,11 @@ def test_the_answer_has_all_keys_and_is_sorted(plan):
         {"pod": "shop/b", "node": "n1", "after": []},
     ]
     assert answer["pending"] == [
-        {"pod": "shop/huge", "reason": "0/1 nodes are available: 1 Insufficient cpu."}
+        {
+            "pod": "shop/huge",
+            "reason": "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
+            "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+        }
     ]
     assert answer["preemptions"] == answer["migrations"] == answer["groups"] == answer["appGroups"] == []
     figures = answer["round"]
@@ -88,12 +92,13 @@ def test_with_no_pods_there_is_an_answer(run, write, objects):
     assert list(answer["round"]) == ROUND_KEYS
 
 
-def test_reasons_are_kube_schedulers_and_the_commonest_comes_first(plan):
+def test_reasons_are_kube_schedulers_and_in_its_order(plan):
     tainted = node("n1", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
     objects = [tainted, node("n2", unschedulable=True), node("n3", cpu=1), node("n4", cpu=1)]
     assert reasons(plan(*objects, pod("p", cpu=3))) == {
-        "shop/p": "0/4 nodes are available: 2 Insufficient cpu, "
-        "1 node(s) had untolerated taint {k: v}, 1 node(s) were unschedulable."
+        "shop/p": "0/4 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, "
+        "2 Insufficient cpu. no new claims to deallocate, preemption: "
+        "0/4 nodes are available: 4 Preemption is not helpful for scheduling."
     }
 
 
@@ -201,10 +206,27 @@ def test_the_table_is_for_people(run, write):
     assert outcome.status == 0
     lines = outcome.stdout.splitlines()
     assert any(line.split() in (["shop/a", "n1"], ["shop/a", "n2"]) for line in lines)
-    assert any(line.startswith("shop/huge ") and line.endswith("2 Insufficient cpu.") for line in lines)
+    assert any(line.startswith("shop/huge ") and ": 2 Insufficient cpu. no new" in line for line in lines)
     assert lines[-1].startswith("1 pod bound to 1 node of 2, 2 pending; cost ")
     assert all(line == line.rstrip() for line in lines)
 
 
 def test_the_table_of_nothing(run, write):
     assert run("plan", "-f", write(node("n1"))).stdout == "0 pods bound to 0 nodes of 1, 0 pending.\n"
+
+
+def test_what_a_group_asks_for_in_vain_is_a_warning(run, write):
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "train", "namespace": "shop"},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": 1}},
+            "schedulingConstraints": {"topology": [{"key": "rack"}]},
+            "disruptionMode": "PodGroup",
+        },
+    }
+    outcome = run("plan", "-f", write(node("n1"), group, pod("p", schedulingGroup={"podGroupName": "train"})))
+    assert outcome.status == 0
+    assert "PodGroup shop/train: spec.schedulingConstraints is not honoured" in outcome.stderr
+    assert "spec.disruptionMode is not honoured" in outcome.stderr

@@ -93,7 +93,7 @@ def test_a_claim_without_a_class_gets_the_default_one(run, write):
     objects = [node("n1"), in_shop("c", storage_class=None), pod("p", volumes=using("c"))]
     assert planned(run, write, default, *objects)[0] == {"shop/p": "n1"}
     assert planned(run, write, *objects)[1] == {
-        "shop/p": "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+        "shop/p": "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
     }
 
 
@@ -110,7 +110,7 @@ def test_the_claim_of_an_ephemeral_volume_belongs_to_its_pod(run, write, owner, 
     assert bool(placed) is bound
     reason = "PVC shop/p-scratch was not created for pod shop/p (pod is not owner)"
     assert bool(pending) is not bound
-    assert all(text == f"0/1 nodes are available: {reason}." for text in pending.values())
+    assert all(text == f"0/1 nodes are available: {reason}. not found" for text in pending.values())
 
 
 def test_of_two_pods_for_one_place_the_more_important_one_is_placed(run, write):
@@ -151,8 +151,51 @@ def test_volumes_that_are_shared_by_the_nodes_of_a_zone(run, write):
     placed, pending = planned(run, write, *objects)
     assert placed == {"shop/p": "n1"}
     assert pending == {
-        "shop/q": "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
+        "shop/q": "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. "
+        "no new claims to deallocate, preemption: "
+        "0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     }
+
+
+def shared(limit: int) -> list[dict]:
+    """A node that has a volume attached, which a pod there and one that waits share, and one without room."""
+    return [
+        node("n1"),
+        node("n2", cpu="50m"),
+        csi_node("n1", disk_example_com=limit),
+        csi_node("n2", disk_example_com=9),
+        storage_class(),
+        in_shop("c", volume="v"),
+        volume("v", to="shop/c", driver="disk.example.com"),
+        pod("runs", volumes=using("c"), nodeName="n1", phase="Running"),
+        pod("joins", volumes=using("c")),
+    ]
+
+
+def test_a_volume_that_is_attached_already_counts_once(run, write):
+    assert planned(run, write, *shared(limit=1)) == ({"shop/joins": "n1"}, {})
+
+
+def test_it_saves_its_users_alone_an_attachment(run, write):
+    others = [in_shop("d", volume="w"), volume("w", to="shop/d", driver="disk.example.com")]
+    objects = [
+        *shared(limit=1),
+        *others,
+        pod("both", volumes=using("c", "d")),
+        pod("other", volumes=using("d")),
+    ]
+    placed, pending = planned(run, write, *objects)
+    assert placed == {"shop/joins": "n1"}
+    assert pending.keys() == {"shop/both", "shop/other"}
+    assert all("1 node(s) exceed max volume count" in reason for reason in pending.values())
+    objects = [*shared(limit=2), *others, pod("both", volumes=using("c", "d"))]
+    assert planned(run, write, *objects)[0] == {"shop/joins": "n1", "shop/both": "n1"}
+
+
+def test_explain_knows_what_is_attached(run, write):
+    file = write(*shared(limit=1))
+    answer = run("explain", "-f", file, "--pod", "shop/joins", "-o", "json").json
+    assert answer["nodes"]["n1"]["reasons"] == []
 
 
 def test_limits_hold_within_a_round(run, write):

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @settings(PROPERTY, max_examples=60)
 @given(st.one_of(crowds(), histories(windows=True)), st.integers(0, 3))
 def test_fresh_scheduler_repeats_every_round(history: History, seed: int):
-    options = RoundOptions(seed=seed, reserve_after_rounds=2)
+    options = RoundOptions(seed=seed, reserve_after_rounds=2, reserve_after=0.0)
     assert record(history, options) == record(history, options)
 
 

@@ -221,7 +221,7 @@ class Twins:
         self.now = START
         weighted = [WeightedModel(model, 1 + number) for number, model in enumerate(models)]
         configuration = CoreConfiguration(
-            weighted[0], tuple(weighted[1:]), RoundOptions(reserve_after_rounds=2)
+            weighted[0], tuple(weighted[1:]), RoundOptions(reserve_after_rounds=2, reserve_after=0.0)
         )
         self.keeping = KeptRows(most_rounds=3, least_machines=0, asking=0)
         self.both = [

@@ -27,7 +27,7 @@ def test_events_while_a_round_is_solved(history: History):
 @settings(PROPERTY, max_examples=60)
 @given(histories(windows=True))
 def test_with_places_reserved_at_once(history: History):
-    Pair(RoundOptions(reserve_after_rounds=1, reserve_for_rounds=2)).run(history)
+    Pair(RoundOptions(reserve_after_rounds=1, reserve_after=0.0, reserve_for_rounds=2)).run(history)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -56,7 +56,10 @@ def settle(scheduler: Scheduler) -> None:
     told = [uid for group in result.unscheduled for uid in group.uids]
     assert sorted(told) == sorted(f"t{n}" for n in range(TASKS))
     lacking = "0/20 nodes are available: 20 Insufficient cpu."
-    assert {group.message for group in result.unscheduled} == {lacking, f"{lacking} preemption: {lacking}"}
+    useless = "0/20 nodes are available: 20 Preemption is not helpful for scheduling."
+    assert {group.message for group in result.unscheduled} == {
+        f"{lacking} no new claims to deallocate, preemption: {useless}"
+    }
     assert scheduler.next_round_in() is None
 
 

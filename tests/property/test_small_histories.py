@@ -70,7 +70,9 @@ def test_machine_in_the_first_row_may_go_after_many_tasks_have_come():
 
 
 def test_reserved_machine_may_go():
-    both = pair(machine("m", 2), machine("n", 1), options=RoundOptions(reserve_after_rounds=1))
+    both = pair(
+        machine("m", 2), machine("n", 1), options=RoundOptions(reserve_after_rounds=1, reserve_after=0.0)
+    )
     both.apply(TasksBound("m", 1, ("old",)))
     both.apply(TasksSubmitted(2, ("large", "large too")), TasksSubmitted(1, ("small",)))
     both.settle()

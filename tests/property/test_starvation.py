@@ -29,7 +29,7 @@ class Stream:
         self._rounds = 0
         self._count = 0
         self.both.apply(
-            ClassDefined(SMALL, TaskClass(requests=(("cpu", 1),))),
+            ClassDefined(SMALL, TaskClass(requests=(("cpu", 1),), runs_to_completion=True)),
             ClassDefined(LARGE, TaskClass(requests=(("cpu", SLOTS),), machine=pinned)),
             *(MachineUpserted(Machine(name, {"cpu": SLOTS, "pods": 20})) for name in self.names),
         )
@@ -76,14 +76,14 @@ def test_without_reservations_it_would_wait_for_ever():
 
 
 def test_large_task_is_placed_within_the_stated_number_of_rounds():
-    options = RoundOptions()
+    options = RoundOptions(reserve_after=0.0)
     stream = Stream(options, machines=4)
     stream.both.apply(TasksSubmitted(LARGE, ("large",)))
     assert rounds_until_placed(stream, options.reserve_after_rounds + LIFE + 2) is not None
 
 
 def test_large_tasks_are_placed_one_after_another():
-    options = RoundOptions(reserve_after_rounds=3)
+    options = RoundOptions(reserve_after_rounds=3, reserve_after=0.0)
     stream = Stream(options, machines=4)
     larges = ("large-0", "large-1", "large-2")
     stream.both.apply(TasksSubmitted(LARGE, larges))
@@ -94,7 +94,7 @@ def test_large_tasks_are_placed_one_after_another():
 
 
 def test_more_important_small_tasks_may_still_use_a_reserved_machine():
-    stream = Stream(RoundOptions(reserve_after_rounds=2), machines=1)
+    stream = Stream(RoundOptions(reserve_after_rounds=2, reserve_after=0.0), machines=1)
     stream.both.apply(TasksSubmitted(LARGE, ("large",)))
     for _ in range(4):
         stream.round()
@@ -104,7 +104,9 @@ def test_more_important_small_tasks_may_still_use_a_reserved_machine():
 
 
 def test_reservation_that_leads_nowhere_lapses_and_frees_the_machine():
-    stream = Stream(RoundOptions(reserve_after_rounds=2, reserve_for_rounds=3), machines=2, pinned="m0")
+    stream = Stream(
+        RoundOptions(reserve_after_rounds=2, reserve_after=0.0, reserve_for_rounds=3), machines=2, pinned="m0"
+    )
     stream.last_for_ever("m0")
     stream.both.apply(TasksSubmitted(LARGE, ("large",)))
     free = []
@@ -117,7 +119,7 @@ def test_reservation_that_leads_nowhere_lapses_and_frees_the_machine():
 
 
 def test_reservation_ends_with_its_task():
-    stream = Stream(RoundOptions(reserve_after_rounds=2), machines=2)
+    stream = Stream(RoundOptions(reserve_after_rounds=2, reserve_after=0.0), machines=2)
     stream.both.apply(TasksSubmitted(LARGE, ("large",)))
     while not any(stream.free(name) for name in stream.names):
         stream.round()
@@ -128,9 +130,9 @@ def test_reservation_ends_with_its_task():
 
 
 def test_room_on_a_reserved_machine_wakes_nobody_who_may_not_use_it():
-    both = Pair(RoundOptions(reserve_after_rounds=1))
+    both = Pair(RoundOptions(reserve_after_rounds=1, reserve_after=0.0))
     both.apply(
-        ClassDefined(SMALL, TaskClass(requests=(("cpu", 1),))),
+        ClassDefined(SMALL, TaskClass(requests=(("cpu", 1),), runs_to_completion=True)),
         ClassDefined(LARGE, TaskClass(requests=(("cpu", SLOTS),), machine="m0")),
         *(MachineUpserted(Machine(name, {"cpu": SLOTS, "pods": 20})) for name in ("m0", "m1")),
         TasksBound("m0", SMALL, tuple(f"running-{slot}" for slot in range(SLOTS))),
@@ -139,8 +141,8 @@ def test_room_on_a_reserved_machine_wakes_nobody_who_may_not_use_it():
     both.settle()
     both.apply(TasksSubmitted(SMALL, tuple(f"small-{n}" for n in range(SLOTS + 1))))
     both.settle()
-    assert both.scheduler.next_round_in() is None
+    assert both.scheduler.next_round_in() == RoundOptions().reserve_for
     both.apply(TaskRemoved("running-0"))
-    assert both.scheduler.next_round_in() is None
+    assert both.scheduler.next_round_in() == RoundOptions().reserve_for
     both.apply(*(TaskRemoved(f"running-{slot}") for slot in range(1, SLOTS)))
     assert [(delta.uid, delta.machine) for delta in both.round().deltas] == [("large", "m0")]

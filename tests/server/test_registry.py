@@ -6,7 +6,7 @@ import pytest
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.scheduler import Scheduler
-from firmament.server.registry import ClusterRegistry, UnknownClusterError
+from firmament.server.registry import ClusterInUseError, ClusterRegistry, UnknownClusterError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock
 
@@ -45,3 +45,16 @@ def test_a_cluster_is_kept_as_long_as_one_of_its_sessions_is_open():
     registry.close(newer)
     registry.open("c")
     assert registry.names() == ["b", "c"]
+
+
+def test_what_nobody_uses_any_more_can_be_forgotten():
+    registry = registry_of(idle_limit=5)
+    former, newer = registry.open("a"), registry.open("a")
+    registry.close(former)
+    with pytest.raises(ClusterInUseError, match="cluster 'a' is in use"):
+        registry.delete("a")
+    registry.close(newer)
+    registry.delete("a")
+    assert registry.names() == []
+    with pytest.raises(UnknownClusterError):
+        registry.delete("a")

@@ -8,6 +8,7 @@ import pytest
 
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import Running, eventually, machine, task_class, tasks
+from tests.support.core import without_preemption
 
 WORLD = (machine("m1", cpu=250), machine("m2", cpu=250), task_class())
 
@@ -59,7 +60,7 @@ async def test_listing(running: Running):
     listed = await running.state(with_tasks=True)
     assert sorted(task.uid for task in listed.tasks) == ["a", "b", "d", "e", "f"]
     (waiting,) = [task for task in listed.tasks if task.state != "ASSUMED"]
-    assert waiting.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert without_preemption(waiting.message) == "0/2 nodes are available: 2 Insufficient cpu."
     free = {
         state.name: {each.resource: each.amount for each in state.free} for state in listed.machine_states
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 
 GIB = 2**30
 START = 1_000_000.0
+
+REFRESH = 60.0
+"""Seconds after which what waiting tasks were told is refreshed, if machines have changed: the default."""
 
 
 @dataclass(slots=True)
@@ -106,9 +110,18 @@ def placed(result: RoundResult) -> dict[str, str]:
     return {delta.uid: delta.machine for delta in result.deltas}
 
 
-def messages(result: RoundResult) -> dict[str, str]:
-    """Message by uid of a round's tasks that stay pending."""
-    return {uid: group.message for group in result.unscheduled for uid in group.uids}
+def messages(result: RoundResult, *, preemption: bool = False) -> dict[str, str]:
+    """Message by uid of a round's tasks that stay pending; what it says of preemption only if asked for."""
+    return {
+        uid: group.message if preemption else without_preemption(group.message)
+        for group in result.unscheduled
+        for uid in group.uids
+    }
+
+
+def without_preemption(message: str) -> str:
+    """A message without the sentence about what evictions would help."""
+    return re.sub(r" no new claims to deallocate, preemption: .*?\.(?= |$)", "", message)
 
 
 def problem(

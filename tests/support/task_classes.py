@@ -17,13 +17,14 @@ def class_content(
     onlookers: Onlookers | None = None,
     *,
     machine: str = "",
+    daemon: bool = False,
 ) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """The class of a pod, with id 0, as ``onlookers`` see it, and what is wrong with the pod's spec.
 
-    ``machine`` pins the class.
+    ``machine`` pins the class; ``daemon``: the pod is a DaemonSet's.
     """
     visible = visibility or Visibility()
-    message, defects = describe(pod, visible, machine=machine)
+    message, defects = describe(pod, visible, machine=machine, daemon=daemon)
     namespace, labels = pod.metadata.namespace or "default", pod.metadata.labels
     sight = (onlookers or Onlookers()).sight(namespace, frozenset(labels))
     ending = pod.metadata.deletion_timestamp is not None

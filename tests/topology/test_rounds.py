@@ -107,7 +107,7 @@ def test_rules_that_nothing_could_keep_are_told_as_such():
     given = racks(a=(9, 9), b=(9,))
     core = cluster(machines(given), tree(given), group("g", 4, {"rack": {"partitions": 3}}))
     expected = "group ns/g needs 4 places at once: level rack: 3 partitions wanted, the tree has 2 units."
-    assert told(core.run_round()) == {"g": expected}
+    assert told(core.run_round())["g"].startswith(expected)
 
 
 def test_two_groups_race_for_a_rack_and_one_gets_it_whole():

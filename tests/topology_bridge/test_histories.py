@@ -118,7 +118,7 @@ def test_any_history(history):
 
 
 def topology(view):
-    tasks = {uid: (task.priority, task.job, task.machine) for uid, task in view.tasks.items()}
+    tasks = {uid: (task.group_priority, task.job, task.machine) for uid, task in view.tasks.items()}
     # A job whose pods are all held back may be known or not.
     jobs = {job: view.jobs[job].min_members for _, job, _ in tasks.values() if job}
     kinds = ("TopologyTree", "TopologyGroup")

@@ -73,7 +73,7 @@ def test_a_group_is_a_gang_of_its_size():
     found = groups(pod("a"), pod("b"), size=2, priority="7")
     [change] = found.take_changes()
     assert (change.job.id, change.job.min_members, change.job.size) == ("TopologyGroup/default/train", 2, 2)
-    assert (change.priority, change.waits) == (7, {"pod-a": "", "pod-b": ""})
+    assert (topology(found, "pod-a").priority, change.waits) == (7, {"pod-a": "", "pod-b": ""})
 
 
 def test_pods_wait_for_the_map_and_say_which():
@@ -119,13 +119,13 @@ def test_a_pod_group_describes_a_group_where_no_map_does():
     found = groups(pod("a"), described=False)
     found.put_source(POD_GROUP, "1", pod_group("train", 3))
     [change] = found.take_changes()
-    assert (change.job.min_members, change.priority, change.waits) == (3, None, {"pod-a": ""})
+    assert (change.job.min_members, change.waits) == (3, {"pod-a": ""})
     assert topology(found, "pod-a").size == 3
     maps = GroupMaps()
     maps.put(group_map(size=4, priority="1"))
     found.put_described("default", "train", maps.get(GroupName("default", "train")))
     [change] = found.take_changes()
-    assert (change.job.min_members, change.priority) == (4, 1), "the ConfigMap wins"
+    assert (change.job.min_members, topology(found, "pod-a").priority) == (4, 1), "the ConfigMap wins"
 
 
 def test_a_pod_group_is_placed_by_the_tree_if_it_has_rules():

@@ -196,3 +196,9 @@ spec: {{minMember: 4}}
     found = group("w", *CLUSTER, str(file))
     assert {rack: sum(nodes.values()) for rack, nodes in counts(found).items()} == {"rack-0": 2, "rack-1": 2}
     assert set(found["ranks"].values()) == {0, 1, 2, 3}
+
+
+def test_both_priorities_of_a_group_are_told():
+    plan, _ = run("preemption/")
+    told = {each["group"]: (each["priority"], each["statedPriority"]) for each in plan["groups"]}
+    assert told == {"default/a-0": (0, 0), "default/a-1": (0, 1), "default/a-3": (0, 3)}

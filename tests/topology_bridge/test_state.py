@@ -133,14 +133,21 @@ def test_nothing_of_trees_is_told_without_the_overlay_but_groups_are_gangs():
     assert scene.maps["train"]["message"] == "the overlay topology is off, and the constraints are ignored"
 
 
-def test_the_priority_of_the_group_counts_if_it_has_one(scene):
+def test_the_priority_of_the_group_is_told_beside_that_of_its_pods(scene):
+    def told():
+        return {(each.priority, each.group_priority) for each in scene.view.tasks.values()}
+
     scene.pod(pod("a", priority=5), pod("b", priority=5))
     scene.map(group_map(priority="40"))
-    assert {each.priority for each in scene.view.tasks.values()} == {40}
+    assert told() == {(5, 40)}
     scene.map(group_map(priority="50"))
-    assert {each.priority for each in scene.view.tasks.values()} == {50}
+    assert told() == {(5, 50)}
     scene.pod(pod("a", priority=5, labels={"x": "y"}))
-    assert {each.priority for each in scene.view.tasks.values()} == {50}
+    assert told() == {(5, 50)}
+    scene.map(group_map())
+    assert told() == {(5, 5)}, "a group that states none stands where its pods' own priority puts it"
+    scene.pod(pod("a", group="", priority=5))
+    assert {uid: each.group_priority for uid, each in scene.view.tasks.items()} == {"pod-a": None, "pod-b": 5}
 
 
 def test_an_edit_is_told_and_so_is_the_end(scene):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from poseidon.kube.decoding import convert_object
 from poseidon.kube.objects import Pod
 from poseidon.translate.classes import ClassTable
@@ -74,3 +76,16 @@ def test_a_bad_spec_keeps_its_requests_and_says_why():
         "spec.tolerations[0].effect",
     ]
     assert message.invalid.count("; ") >= 1
+
+
+def test_pods_that_run_to_completion_are_known_as_such():
+    table = ClassTable()
+    specs: list[dict[str, Any]] = [
+        {},
+        {"restartPolicy": "Always"},
+        {"restartPolicy": "Never"},
+        {"restartPolicy": "OnFailure"},
+    ]
+    pods = [make_pod(**spec) for spec in (*specs, {"activeDeadlineSeconds": 60})]
+    assert [table.intern(pod) for pod in pods] == [1, 1, 2, 2, 2]
+    assert [table.message(number).runs_to_completion for number in (1, 2)] == [False, True]

@@ -47,6 +47,11 @@ class TestPorts:
         given = [HTTP, {**HTTP, "protocol": "UDP"}, {**HTTP, "hostIP": "10.0.0.1"}]
         assert len(ports(containers=[with_ports(*given)])) == 3
 
+    def test_no_address_and_all_addresses_may_stand_side_by_side(self):
+        # The API server compares addresses as text.
+        given = [HTTP, {**HTTP, "hostIP": "0.0.0.0"}]
+        assert ports(containers=[with_ports(*given)]) == [(8080, "TCP", "")]
+
     def test_a_sidecar_may_take_the_port_of_a_container(self):
         sidecar = with_ports(HTTP, restartPolicy="Always")
         assert ports(containers=[with_ports(HTTP)], initContainers=[sidecar]) == [(8080, "TCP", "")]

@@ -106,12 +106,12 @@ def test_details_travel_only_to_models_that_look_at_them():
         "scheduling.koordinator.sh/load-estimated-scaling-factors": '{"cpu": 80}',
         "example.com/note": "x",
     }
-    given = pod(spec(container({"cpu": "1"}, {"cpu": "2"})), owner="DaemonSet", annotations=annotations)
-    plain, _ = class_content(given, visible_to("cpu_mem"))
+    given = pod(spec(container({"cpu": "1"}, {"cpu": "2"})), annotations=annotations)
+    plain, _ = class_content(given, visible_to("cpu_mem"), daemon=True)
     detail = ("limits", "service_class", "daemon", "containers", "qos")
     assert not any(getattr(plain, field) for field in detail)
     assert dict(plain.annotations) == {}
-    detailed, _ = class_content(given, LOAD)
+    detailed, _ = class_content(given, LOAD, daemon=True)
     assert [(each.resource, each.amount) for each in detailed.limits] == [("cpu", 2000)]
     assert (detailed.service_class, detailed.daemon, detailed.qos) == ("koord-prod", True, "Burstable")
     assert list(detailed.annotations) == ["scheduling.koordinator.sh/load-estimated-scaling-factors"]
@@ -125,10 +125,10 @@ def test_classes_differ_by_service_class_and_owner_only_if_someone_looks():
     pods = [
         pod(given),
         pod(given, labels={"koordinator.sh/priority-class": "koord-batch"}),
-        pod(given, owner="DaemonSet"),
+        pod(given, labels={"of": "daemon"}),
     ]
     for visibility, classes in ((visible_to("cpu_mem"), 1), (LOAD, 3)):
-        table = ClassTable(visibility)
+        table = ClassTable(visibility, lambda each: "of" in each.metadata.labels)
         assert len({table.intern(each) for each in pods}) == classes
 
 

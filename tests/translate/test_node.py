@@ -72,3 +72,11 @@ def test_only_annotations_that_are_asked_for_travel():
     node = make_node()
     node.metadata.annotations.update(wanted="1", other="2")
     assert dict(machine(node, frozenset({"wanted"}))[0].annotations) == {"wanted": "1"}
+
+
+def test_a_node_never_offers_more_than_it_has():
+    status = {"allocatable": {"cpu": "1.9999", "memory": "1023.5", "ephemeral-storage": "1E", "pods": "10"}}
+    message, defects = machine(make_node(status=status))
+    offered = {each.resource: each.amount for each in message.allocatable}
+    assert offered == {"cpu": 1999, "memory": 1023, "ephemeral-storage": 2**53 - 1, "pods": 10}
+    assert not defects

@@ -47,6 +47,9 @@ def test_a_pod_that_is_deleted_before_it_was_bound_wants_no_node():
     assert disposition(convert_object({**dying, "spec": {"nodeName": "n"}}, Pod)) is Disposition.BOUND
 
 
+OWNER = "Owner/shop/ReplicaSet/web/rs-1"
+
+
 def owned(**reference):
     pod = make_pod("web-1", namespace="shop").metadata
     return convert_object(
@@ -58,7 +61,7 @@ def test_the_controller_is_the_job():
     metadata = owned(kind="ReplicaSet", name="web", uid="rs-1", controller=True)
     found = job(metadata, size=3)
     assert found is not None
-    assert (found.id, found.name, found.namespace, found.size) == ("rs-1", "shop/ReplicaSet/web", "shop", 3)
+    assert (found.id, found.name, found.namespace, found.size) == (OWNER, "shop/ReplicaSet/web", "shop", 3)
 
 
 def test_an_owner_that_does_not_control_is_no_job():
@@ -68,7 +71,7 @@ def test_an_owner_that_does_not_control_is_no_job():
 def test_an_owner_without_uid_is_told_by_its_name():
     found = job(owned(kind="Job", name="sum", controller=True))
     assert found is not None
-    assert found.id == "shop/Job/sum"
+    assert found.id == "Owner/shop/Job/sum"
 
 
 def test_a_task_carries_what_the_pod_says():
@@ -87,7 +90,7 @@ def test_a_task_carries_what_the_pod_says():
     )
     resolver = PriorityResolver([priority_class("high", 1000)])
     table = ClassTable()
-    assert task(pod, table, resolver) == Task("u1", "shop/web-1", table.traits(pod), "rs-1", 1000, 100.0)
+    assert task(pod, table, resolver) == Task("u1", "shop/web-1", table.traits(pod), OWNER, 1000, 100.0)
 
 
 def test_missing_times_and_classes_have_a_stand_in():

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity
 
-from poseidon.kube.quantity import MAX_AMOUNT, QuantityError, amount, milli_units, whole_units
+from poseidon.kube.quantity import (
+    MAX_AMOUNT,
+    QuantityError,
+    amount,
+    milli_units,
+    whole_units,
+)
 
 
 @pytest.mark.parametrize(
@@ -123,3 +129,12 @@ def test_agrees_with_the_official_parser(sign, whole, fraction, suffix):
                 parse(text)
         else:
             assert parse(text) == expected
+
+
+@given(whole=st.integers(0, 999), fraction=st.integers(0, 999_999), suffix=st.sampled_from(_SUFFIXES))
+def test_what_is_offered_rounds_down_and_what_is_requested_up(whole, fraction, suffix):
+    text = f"{whole}.{fraction:06d}{suffix}"
+    exact = parse_quantity(text)
+    for resource, factor in (("cpu", 1000), ("memory", 1)):
+        assert amount(resource, text, down=True) == min(math.floor(exact * factor), MAX_AMOUNT)
+        assert amount(resource, text) == min(math.ceil(exact * factor), MAX_AMOUNT)

@@ -87,9 +87,9 @@ def test_attach_limits(cluster):
             continue
         [reason] = [each.reason for each in plan.pending if each.pod == f"shop/p{index}"]
         assert TOO_MANY in reason
-        # One that shares no claim fits nowhere now; one that shares some is charged for them all.
+        # Claims of pods that ran before cost nothing more on their nodes.
         for name, counts in limits.items():
-            needed = Counter(drivers[claim] for claim in claims)
+            needed = Counter(drivers[claim] for claim in claims if claim not in before[name, drivers[claim]])
             assert any(
                 limit is not None and _charged(pods, drivers, placed, name, driver) + needed[driver] > limit
                 for driver, limit in counts.items()
@@ -98,10 +98,10 @@ def test_attach_limits(cluster):
 
 
 def _charged(pods, drivers, placed, name, driver):
-    """What the pods of a round are charged on a node: those that ran before share, those of the round do not."""
+    """What pods are charged on a node: those of the round share with those that ran before, not with each other."""
     shared = {claim for claims, node in pods if node == name for claim in claims if drivers[claim] == driver}
     alone = sum(
-        drivers[claim] == driver
+        drivers[claim] == driver and claim not in shared
         for index, (claims, _) in enumerate(pods)
         if placed.get(f"shop/p{index}") == name
         for claim in claims

@@ -58,10 +58,25 @@ def test_pods_of_a_node_that_share_a_volume_attach_it_once(limited):
     limited.take_affected()
     assert [limited.requests(uid) for uid in "abc"] == [{RESOURCE: 1}, {}, {RESOURCE: 1}]
     limited.move_pod("a", "")
-    assert limited.affected() == {"b"}
+    assert limited.affected() == {"a", "b"}
     assert limited.requests("b") == {RESOURCE: 1}
     limited.remove_pod("b")
     assert limited.affected() == set()
+
+
+def test_a_pod_that_waits_says_which_volumes_it_shares_and_machines_which_they_have(limited):
+    limited.pod("a", "c", place="n1")
+    limited.take_offers()
+    assert limited.pod("b", "c").needs.shared == ((RESOURCE, "v"),)
+    assert limited.take_offers().keys() == {"n1"}
+    assert (limited.attached("n1"), limited.attached("n2")) == (("v",), ())
+    assert limited.resolution("a").needs.shared == ()
+    limited.move_pod("b", "n2")
+    assert limited.take_offers().keys() == {"n2"}
+    assert limited.attached("n2") == ("v",)
+    limited.remove_pod("b")
+    assert limited.take_offers().keys() == {"n1", "n2"}
+    assert (limited.attached("n1"), limited.attached("n2")) == ((), ())
 
 
 def test_machines_without_a_limit_offer_any_number_of_what_others_limit(limited):

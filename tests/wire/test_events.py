@@ -131,12 +131,15 @@ def test_every_field_of_a_class_is_read():
         "images": ["i"],
         "terminating": True,
         "never_preempts": True,
+        "runs_to_completion": True,
+        "attachments": [pb.Attachment(resource="r", volume="v")],
         "containers": [pb.Container(kind=pb.Container.APP)],
         "qos": "Burstable",
         "overhead": amounts(cpu=1),
         "limits": amounts(cpu=1),
         "service_class": "koord-prod",
         "daemon": True,
+        "assumed": amounts(cpu=1),
     }
     assert set(filled) == set(pb.TaskClass.DESCRIPTOR.fields_by_name) - {"id"}
     for name, value in filled.items():

@@ -7,7 +7,7 @@ how nulls and malformed objects are treated.
 
 from __future__ import annotations
 
-from poseidon.kube.objects.base import KubeStruct, Number, Resources
+from poseidon.kube.objects.base import Integer, KubeStruct, Number, Resources
 from poseidon.kube.objects.containers import (
     Container,
     ContainerPort,
@@ -38,7 +38,7 @@ from poseidon.kube.objects.pods import (
     SchedulingGroup,
     WorkloadReference,
 )
-from poseidon.kube.objects.policies import Namespace, PriorityClass
+from poseidon.kube.objects.policies import Namespace, PriorityClass, Service, ServiceSpec
 from poseidon.kube.objects.rules import (
     Affinity,
     LabelSelector,
@@ -65,6 +65,7 @@ __all__ = [
     "ContainerState",
     "ContainerStatus",
     "EphemeralSource",
+    "Integer",
     "KubeStruct",
     "LabelSelector",
     "LabelSelectorRequirement",
@@ -94,6 +95,8 @@ __all__ = [
     "Running",
     "SchedulingGate",
     "SchedulingGroup",
+    "Service",
+    "ServiceSpec",
     "Status",
     "StatusDetails",
     "Taint",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from poseidon.kube.objects.base import KubeStruct, Resources
+from poseidon.kube.objects.base import Integer, KubeStruct, Resources
 
 
 class ResourceRequirements(KubeStruct, frozen=True):
@@ -17,8 +17,8 @@ class ResourceRequirements(KubeStruct, frozen=True):
 class ContainerPort(KubeStruct, frozen=True):
     """A port of a container; ``host_port`` 0 means that it takes none of the node's. "" stands for TCP."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Integer = 0
+    host_port: Integer = 0
     protocol: str = ""
     host_ip: str = field(default="", name="hostIP")
 
@@ -58,4 +58,4 @@ class ContainerStatus(KubeStruct, frozen=True):
 
     name: str = ""
     state: ContainerState = ContainerState()
-    restart_count: int = 0
+    restart_count: Integer = 0

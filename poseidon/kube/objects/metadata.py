@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from poseidon.kube.objects.base import KubeStruct
+from poseidon.kube.objects.base import Integer, KubeStruct
 
 
 class OwnerReference(KubeStruct, frozen=True):
@@ -44,7 +44,7 @@ class ListMeta(KubeStruct, frozen=True):
 
     resource_version: str = ""
     continue_token: str = field(default="", name="continue")
-    remaining_item_count: int | None = None
+    remaining_item_count: Integer | None = None
 
 
 class StatusDetails(KubeStruct, frozen=True):
@@ -53,7 +53,7 @@ class StatusDetails(KubeStruct, frozen=True):
     name: str = ""
     kind: str = ""
     uid: str = ""
-    retry_after_seconds: int = 0
+    retry_after_seconds: Integer = 0
 
 
 class Status(KubeStruct, frozen=True):
@@ -62,7 +62,7 @@ class Status(KubeStruct, frozen=True):
     status: str = ""
     message: str = ""
     reason: str = ""
-    code: int = 0
+    code: Integer = 0
     details: StatusDetails = StatusDetails()
 
 

@@ -27,7 +27,7 @@ class ContainerImage(KubeStruct, frozen=True):
     """An image that is on a node, with all names that it is known under there."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: int = 0  # bounded where it is read
 
 
 class NodeStatus(KubeStruct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from poseidon.kube.objects.base import KubeStruct, Resources
+from poseidon.kube.objects.base import Integer, KubeStruct, Resources
 from poseidon.kube.objects.containers import Container, ContainerStatus, ResourceRequirements
 from poseidon.kube.objects.metadata import Condition, ObjectMeta
 from poseidon.kube.objects.rules import Affinity, Toleration, TopologySpreadConstraint
@@ -59,9 +59,11 @@ class PodSpec(KubeStruct, frozen=True):
 
     node_name: str = ""
     scheduler_name: str = ""
-    priority: int | None = None
+    priority: Integer | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
+    restart_policy: str = ""
+    active_deadline_seconds: int | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: Resources = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from poseidon.kube.objects.base import KubeStruct
+from poseidon.kube.objects.base import Integer, KubeStruct
 
 
 class LabelSelectorRequirement(KubeStruct, frozen=True):
@@ -46,7 +46,7 @@ class NodeSelector(KubeStruct, frozen=True):
 class PreferredSchedulingTerm(KubeStruct, frozen=True):
     """A term and what matching it is worth (1..100)."""
 
-    weight: int = 0
+    weight: Integer = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -76,7 +76,7 @@ class PodAffinityTerm(KubeStruct, frozen=True):
 class WeightedPodAffinityTerm(KubeStruct, frozen=True):
     """A term and what it is worth (1..100)."""
 
-    weight: int = 0
+    weight: Integer = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -102,11 +102,11 @@ class Affinity(KubeStruct, frozen=True):
 class TopologySpreadConstraint(KubeStruct, frozen=True):
     """How evenly pods are to be spread over the values of a node label. Policies left out are ""."""
 
-    max_skew: int = 0
+    max_skew: Integer = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Integer | None = None
     node_affinity_policy: str = ""
     node_taints_policy: str = ""
     match_label_keys: tuple[str, ...] = ()

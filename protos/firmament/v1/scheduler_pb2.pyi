@@ -87,6 +87,7 @@ class Hello(_message.Message):
     CLUSTER_FIELD_NUMBER: _builtins.int
     FENCING_FIELD_NUMBER: _builtins.int
     CLIENT_FIELD_NUMBER: _builtins.int
+    EPHEMERAL_FIELD_NUMBER: _builtins.int
     version_major: _builtins.int
     """protocol version the client speaks; a different major is refused"""
     version_minor: _builtins.int
@@ -94,9 +95,13 @@ class Hello(_message.Message):
     cluster: _builtins.str
     """name of the cluster; state is kept per cluster. Required"""
     fencing: _builtins.int
-    """grows with each new driver (a lease's transitions); an older one is refused"""
+    """grows with each new driver (the time it started, in ms); an older one is refused while a"""
     client: _builtins.str
-    """free text for logs, such as "poseidon 0.1.0" """
+    """newer one is connected, and for 10 s after that one's stream broke
+    free text for logs, such as "poseidon 0.1.0"
+    """
+    ephemeral: _builtins.bool
+    """the server forgets the cluster when its last session ends: a driver that only looks"""
     def __init__(
         self,
         *,
@@ -105,10 +110,11 @@ class Hello(_message.Message):
         cluster: _builtins.str = ...,
         fencing: _builtins.int = ...,
         client: _builtins.str = ...,
+        ephemeral: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "cluster", b"cluster", "fencing", b"fencing", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client", b"client", "cluster", b"cluster", "ephemeral", b"ephemeral", "fencing", b"fencing", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -657,7 +663,7 @@ class ReasonCount(_message.Message):
     reason: _builtins.str
     """such as "Insufficient cpu" """
     machines: _builtins.int
-    """number of machines whose root cause it is"""
+    """number of machines that it applies to; one may lack several resources"""
     def __init__(
         self,
         *,
@@ -871,6 +877,7 @@ class Machine(_message.Message):
     ANNOTATIONS_FIELD_NUMBER: _builtins.int
     IMAGES_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
+    ATTACHED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """required, unique in the cluster"""
     unschedulable: _builtins.bool
@@ -901,6 +908,10 @@ class Machine(_message.Message):
     def total(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """what the hardware has, system included; a resource not listed: as allocatable"""
 
+    @_builtins.property
+    def attached(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """volumes that are attached already, of those that several tasks share"""
+
     def __init__(
         self,
         *,
@@ -913,10 +924,11 @@ class Machine(_message.Message):
         annotations: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         images: _abc.Iterable[Global___Image] | None = ...,
         total: _abc.Iterable[Global___Quantity] | None = ...,
+        attached: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "images", b"images", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "taints", b"taints", "total", b"total", "unschedulable", b"unschedulable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocatable", b"allocatable", "annotations", b"annotations", "attached", b"attached", "images", b"images", "labels", b"labels", "name", b"name", "not_ready", b"not_ready", "taints", b"taints", "total", b"total", "unschedulable", b"unschedulable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -960,7 +972,7 @@ class Job(_message.Message):
     GANG_SECONDS_FIELD_NUMBER: _builtins.int
     WAS_WHOLE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """required; uid of the owner, or of the task itself"""
+    """required; names the owner, or the group that tasks belong to"""
     name: _builtins.str
     """for people, such as "default/ReplicaSet/web-5d8f" """
     size: _builtins.int
@@ -1199,6 +1211,9 @@ class TaskClass(_message.Message):
     SERVICE_CLASS_FIELD_NUMBER: _builtins.int
     DAEMON_FIELD_NUMBER: _builtins.int
     NEVER_PREEMPTS_FIELD_NUMBER: _builtins.int
+    ASSUMED_FIELD_NUMBER: _builtins.int
+    RUNS_TO_COMPLETION_FIELD_NUMBER: _builtins.int
+    ATTACHMENTS_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """chosen by the client, unique in the stream, never 0"""
     namespace: _builtins.str
@@ -1217,6 +1232,8 @@ class TaskClass(_message.Message):
     """owned by a DaemonSet: thresholds of use do not keep it away. Sent with limits"""
     never_preempts: _builtins.bool
     """preemptionPolicy Never: the tasks wait rather than evict others"""
+    runs_to_completion: _builtins.bool
+    """the tasks end by themselves: others may wait for the room that they take"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task; the "pods" slot is added by the server"""
@@ -1289,6 +1306,14 @@ class TaskClass(_message.Message):
     def limits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
         """per task, what it may use at most, where some model estimates use"""
 
+    @_builtins.property
+    def assumed(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
+        """per task, what costs take it to need beyond its requests, which state nothing"""
+
+    @_builtins.property
+    def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]:
+        """of requests: one of a resource each, not needed where the volume is attached"""
+
     def __init__(
         self,
         *,
@@ -1319,10 +1344,13 @@ class TaskClass(_message.Message):
         service_class: _builtins.str = ...,
         daemon: _builtins.bool = ...,
         never_preempts: _builtins.bool = ...,
+        assumed: _abc.Iterable[Global___Quantity] | None = ...,
+        runs_to_completion: _builtins.bool = ...,
+        attachments: _abc.Iterable[Global___Attachment] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affinity", b"affinity", "annotations", b"annotations", "anti_affinity", b"anti_affinity", "assumed", b"assumed", "attachments", b"attachments", "containers", b"containers", "daemon", b"daemon", "id", b"id", "images", b"images", "invalid", b"invalid", "labels", b"labels", "limits", b"limits", "machine", b"machine", "namespace", b"namespace", "never_preempts", b"never_preempts", "node_selector", b"node_selector", "overhead", b"overhead", "ports", b"ports", "preferred", b"preferred", "preferred_affinity", b"preferred_affinity", "preferred_anti_affinity", b"preferred_anti_affinity", "qos", b"qos", "requests", b"requests", "required", b"required", "runs_to_completion", b"runs_to_completion", "service_class", b"service_class", "spread", b"spread", "terminating", b"terminating", "tolerations", b"tolerations", "volumes", b"volumes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1501,22 +1529,50 @@ class VolumeRule(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TERMS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """what is said of other machines; empty: that of a volume's node affinity"""
     @_builtins.property
     def terms(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeSelectorTerm]:
-        """one of them must match the machine"""
+        """one of them must match the machine; none: no machine will do"""
 
     def __init__(
         self,
         *,
         terms: _abc.Iterable[Global___NodeSelectorTerm] | None = ...,
+        reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["terms", b"terms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "terms", b"terms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___VolumeRule: _TypeAlias = VolumeRule  # noqa: Y015
+
+@_typing.final
+class Attachment(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCE_FIELD_NUMBER: _builtins.int
+    VOLUME_FIELD_NUMBER: _builtins.int
+    resource: _builtins.str
+    """required: one of requests, which counts attached volumes"""
+    volume: _builtins.str
+    """required: as in Machine.attached"""
+    def __init__(
+        self,
+        *,
+        resource: _builtins.str = ...,
+        volume: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resource", b"resource", "volume", b"volume"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Attachment: _TypeAlias = Attachment  # noqa: Y015
 
 @_typing.final
 class Container(_message.Message):
@@ -1589,12 +1645,20 @@ class TaskBatch(_message.Message):
     UIDS_FIELD_NUMBER: _builtins.int
     NAMES_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
+    GROUP_PRIORITY_FIELD_NUMBER: _builtins.int
+    SPREAD_GROUP_FIELD_NUMBER: _builtins.int
     task_class: _builtins.int
     """id of a defined class"""
     job: _builtins.str
     """id of a defined job; empty: each task is its own job"""
     priority: _builtins.int
     """higher is more important"""
+    group_priority: _builtins.int
+    """of tasks of equal priority in groups: which group comes first, and may displace"""
+    spread_group: _builtins.str
+    """the other; absent: not in such a group. Says nothing to tasks outside groups
+    tasks of one group would rather be on different machines and in different domains
+    """
     @_builtins.property
     def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """required, unique; a known uid is updated (idempotent)"""
@@ -1616,12 +1680,16 @@ class TaskBatch(_message.Message):
         uids: _abc.Iterable[_builtins.str] | None = ...,
         names: _abc.Iterable[_builtins.str] | None = ...,
         created: _abc.Iterable[_builtins.float] | None = ...,
+        group_priority: _builtins.int | None = ...,
+        spread_group: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "group_priority", b"group_priority"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "job", b"job", "names", b"names", "priority", b"priority", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "created", b"created", "group_priority", b"group_priority", "job", b"job", "names", b"names", "priority", b"priority", "spread_group", b"spread_group", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__group_priority: _TypeAlias = _typing.Literal["group_priority"]  # noqa: Y015
+    _WhichOneofArgType__group_priority: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group_priority) -> _WhichOneofReturnType__group_priority | None: ...
 
 Global___TaskBatch: _TypeAlias = TaskBatch  # noqa: Y015
 
@@ -1659,6 +1727,8 @@ class BoundTasks(_message.Message):
     JOB_FIELD_NUMBER: _builtins.int
     ASSIGNED_FIELD_NUMBER: _builtins.int
     INITIALIZED_FIELD_NUMBER: _builtins.int
+    GROUP_PRIORITY_FIELD_NUMBER: _builtins.int
+    SPREAD_GROUP_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
     """name"""
     task_class: _builtins.int
@@ -1667,6 +1737,12 @@ class BoundTasks(_message.Message):
     """higher is more important"""
     job: _builtins.str
     """id of a defined job; empty: each task is its own job"""
+    group_priority: _builtins.int
+    """not yet, or not known
+    as in TaskBatch
+    """
+    spread_group: _builtins.str
+    """as in TaskBatch: others of the group would rather be elsewhere"""
     @_builtins.property
     def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """required, unique; pending tasks of these uids become bound"""
@@ -1696,12 +1772,16 @@ class BoundTasks(_message.Message):
         job: _builtins.str = ...,
         assigned: _abc.Iterable[_builtins.float] | None = ...,
         initialized: _abc.Iterable[_builtins.float] | None = ...,
+        group_priority: _builtins.int | None = ...,
+        spread_group: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "group_priority", b"group_priority"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assigned", b"assigned", "initialized", b"initialized", "job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority", "assigned", b"assigned", "group_priority", b"group_priority", "initialized", b"initialized", "job", b"job", "machine", b"machine", "names", b"names", "priority", b"priority", "spread_group", b"spread_group", "task_class", b"task_class", "uids", b"uids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__group_priority: _TypeAlias = _typing.Literal["group_priority"]  # noqa: Y015
+    _WhichOneofArgType__group_priority: _TypeAlias = _typing.Literal["_group_priority", b"_group_priority"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__group_priority) -> _WhichOneofReturnType__group_priority | None: ...
 
 Global___BoundTasks: _TypeAlias = BoundTasks  # noqa: Y015
 
@@ -2153,6 +2233,7 @@ class ListStateResponse(_message.Message):
     ROUNDS_FIELD_NUMBER: _builtins.int
     TASKS_FIELD_NUMBER: _builtins.int
     MACHINE_STATES_FIELD_NUMBER: _builtins.int
+    LIVE_CLUSTERS_FIELD_NUMBER: _builtins.int
     machines: _builtins.int
     """number of machines"""
     pending: _builtins.int
@@ -2175,6 +2256,10 @@ class ListStateResponse(_message.Message):
     def machine_states(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineState]:
         """with_tasks only"""
 
+    @_builtins.property
+    def live_clusters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """names of those clusters that a session drives at present"""
+
     def __init__(
         self,
         *,
@@ -2186,14 +2271,50 @@ class ListStateResponse(_message.Message):
         rounds: _builtins.int = ...,
         tasks: _abc.Iterable[Global___TaskState] | None = ...,
         machine_states: _abc.Iterable[Global___MachineState] | None = ...,
+        live_clusters: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumed", b"assumed", "bound", b"bound", "clusters", b"clusters", "machine_states", b"machine_states", "machines", b"machines", "pending", b"pending", "rounds", b"rounds", "tasks", b"tasks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assumed", b"assumed", "bound", b"bound", "clusters", b"clusters", "live_clusters", b"live_clusters", "machine_states", b"machine_states", "machines", b"machines", "pending", b"pending", "rounds", b"rounds", "tasks", b"tasks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListStateResponse: _TypeAlias = ListStateResponse  # noqa: Y015
+
+@_typing.final
+class DeleteClusterRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLUSTER_FIELD_NUMBER: _builtins.int
+    cluster: _builtins.str
+    """name of the cluster. Required"""
+    def __init__(
+        self,
+        *,
+        cluster: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteClusterRequest: _TypeAlias = DeleteClusterRequest  # noqa: Y015
+
+@_typing.final
+class DeleteClusterResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteClusterResponse: _TypeAlias = DeleteClusterResponse  # noqa: Y015
 
 @_typing.final
 class TaskState(_message.Message):

@@ -62,6 +62,11 @@ class SchedulerStub:
                 request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkRequest.SerializeToString,
                 response_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkResponse.FromString,
                 _registered_method=True)
+        self.DeleteCluster = channel.unary_unary(
+                '/firmament.v1.Scheduler/DeleteCluster',
+                request_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.DeleteClusterRequest.SerializeToString,
+                response_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.DeleteClusterResponse.FromString,
+                _registered_method=True)
 
 
 class SchedulerServicer:
@@ -106,6 +111,13 @@ class SchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteCluster(self, request, context):
+        """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SchedulerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -133,6 +145,11 @@ def add_SchedulerServicer_to_server(servicer, server):
                     servicer.ExportNetwork,
                     request_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkRequest.FromString,
                     response_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkResponse.SerializeToString,
+            ),
+            'DeleteCluster': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteCluster,
+                    request_deserializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.DeleteClusterRequest.FromString,
+                    response_serializer=protos_dot_firmament_dot_v1_dot_scheduler__pb2.DeleteClusterResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -273,6 +290,33 @@ class Scheduler:
             '/firmament.v1.Scheduler/ExportNetwork',
             protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkRequest.SerializeToString,
             protos_dot_firmament_dot_v1_dot_scheduler__pb2.ExportNetworkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteCluster(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.v1.Scheduler/DeleteCluster',
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.DeleteClusterRequest.SerializeToString,
+            protos_dot_firmament_dot_v1_dot_scheduler__pb2.DeleteClusterResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -54,6 +54,8 @@ class SchedulerStub:
     """Lists what the solver knows of a cluster."""
     ExportNetwork: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]
     """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+    DeleteCluster: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.DeleteClusterRequest, _scheduler_pb2.DeleteClusterResponse]
+    """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
 
 @_typing.type_check_only
 class SchedulerAsyncStub(SchedulerStub):
@@ -74,6 +76,8 @@ class SchedulerAsyncStub(SchedulerStub):
     """Lists what the solver knows of a cluster."""
     ExportNetwork: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]  # type: ignore[assignment]
     """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+    DeleteCluster: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.DeleteClusterRequest, _scheduler_pb2.DeleteClusterResponse]  # type: ignore[assignment]
+    """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
 
 class SchedulerServicer(metaclass=_abc_1.ABCMeta):
     """---------------------------------------------------------------------------------------------------------------
@@ -121,5 +125,13 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.ExportNetworkResponse, _abc.Awaitable[_scheduler_pb2.ExportNetworkResponse]]:
         """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+
+    @_abc_1.abstractmethod
+    def DeleteCluster(
+        self,
+        request: _scheduler_pb2.DeleteClusterRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_scheduler_pb2.DeleteClusterResponse, _abc.Awaitable[_scheduler_pb2.DeleteClusterResponse]]:
+        """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
 
 def add_SchedulerServicer_to_server(servicer: SchedulerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,127 @@
+"""Loads random clusters into an API server and takes them away again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from benchmarks.judge.objects import NAMESPACES, Object, named
+from poseidon.kube.errors import ApiError
+from poseidon.kube.transport import MERGE_PATCH, Transport
+
+_FOLDERS = {
+    "Namespace": "/api/v1/namespaces",
+    "Node": "/api/v1/nodes",
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
+    "Lease": "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "Event": "/api/v1/namespaces/{}/events",
+}
+_PLANNED = (
+    *("Namespace", "Node", "Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"),
+    *("PriorityClass", "RuntimeClass"),
+)
+_TAKEN_AWAY = ("Pod", "Event", "PersistentVolumeClaim", "PersistentVolume", "Node", "CSINode", "StorageClass")
+_AT_ONCE = msgspec.json.encode({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+_WORKERS = 8
+
+
+class Api:
+    """What the judge does with an API server."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def prepare(self) -> None:
+        """Create the namespaces."""
+        for name, labels in NAMESPACES.items():
+            namespace = named("Namespace", name)
+            namespace["metadata"]["labels"] = labels
+            await self.create([namespace])
+
+    async def create(self, objects: Iterable[Object]) -> None:
+        """Create objects, several at a time; what is there already stays. Raises ``ApiError``."""
+        rest = iter(objects)
+
+        async def work() -> None:
+            for each in rest:
+                await self._create(each)
+
+        await asyncio.gather(*(work() for _ in range(_WORKERS)))
+
+    async def _create(self, each: Object) -> None:
+        try:
+            await self._transport.post(_folder(each), msgspec.json.encode(each))
+        except ApiError as error:
+            if not error.conflict:
+                raise
+        if "status" in each and each["kind"].startswith("PersistentVolume"):
+            await self.patch(each, {"status": each["status"]}, "/status")
+
+    async def patch(self, each: Object, change: Object, part: str = "") -> None:
+        """Change an object by a merge patch."""
+        path = f"{_folder(each)}/{each['metadata']['name']}{part}"
+        await self._transport.patch(path, msgspec.json.encode(change), MERGE_PATCH)
+
+    async def get(self, each: Object) -> Object:
+        """An object as it is now."""
+        return _decoded(await self._transport.get(f"{_folder(each)}/{each['metadata']['name']}"))
+
+    async def delete(self, objects: Iterable[Object]) -> None:
+        """Delete objects at once; those that are gone are no error."""
+        rest = iter(objects)
+
+        async def work() -> None:
+            for each in rest:
+                try:
+                    await self._transport.delete(f"{_folder(each)}/{each['metadata']['name']}", _AT_ONCE)
+                except ApiError as error:
+                    if not error.not_found:
+                        raise
+
+        await asyncio.gather(*(work() for _ in range(_WORKERS)))
+
+    async def listed(self, kind: str) -> list[Object]:
+        """All objects of a kind, of all namespaces."""
+        path = _FOLDERS[kind].replace("/namespaces/{}", "")
+        found = _decoded(await self._transport.get(path))
+        version = found["apiVersion"]
+        return [{"apiVersion": version, "kind": kind, **each} for each in found["items"]]
+
+    async def everything(self) -> list[Object]:
+        """All that a plan reads, as ``kubectl get`` would show it."""
+        return [each for kind in _PLANNED for each in await self.listed(kind)]
+
+    async def evict(self, pod: Object) -> None:
+        """Ask for a pod to be evicted. Raises ``ApiError`` if a budget forbids it."""
+        metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        await self._transport.post(f"{_folder(pod)}/{metadata['name']}/eviction", msgspec.json.encode(body))
+
+    async def wipe(self) -> None:
+        """Take a cluster away, all but namespaces and classes of pods."""
+        for kind in _TAKEN_AWAY:
+            if "{}" in _FOLDERS[kind]:
+                for namespace in NAMESPACES:
+                    await self._transport.delete(_FOLDERS[kind].format(namespace), _AT_ONCE)
+            else:
+                await self._transport.delete(_FOLDERS[kind], _AT_ONCE)
+
+
+def _folder(each: Object) -> str:
+    return _FOLDERS[each["kind"]].format(each["metadata"].get("namespace", ""))
+
+
+def _decoded(body: bytes) -> Any:
+    return msgspec.json.decode(body)

@@ -1,0 +1,183 @@
+"""etcd, kube-apiserver and kube-scheduler out of a folder of binaries, on the loopback interface, for one run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import yaml
+
+from benchmarks.judge.objects import Object
+from poseidon.kube.errors import KubeError
+from poseidon.kube.settings import load_settings
+from poseidon.kube.transport import Transport
+
+VARIABLE = "KUBERNETES_BINARIES"
+"""Environment variable that names the folder of the binaries."""
+
+TOKEN = "judge"  # noqa: S105 - of a server that lives for one run on the loopback interface
+_READY_SECONDS, _POLL_SECONDS, _GRACE_SECONDS = 60.0, 0.2, 10.0
+_LEFT_OUT = "ServiceAccount,TaintNodesByCondition,DefaultTolerationSeconds,StorageObjectInUseProtection"
+"""Admission that needs controllers: tokens, readiness, claims that wait for the end of their pods."""
+_LEFT_OUT_WITH_CONTROLLERS = "ServiceAccount"
+
+
+class ControlPlaneError(Exception):
+    """A binary is missing or a process has ended; one line."""
+
+
+def binaries() -> Path | None:
+    """The folder that the environment names; None if it names none."""
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else None
+
+
+class ControlPlane:
+    """The processes, started and ended: ``async with``. ``folder`` takes data, logs and ``kubeconfig``.
+
+    With ``controllers``, kube-controller-manager in place of kube-scheduler.
+    """
+
+    def __init__(self, where: Path, folder: Path, *, controllers: bool = False) -> None:
+        self._where, self._folder, self._controllers = where, folder, controllers
+        self._ended: list[subprocess.Popen[bytes]] = []
+        self.kubeconfig = folder / "kubeconfig"
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def _start(self) -> None:
+        port, clients, peers = _free_ports(3)
+        store = f"http://127.0.0.1:{clients}"
+        self._run(
+            "etcd",
+            f"--data-dir={self._folder / 'etcd'}",
+            *(f"--listen-client-urls={store}", f"--advertise-client-urls={store}"),
+            *(f"--listen-peer-urls=http://127.0.0.1:{peers}", "--unsafe-no-fsync"),
+        )
+        self._write_credentials(port)
+        self._run(
+            "kube-apiserver",
+            *(f"--etcd-servers={store}", f"--secure-port={port}", "--bind-address=127.0.0.1"),
+            *(f"--cert-dir={self._folder / 'certs'}", f"--token-auth-file={self._folder / 'tokens'}"),
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={self._folder / 'sa.pub'}",
+            f"--service-account-signing-key-file={self._folder / 'sa.key'}",
+            *("--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"),
+            f"--disable-admission-plugins={_LEFT_OUT_WITH_CONTROLLERS if self._controllers else _LEFT_OUT}",
+        )
+        await self._until_ready()
+        if self._controllers:
+            self._run_controllers()
+            return
+        configuration = self._folder / "scheduler.yaml"
+        configuration.write_text(yaml.safe_dump(self._scheduler()), encoding="utf-8")
+        self._run("kube-scheduler", f"--config={configuration}", "--secure-port=0")
+
+    def _run_controllers(self) -> None:
+        self._run(
+            "kube-controller-manager",
+            *(f"--kubeconfig={self.kubeconfig}", "--use-service-account-credentials=false"),
+            *("--leader-elect=false", "--secure-port=0"),
+            f"--service-account-private-key-file={self._folder / 'sa.key'}",
+            *("--node-monitor-period=1s", "--node-monitor-grace-period=6s", "--node-eviction-rate=10"),
+        )
+
+    def check(self) -> None:
+        """Raise ``ControlPlaneError`` if a process has ended."""
+        for process in self._ended:
+            if process.poll() is not None:
+                name = Path(str(process.args[0] if isinstance(process.args, list) else process.args)).name
+                raise ControlPlaneError(
+                    f"{name} has ended with status {process.returncode}; see {self._folder}"
+                )
+
+    async def stop(self) -> None:
+        """End all processes, the last started first."""
+        for process in reversed(self._ended):
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+        for process in reversed(self._ended):
+            try:
+                await asyncio.to_thread(process.wait, _GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._ended.clear()
+
+    def _run(self, name: str, *arguments: str) -> None:
+        program = self._where / name
+        if not program.exists():
+            raise ControlPlaneError(
+                f"{program}: there is no such file; {VARIABLE} names the folder of the binaries"
+            )
+        with (self._folder / f"{name}.log").open("ab") as log:
+            command = [str(program), *arguments]
+            self._ended.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
+
+    async def _until_ready(self) -> None:
+        async with asyncio.timeout(_READY_SECONDS):
+            while True:
+                self.check()
+                with suppress(KubeError, OSError, ValueError):
+                    settings = load_settings(self.kubeconfig)
+                    async with Transport(settings, clock=asyncio.get_running_loop().time) as transport:
+                        await transport.get("/readyz")
+                        await transport.get("/api/v1/namespaces/default")
+                        return
+                await asyncio.sleep(_POLL_SECONDS)
+
+    def _write_credentials(self, port: int) -> None:
+        folder = self._folder
+        key, public = folder / "sa.key", folder / "sa.pub"
+        subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
+        subprocess.run(
+            ["openssl", "rsa", "-in", key, "-pubout", "-out", public], check=True, capture_output=True
+        )
+        (folder / "tokens").write_text(f'{TOKEN},admin,admin,"system:masters"\n', encoding="utf-8")
+        cluster = {"server": f"https://127.0.0.1:{port}", "insecure-skip-tls-verify": True}
+        named = "judge"
+        configuration = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": named, "cluster": cluster}],
+            "users": [{"name": named, "user": {"token": TOKEN}}],
+            "contexts": [{"name": named, "context": {"cluster": named, "user": named}}],
+            "current-context": named,
+        }
+        self.kubeconfig.write_text(yaml.safe_dump(configuration), encoding="utf-8")
+
+    def _scheduler(self) -> Object:
+        return {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(self.kubeconfig), "qps": 5000, "burst": 5000},
+            "leaderElection": {"leaderElect": False},
+            "podInitialBackoffSeconds": 1,
+            "podMaxBackoffSeconds": 1,
+        }
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()

@@ -1,0 +1,89 @@
+"""Our decisions about the waiting pods of a cluster: by ``poseidon plan``, or by both processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.judge.api import Api
+from benchmarks.judge.objects import OURS, Object, key_of
+from poseidon.demo.stack import Stack
+from poseidon.embedding import load_configuration
+from poseidon.manifests.loader import load_manifests
+from poseidon.plan import make_plan
+
+_POLL_SECONDS, _QUIET_SECONDS = 0.25, 2.5
+_SECONDS = 120.0
+_BEGUN = re.compile(r'msg="binding" pod=(\S+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """``nodes`` of the pods that we place, by ``namespace/name``, in the order in which they came to them, as far as
+    that is known; ``messages`` of the others.
+    """
+
+    nodes: dict[str, str]
+    messages: dict[str, str]
+
+
+async def planned(api: Api) -> Decision:
+    """What a plan over the objects of the API server says."""
+    with TemporaryDirectory(prefix="poseidon-judge-") as folder:
+        path = Path(folder) / "cluster.json"
+        document = {"apiVersion": "v1", "kind": "List", "items": await api.everything()}
+        path.write_text(json.dumps(document), encoding="utf-8")
+        manifests = load_manifests([str(path)])
+    plan = make_plan(manifests, load_configuration(None), 0.0, frozenset({OURS}))
+    if plan.preemptions:
+        raise ValueError("the plan evicts pods; the judge compares clusters in which nobody may")
+    nodes = {each.pod: each.node for each in plan.bindings}
+    messages = {each.pod: each.reason for each in plan.pending}
+    return Decision({pod: nodes[pod] for pod in plan.admitted}, messages)
+
+
+async def by_processes(api: Api, stack: Stack, waiting: list[Object]) -> Decision:
+    """What bridge and solver, which run and log in detail, have done once nothing has changed for a while."""
+    before = stack.bridge.log.stat().st_size
+    found = await stack.guard(_settled(api, {key_of(each) for each in waiting}))
+    with stack.bridge.log.open("rb") as log:
+        log.seek(before)
+        begun = _BEGUN.findall(log.read().decode("utf-8", "replace"))
+    # Bindings are begun in the order of their admission, and reach the API server side by side.
+    order = [pod for pod in dict.fromkeys(reversed(begun)) if pod in found.nodes]
+    order = [*reversed(order), *(pod for pod in found.nodes if pod not in order)]
+    return Decision({pod: found.nodes[pod] for pod in order}, found.messages)
+
+
+async def _settled(api: Api, wanted: set[str]) -> Decision:
+    clock = asyncio.get_running_loop().time
+    last, since = Decision({}, {}), clock()
+    async with asyncio.timeout(_SECONDS):
+        while True:
+            pods = {key_of(each): each for each in await api.listed("Pod") if key_of(each) in wanted}
+            now = _standing(pods)
+            if now != last or len(now.nodes) + len(now.messages) < len(wanted):
+                last, since = now, clock()
+            elif clock() - since >= _QUIET_SECONDS:
+                return now
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+def _standing(pods: dict[str, Object]) -> Decision:
+    nodes = {key: each["spec"]["nodeName"] for key, each in pods.items() if each["spec"].get("nodeName")}
+    messages = {}
+    for key, each in pods.items():
+        condition = scheduled(each)
+        if key not in nodes and condition.get("status") == "False":
+            messages[key] = condition.get("message", "")
+    return Decision(nodes, messages)
+
+
+def scheduled(pod: Object) -> Object:
+    """The pod's condition ``PodScheduled``, empty if it has none."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == "PodScheduled"), {})

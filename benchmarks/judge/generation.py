@@ -1,0 +1,20 @@
+"""One random cluster out of one seed."""
+
+from __future__ import annotations
+
+import random
+
+from benchmarks.judge.nodes import random_nodes
+from benchmarks.judge.objects import RandomCluster
+from benchmarks.judge.pods import pod_scaffold, running_pods, waiting_pods
+from benchmarks.judge.storage import storage_scaffold, with_volumes
+
+
+def random_cluster(seed: int) -> RandomCluster:
+    """The same cluster for the same seed: every rule of placement that kube-scheduler has, and room for most pods."""
+    draw = random.Random(f"judge {seed}")  # noqa: S311 - reproducible, not secret
+    nodes = random_nodes(draw)
+    waiting = waiting_pods(draw, nodes)
+    scaffold = [*pod_scaffold(), *storage_scaffold(draw, nodes)]
+    scaffold += with_volumes(draw, nodes, waiting)
+    return RandomCluster(seed, nodes, scaffold, running_pods(draw, nodes), waiting)

@@ -1,0 +1,119 @@
+"""Fake kubelets: nodes that renew their leases, pods that run at once and end in their grace period."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from benchmarks.judge.api import Api
+from benchmarks.judge.objects import HOSTNAME, Object, named
+from poseidon.kube.errors import ApiError, KubeError
+
+LEASES = "kube-node-lease"
+_LOOK_SECONDS, _LEASE_SECONDS, _SHUTDOWN_SECONDS = 0.15, 1.0, 0.3
+
+
+class Kubelets:
+    """One kubelet per node. ``silent``: nodes whose kubelet does nothing any more, as if it were dead."""
+
+    def __init__(self, api: Api, names: tuple[str, ...], cpu: str = "4") -> None:
+        self._api = api
+        self._names = names
+        self._cpu = cpu
+        self._dying: dict[str, float] = {}
+        self.silent: set[str] = set()
+
+    async def register(self) -> None:
+        """Create the nodes, with a lease each."""
+        await self._api.create([self._node(name) for name in self._names])
+        await self._api.create([_lease(name) for name in self._names])
+
+    async def run(self) -> None:
+        """Be all kubelets until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_leases())
+            group.create_task(self._keep_pods())
+
+    async def _keep_leases(self) -> None:
+        while True:
+            for name in set(self._names) - self.silent:
+                with suppress(KubeError):
+                    await self._api.patch(_lease(name), {"spec": {"renewTime": _now()}})
+                    await self._report_ready(name)
+            await asyncio.sleep(_LEASE_SECONDS)
+
+    async def _report_ready(self, name: str) -> None:
+        node = await self._api.get(named("Node", name))
+        ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
+        if ready["status"] != "True":
+            await self._api.patch(node, {"status": {"conditions": [_ready()]}}, "/status")
+
+    async def _keep_pods(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while True:
+            with suppress(KubeError):
+                for pod in await self._api.listed("Pod"):
+                    if pod["spec"].get("nodeName", "") in set(self._names) - self.silent:
+                        await self._keep(pod, clock())
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _keep(self, pod: Object, now: float) -> None:
+        with suppress(ApiError):  # it has changed or is gone: the next look tells
+            if "deletionTimestamp" in pod["metadata"]:
+                since = self._dying.setdefault(pod["metadata"]["uid"], now)
+                grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
+                if now - since >= min(grace, _SHUTDOWN_SECONDS):
+                    await self._api.delete([pod])
+            elif pod["status"].get("phase") == "Pending":
+                await self._api.patch(pod, {"status": _running(pod)}, "/status")
+
+    def _node(self, name: str) -> Object:
+        node = named("Node", name)
+        node["metadata"]["labels"] = {HOSTNAME: name}
+        offered = {"cpu": self._cpu, "memory": "8Gi", "pods": "20"}
+        node["status"] = {"capacity": offered, "allocatable": offered, "conditions": [_ready()]}
+        return node
+
+
+def _lease(name: str) -> Object:
+    lease = named("Lease", name, "coordination.k8s.io/v1")
+    lease["metadata"]["namespace"] = LEASES
+    lease["spec"] = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": _now()}
+    return lease
+
+
+def _ready() -> Object:
+    condition = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "fake"}
+    return {**condition, "lastHeartbeatTime": _seconds(), "lastTransitionTime": _seconds()}
+
+
+def _running(pod: Object) -> Object:
+    types = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "PodScheduled")
+    containers = [
+        {
+            "name": each["name"],
+            "image": each["image"],
+            "imageID": each["image"],
+            "ready": True,
+            "started": True,
+            "restartCount": 0,
+            "state": {"running": {"startedAt": _seconds()}},
+        }
+        for each in pod["spec"]["containers"]
+    ]
+    conditions = [{"type": each, "status": "True", "lastTransitionTime": _seconds()} for each in types]
+    return {
+        "phase": "Running",
+        "startTime": _seconds(),
+        "conditions": conditions,
+        "containerStatuses": containers,
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _seconds() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

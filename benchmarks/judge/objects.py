@@ -1,0 +1,69 @@
+"""What the random clusters are made of: plain Kubernetes objects, and the words that their parts share."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+Object = dict[str, Any]
+Item = TypeVar("Item")
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+GPU = "example.com/gpu"
+OURS, JUDGE = "poseidon", "default-scheduler"
+
+NAMESPACES: dict[str, dict[str, str]] = {
+    "red": {"team": "red", "stage": "production"},
+    "blue": {"team": "blue", "stage": "production"},
+    "green": {"team": "green"},
+}
+"""Namespaces of all clusters, with their labels; they stay when a cluster is taken away."""
+
+APPS = ("web", "db", "cache", "queue")
+TIERS = ("front", "back")
+
+
+@dataclass
+class RandomCluster:
+    """One cluster: ``scaffold`` is all that pods refer to, in order of creation; ``running`` have a node of others'
+    choice, ``waiting`` have none.
+    """
+
+    seed: int
+    nodes: list[Object] = field(default_factory=list)
+    scaffold: list[Object] = field(default_factory=list)
+    running: list[Object] = field(default_factory=list)
+    waiting: list[Object] = field(default_factory=list)
+
+    def objects(self) -> list[Object]:
+        """Everything, in an order in which an API server accepts it."""
+        return [*self.nodes, *self.scaffold, *self.running, *self.waiting]
+
+
+def chance(draw: random.Random, share: float) -> bool:
+    """Whether something of that probability happens."""
+    return draw.random() < share
+
+
+def some(draw: random.Random, items: Sequence[Item], most: int) -> list[Item]:
+    """One to ``most`` of the items, each at most once."""
+    return draw.sample(list(items), draw.randint(1, min(most, len(items))))
+
+
+def named(kind: str, name: str, version: str = "v1", **content: Any) -> Object:
+    """An object without a namespace."""
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **content}
+
+
+def key_of(pod: Object) -> str:
+    """``namespace/name``."""
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+def expression(key: str, operator: str, *values: str) -> Object:
+    """A requirement on labels or fields."""
+    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}

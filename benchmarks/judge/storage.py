@@ -1,0 +1,160 @@
+"""Random storage: bound claims in zones and on nodes, claims that wait for their first consumer, attach limits."""
+
+from __future__ import annotations
+
+import random
+
+from benchmarks.judge.objects import HOSTNAME, ZONE, Object, chance, expression, key_of, named
+
+DRIVER = "disk.csi.example.com"
+BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+
+
+def storage_scaffold(draw: random.Random, nodes: list[Object]) -> list[Object]:
+    """Classes, the driver's limits on nodes, and volumes on nodes that anybody may claim."""
+    zones = {node["metadata"]["labels"].get(ZONE, "a") for node in nodes}
+    allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": sorted(zones)[:2]}]}]
+    classes = [
+        _storage_class("disk", DRIVER, "WaitForFirstConsumer"),
+        _storage_class("zonal", DRIVER, "WaitForFirstConsumer", allowedTopologies=allowed),
+        _storage_class("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
+        _storage_class("at-once", DRIVER, "Immediate"),
+    ]
+    made = list(classes)
+    for node in nodes:
+        name = node["metadata"]["name"]
+        driver: Object = {"name": DRIVER, "nodeID": name, "topologyKeys": []}
+        if chance(draw, 0.7):
+            driver["allocatable"] = {"count": draw.choice((1, 2, 4))}
+        made.append(named("CSINode", name, "storage.k8s.io/v1", spec={"drivers": [driver]}))
+        if chance(draw, 0.3):
+            at = expression(HOSTNAME, "In", node["metadata"]["labels"][HOSTNAME])
+            size = draw.choice(("5Gi", "20Gi"))
+            made.append(_volume(f"free-{name}", "local", size, at, {"local": {"path": "/disk"}}))
+    return made
+
+
+def with_volumes(draw: random.Random, nodes: list[Object], waiting: list[Object]) -> list[Object]:
+    """Give some of the waiting pods claims; returns claims and their volumes."""
+    made: list[Object] = []
+    kinds = (
+        _bound_zonal,
+        _bound_zonal,
+        _bound_local,
+        _labelled,
+        _unbound,
+        _unbound,
+        _unbound,
+        _exclusive,
+        _odd,
+    )
+    families: dict[str, list[Object]] = {}
+    for pod in waiting:
+        families.setdefault(key_of(pod).rpartition("-")[0], []).append(pod)
+    for pods in families.values():
+        if not chance(draw, 0.35):
+            continue
+        kind = draw.choice(kinds)
+        for pod in pods:
+            made += kind(draw, nodes, pod)
+    return made
+
+
+def _bound_zonal(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
+    at = expression(ZONE, "In", draw.choice(_values(nodes, ZONE)))
+    return _bound(pod, at, {"csi": {"driver": DRIVER, "volumeHandle": _name(pod)}})
+
+
+def _bound_local(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
+    at = expression(HOSTNAME, "In", draw.choice(_values(nodes, HOSTNAME)))
+    return _bound(pod, at, {"local": {"path": "/data"}})
+
+
+def _labelled(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
+    claim, volume = _bound(pod, None, {"nfs": {"server": "nfs.example", "path": "/"}})
+    zones = _values(nodes, ZONE)
+    volume["metadata"]["labels"] = {ZONE: "__".join(sorted({draw.choice(zones), draw.choice(zones)}))}
+    return [claim, volume]
+
+
+def _unbound(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:  # noqa: ARG001 - as the others
+    return [_claim(pod, draw.choice(("disk", "zonal", "local", "local")), draw.choice(("1Gi", "10Gi")))]
+
+
+def _exclusive(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:
+    """One claim for a pod and its next replica, one pod at a time."""
+    stem, _, number = pod["metadata"]["name"].rpartition("-")
+    if int(number) % 2:
+        _use(pod, f"{stem}-{int(number) - 1}")
+        return []
+    claim, volume = _bound_zonal(draw, nodes, pod)
+    for each in (claim, volume):
+        each["spec"]["accessModes"] = ["ReadWriteOncePod"]
+    return [claim, volume]
+
+
+def _odd(draw: random.Random, nodes: list[Object], pod: Object) -> list[Object]:  # noqa: ARG001 - as the others
+    """A claim that nobody has bound yet, or none at all: the pod has to wait."""
+    if chance(draw, 0.5):
+        return [_claim(pod, "at-once", "1Gi")]
+    _use(pod, "missing")
+    return []
+
+
+def _bound(pod: Object, at: Object | None, source: Object) -> list[Object]:
+    claim = _claim(pod, "disk", "1Gi")
+    claim["metadata"]["annotations"] = dict(BOUND)
+    claim["spec"]["volumeName"] = name = f"pv-{_name(pod)}"
+    claim["status"] = {"phase": "Bound"}
+    volume = _volume(name, "disk", "1Gi", at, source)
+    ref = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", **claim["metadata"]}
+    volume["spec"]["claimRef"] = {key: ref[key] for key in ("kind", "apiVersion", "namespace", "name")}
+    volume["status"] = {"phase": "Bound"}
+    return [claim, volume]
+
+
+def _claim(pod: Object, storage_class: str, size: str) -> Object:
+    name = pod["metadata"]["name"]
+    _use(pod, name)
+    claim = named("PersistentVolumeClaim", name)
+    claim["metadata"]["namespace"] = pod["metadata"]["namespace"]
+    claim["spec"] = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": size}},
+    }
+    return claim
+
+
+def _use(pod: Object, claim: str) -> None:
+    volumes = pod["spec"].setdefault("volumes", [])
+    volumes.append({"name": f"data{len(volumes)}", "persistentVolumeClaim": {"claimName": claim}})
+
+
+def _volume(name: str, storage_class: str, size: str, at: Object | None, source: Object) -> Object:
+    volume = named("PersistentVolume", name)
+    volume["spec"] = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "persistentVolumeReclaimPolicy": "Retain",
+        **source,
+    }
+    if at is not None:
+        volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [at]}]}}
+    volume["status"] = {"phase": "Available"}
+    return volume
+
+
+def _storage_class(name: str, provisioner: str, mode: str, **more: object) -> Object:
+    return named(
+        "StorageClass", name, "storage.k8s.io/v1", provisioner=provisioner, volumeBindingMode=mode, **more
+    )
+
+
+def _values(nodes: list[Object], label: str) -> list[str]:
+    return [node["metadata"]["labels"][label] for node in nodes if label in node["metadata"]["labels"]]
+
+
+def _name(pod: Object) -> str:
+    return key_of(pod).replace("/", "-")

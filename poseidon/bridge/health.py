@@ -1,0 +1,80 @@
+"""Whether the bridge is alive: its event loop runs. Answered from a thread, beside the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from socketserver import ThreadingMixIn
+from threading import Thread
+from typing import TYPE_CHECKING
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import make_wsgi_app
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from prometheus_client import CollectorRegistry
+
+_BEAT_SECONDS = 1.0
+_HANGS_AFTER_SECONDS = 30.0
+"""Translating the largest clusters keeps the event loop for a second or two; nothing keeps it for longer."""
+
+
+class Heartbeat:
+    """When the event loop last ran. ``clock`` is monotonic, and may be asked from any thread."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._beaten_at = clock()
+
+    async def run(self) -> None:
+        """Note for ever that the event loop runs."""
+        while True:
+            self._beaten_at = self._clock()
+            await asyncio.sleep(_BEAT_SECONDS)
+
+    def fault(self) -> str:
+        """Return what is wrong, "" while the event loop runs."""
+        silent = self._clock() - self._beaten_at
+        return f"the event loop has not run for {silent:.0f} s" if silent > _HANGS_AFTER_SECONDS else ""
+
+
+def application(registry: CollectorRegistry, fault: Callable[[], str]) -> WSGIApplication:
+    """Return what answers ``/livez`` with 200, or with 503 and what is wrong, and any other path with the metrics."""
+    metrics = make_wsgi_app(registry)
+
+    def answer(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if environment.get("PATH_INFO") != "/livez":
+            return metrics(environment, start_response)
+        wrong = fault()
+        status = HTTPStatus.SERVICE_UNAVAILABLE if wrong else HTTPStatus.OK
+        start_response(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"{wrong or 'ok'}\n".encode()]
+
+    return answer
+
+
+def serve(host: str, port: int, answer: WSGIApplication) -> WSGIServer:
+    """Answer from threads until the process ends; return the server. Raises ``OSError`` if it cannot listen."""
+
+    (family, _, _, _, address), *_ = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+
+    class Server(ThreadingMixIn, WSGIServer):
+        address_family = family
+        daemon_threads = True
+
+    server = make_server(str(address[0]), port, answer, Server, handler_class=_Quiet)
+    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    return server
+
+
+class _Quiet(WSGIRequestHandler):
+    """Requests of probes and scrapers are no news."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
+        """Say nothing."""

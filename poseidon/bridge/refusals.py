@@ -1,0 +1,58 @@
+"""Deltas of the solver that are not carried out: counted by reason, and the first of each reason logged."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from enum import StrEnum
+
+_log = logging.getLogger(__name__)
+
+
+class Kind(StrEnum):
+    """What the solver asked for."""
+
+    BINDING = "binding"
+    EVICTION = "eviction"
+    MIGRATION = "migration"
+
+
+class Reason(StrEnum):
+    """Why it is not done."""
+
+    GONE = "gone"  # there is no such pod, or it is none that could be placed or evicted here
+    ELSEWHERE = "elsewhere"  # the pod has another node
+    NOT_PENDING = "not_pending"  # the pod must not be scheduled now
+    NO_NODE = "no_node"  # there is no such node
+    UNFIT = "unfit"  # the node does not take the pod as both are now
+    BEING_BOUND = "being_bound"  # the pod to be evicted is on its way to a node
+    NO_REASON = "no_reason"  # nobody needs the place of the pod to be evicted, nor has its gang failed
+    NOT_LOWER = "not_lower"  # the pod to be evicted is not less important than whoever needs its place
+    IN_VAIN = "in_vain"  # whoever needs its place waits also for others that stay
+    RATE = "rate"  # too many evictions at a time
+    UNSUPPORTED = "unsupported"  # no such thing can be done
+
+
+_SUSPICIOUS = frozenset({Reason.NO_REASON, Reason.NOT_LOWER, Reason.RATE, Reason.UNSUPPORTED})
+"""What a solver that knows the cluster as it is never asks for. The others come about while news are under way."""
+
+
+class Refusals:
+    """Counts what was refused."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[Kind, Reason]] = Counter()
+        self._logged: set[tuple[Kind, Reason]] = set()
+
+    def note(self, kind: Kind, reason: Reason, pod: str, words: str) -> None:
+        """Take note that something was not done with ``pod`` (its name, or uid), and why in ``words``."""
+        self._counts[kind, reason] += 1
+        if (kind, reason) not in self._logged:
+            self._logged.add((kind, reason))
+            level = logging.WARNING if reason in _SUSPICIOUS else logging.INFO
+            _log.log(level, 'delta refused kind=%s reason=%s pod=%s message="%s"', kind, reason, pod, words)
+
+    def take(self) -> Counter[tuple[Kind, Reason]]:
+        """Return how often each has come about since the last call."""
+        counts, self._counts = self._counts, Counter()
+        return counts

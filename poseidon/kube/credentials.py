@@ -1,0 +1,111 @@
+"""Credentials towards an API server, followed while they rotate: tokens, client certificates, authorities, plug-ins.
+
+Nothing here does network I/O, but files are read and plug-ins run: call from a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+_BEFORE_EXPIRY_SECONDS = 30.0
+"""How long before they expire credentials are asked for anew, so that none expire on the way to the server."""
+
+
+class Credentials(NamedTuple):
+    """How to identify oneself, and whom to trust, at present.
+
+    ``authorization`` is the value of the Authorization header, "" for none. ``tls`` is None where the connection has no
+    certificates of its own to follow; a new object means that new connections are to be opened with it.
+    """
+
+    authorization: str = ""
+    tls: ssl.SSLContext | None = None
+
+
+class CredentialSource(Protocol):
+    """Where credentials come from. May block, and may raise anything that files and plug-ins raise."""
+
+    def read(self, *, refused: bool = False) -> Credentials:
+        """Return the credentials of the moment; ``refused``: the server did not accept the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderCredentials:
+    """Credentials that are an Authorization header and nothing else, read anew each time."""
+
+    header: Callable[[], str]
+
+    def read(self, *, refused: bool = False) -> Credentials:  # noqa: ARG002 - asking anew is all that can be done
+        """Return what the header is by now."""
+        return Credentials(self.header())
+
+
+class Loaded(NamedTuple):
+    """Credentials as they were loaded.
+
+    ``files`` are those that they came from, ``tls_files`` those among them that ``credentials.tls`` was made of.
+    ``expires_at`` is in seconds since the epoch, None if nothing is known of an end.
+    """
+
+    credentials: Credentials
+    files: Sequence[str]
+    tls_files: Sequence[str] = ()
+    expires_at: float | None = None
+
+
+class FollowedCredentials:
+    """Credentials that are loaded again when one of their files changes, when they expire, or when they are refused.
+
+    ``load`` may be slow (it runs plug-ins) and may raise: then the next call tries again. ``wall`` tells seconds since
+    the epoch. As long as no certificate has changed the TLS context stays the same object.
+    """
+
+    def __init__(self, load: Callable[[], Loaded], loaded: Loaded, wall: Callable[[], float]) -> None:
+        self._load = load
+        self._wall = wall
+        self._loaded = loaded
+        self._state = _state_of(loaded.files)
+        self._tls_state = _state_of(loaded.tls_files)
+
+    def read(self, *, refused: bool = False) -> Credentials:
+        """Return the credentials of the moment. Raises what ``load`` raises."""
+        if refused or self._is_stale():
+            state = _state_of(
+                self._loaded.files
+            )  # as it was before reading: what changes meanwhile is read again
+            self._take(self._load(), state)
+        return self._loaded.credentials
+
+    def _is_stale(self) -> bool:
+        expires_at = self._loaded.expires_at
+        if expires_at is not None and self._wall() >= expires_at - _BEFORE_EXPIRY_SECONDS:
+            return True
+        return _state_of(self._loaded.files) != self._state
+
+    def _take(self, loaded: Loaded, state: tuple[object, ...]) -> None:
+        tls_state = _state_of(loaded.tls_files)
+        if tls_state == self._tls_state:
+            loaded = loaded._replace(
+                credentials=loaded.credentials._replace(tls=self._loaded.credentials.tls)
+            )
+        self._state = state if list(loaded.files) == list(self._loaded.files) else _state_of(loaded.files)
+        self._tls_state = tls_state
+        self._loaded = loaded
+
+
+def _state_of(files: Sequence[str]) -> tuple[object, ...]:
+    """Return what differs once a file has been written anew or replaced, also behind a symbolic link."""
+    return tuple(_file_state(name) for name in files)
+
+
+def _file_state(name: str) -> tuple[str, int, int, int] | str:
+    try:
+        found = os.stat(Path(name))  # noqa: PTH116 - the same, and what is compared below is its result
+    except OSError:
+        return name
+    return name, found.st_mtime_ns, found.st_size, found.st_ino

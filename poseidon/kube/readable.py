@@ -1,0 +1,87 @@
+"""Makes JSON decodable that no decoder here takes as it is: odd characters, huge numbers, and values nested too deeply.
+
+One odd object must spoil neither the list that it stands in nor the stream that it comes by. The API server itself
+writes no broken characters and no huge numbers, but what stands between it and this client may, and it does store
+deep values.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+MAX_DEPTH: Final = 100
+"""Levels of lists and maps that are read. Kubernetes' own objects have about twenty."""
+
+TOO_DEEP: Final = b'"(nested too deeply)"'
+"""Stands for a value that lies deeper: a text, which no field takes that was meant to hold a list or a map."""
+
+_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|-?\d[\d.eE+-]*', re.DOTALL)
+_WHOLE = re.compile(rb"-?\d+")
+_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPES = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)",
+    re.DOTALL,
+)
+_LONE_LENGTH = 6
+_LONG = 4
+"""Shorter numbers can be read in any case."""
+
+_LARGEST = b"9223372036854775807"
+_LARGEST_FLOAT = repr(sys.float_info.max).encode()
+
+
+def readable(raw: bytes) -> bytes:
+    r"""Return JSON that says the same as far as it can be read.
+
+    Bytes that are no UTF-8, and escapes that are half a pair (``\ud800``), become U+FFFD, as Go's decoder has it; a
+    value that lies deeper than ``MAX_DEPTH`` becomes ``TOO_DEEP``; whole numbers of more than 64 bits become the
+    largest of 64, others the largest that there is. What is no JSON at all stays none.
+    """
+    text = raw.decode("utf-8", "replace").encode()
+    if _HALVES.search(text):
+        text = _ESCAPES.sub(_whole_character, text)
+    parts, kept = [], 0
+    for begin, end, instead in _cuts(text):
+        parts += [text[kept:begin], instead]
+        kept = end
+    return b"".join((*parts, text[kept:])) if parts else text
+
+
+def _whole_character(match: re.Match[bytes]) -> bytes:
+    found = match.group()
+    is_lone = len(found) == _LONE_LENGTH and found[2:3] in b"dD" and found[3:4] in b"89abcdefABCDEF"
+    return b"\\ufffd" if is_lone else found
+
+
+def _cuts(text: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield where values begin and end that cannot be read, and what stands there instead."""
+    depth, begin = 0, 0
+    for token in _TOKENS.finditer(text):
+        found = token.group()
+        if found in b"[{":
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                begin = token.start()
+        elif found in b"]}":
+            if depth == MAX_DEPTH + 1:
+                yield begin, token.end(), TOO_DEEP
+            depth -= 1
+        elif found[:1] != b'"' and depth <= MAX_DEPTH and len(found) >= _LONG:
+            yield token.start(), token.end(), _bounded(found)
+
+
+def _bounded(number: bytes) -> bytes:
+    """Return a number that can be read; what is none stays none."""
+    sign = b"-" if number[:1] == b"-" else b""
+    if _WHOLE.fullmatch(number):
+        digits = number.lstrip(b"-")
+        is_large = len(digits) > len(_LARGEST) or (len(digits) == len(_LARGEST) and digits > _LARGEST)
+        return sign + _LARGEST if is_large else number
+    try:
+        return number if math.isfinite(float(number)) else sign + _LARGEST_FLOAT
+    except ValueError:
+        return number

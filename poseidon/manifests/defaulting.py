@@ -1,0 +1,101 @@
+"""Objects as an API server would hold them: one state of each, in a version that is served, with what it fills in.
+
+Input is what people write (``generateName``, nodes without ``allocatable``, versions of long ago) and what they have
+dumped, perhaps in several parts, between which objects have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.manifests.documents import Document
+
+_SERVED_AS = {
+    "extensions": {"Deployment": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1"},
+    "apps": dict.fromkeys(("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet"), "apps/v1"),
+    "batch": {"CronJob": "batch/v1"},
+    "policy": {"PodDisruptionBudget": "policy/v1"},
+    "scheduling.k8s.io": {"PriorityClass": "scheduling.k8s.io/v1"},
+    "storage.k8s.io": {"CSINode": "storage.k8s.io/v1", "StorageClass": "storage.k8s.io/v1"},
+}
+"""Kinds that were served in earlier versions, with the same meaning as far as scheduling looks at them."""
+
+Key = tuple[str, str, str, str]
+"""API group, kind, namespace and name."""
+
+
+def as_held(documents: Iterable[Document]) -> list[Document]:
+    """Return the documents as an API server would hold them, in order.
+
+    Of an object that was dumped several times (equal uid) the latest state stays. Objects that only state
+    ``generateName`` are named by it and the first number that is free. Anything malformed stays as it is, to be found
+    where it is converted.
+    """
+    found = _latest([_defaulted(each) for each in documents])
+    taken = {key for each in found if (key := _key(each))[-1]}
+    return [_named(each, taken) for each in found]
+
+
+def _defaulted(document: Document) -> Document:
+    group, kind, value = document.api_version.rpartition("/")[0], document.kind, document.value
+    version = _SERVED_AS.get(group, {}).get(kind, document.api_version)
+    if version != document.api_version:
+        value = {**value, "apiVersion": version}
+    given = value.get("status") if (group, kind) == ("", "Node") else None
+    status: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    if status.get("capacity") and status.get("allocatable") is None:
+        # core/v1 SetDefaults_NodeStatus
+        value = {**value, "status": {**status, "allocatable": status["capacity"]}}
+    return document if value is document.value else replace(document, api_version=version, value=value)
+
+
+def _latest(documents: list[Document]) -> list[Document]:
+    """Return the documents with one state of each object that has been dumped: the one of the latest version."""
+    latest: dict[tuple[Key, str], Document] = {}
+    kept: list[tuple[tuple[Key, str] | None, Document]] = []
+    for each in documents:
+        uid = _metadata(each).get("uid")
+        key = (_key(each), uid) if isinstance(uid, str) and uid else None
+        kept.append((key, each))
+        if key is not None and (key not in latest or _version(each) > _version(latest[key])):
+            latest[key] = each
+    return [each for key, each in kept if key is None or latest[key] is each]
+
+
+def _version(document: Document) -> int:
+    """Return the resource version as the number that it is since Kubernetes 1.35, and has been in practice."""
+    version = _metadata(document).get("resourceVersion")
+    text = version if isinstance(version, str) else ""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 40 else -1
+
+
+def _named(document: Document, taken: set[Key]) -> Document:
+    metadata = _metadata(document)
+    prefix = metadata.get("generateName")
+    if metadata.get("name") or not isinstance(prefix, str) or not prefix:
+        return document
+    for number in count():
+        named = {**document.value, "metadata": {**metadata, "name": f"{prefix}{number}"}}
+        found = replace(document, value=named)
+        if _key(found) not in taken:
+            taken.add(_key(found))
+            return found
+    raise AssertionError("unreachable")
+
+
+def _key(document: Document) -> Key:
+    metadata = _metadata(document)
+    group = document.api_version.rpartition("/")[0]
+    namespace = str(metadata.get("namespace") or "default")
+    return group, document.kind, namespace, str(metadata.get("name") or "")
+
+
+def _metadata(document: Document) -> Mapping[str, Any]:
+    metadata = document.value.get("metadata")
+    return metadata if isinstance(metadata, Mapping) else {}

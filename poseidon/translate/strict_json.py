@@ -1,0 +1,77 @@
+"""JSON that people and programs wrote into annotations and ConfigMaps: read only if it can be written again.
+
+Python's reader takes more than JSON: numbers that are none, halves of characters that no message can hold, and values
+so deep that nobody can go through them without running out of stack. All of that is refused here, with words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+MAX_LENGTH: Final = 2**20
+"""Characters of a text; the API server takes no larger ConfigMap."""
+
+MAX_DEPTH: Final = 64
+"""Levels of lists and maps."""
+
+MAX_DIGITS: Final = 400
+"""Digits of a number: more than the largest that JSON readers elsewhere can hold has."""
+
+_TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+
+Pairs = Callable[[list[tuple[str, Any]]], Any]
+
+
+class JsonError(ValueError):
+    """A text that is not read; the message says why, to be put behind the name of its field."""
+
+
+def loads(text: str, pairs: Pairs | None = None) -> Any:
+    """Return the value of a text; ``pairs``, if given, makes a map of its entries. Raises ``JsonError``."""
+    if len(text) > MAX_LENGTH:
+        raise JsonError(f"has {len(text)} characters; write at most {MAX_LENGTH}")
+    if _depth(text) > MAX_DEPTH:
+        raise JsonError("is nested too deeply; make it flatter")
+    try:
+        value = json.loads(
+            text, object_pairs_hook=pairs, parse_constant=_no_number, parse_float=_float, parse_int=_int
+        )
+    except json.JSONDecodeError as error:
+        raise JsonError(f"is not JSON: {error}; correct it") from None
+    if "\\u" in text or not text.isascii():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise JsonError("has half a character (a lone surrogate); correct it") from None
+    return value
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for found in _TOKENS.findall(text):
+        if found in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found in "]}":
+            depth -= 1
+    return deepest
+
+
+def _no_number(text: str) -> NoReturn:
+    raise JsonError(f"is not JSON: {text} is no number there; correct it")
+
+
+def _int(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise JsonError(f"has a number of {len(text)} digits; write a shorter one")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise JsonError(f"has a number that is too large, {text[:40]}; write a smaller one")
+    return value

@@ -1,0 +1,73 @@
+"""Log lines say what their templates say, whatever names and messages hold."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from firmament.logs import OneLineFormatter
+from poseidon.bridge.logs import KeyValueFormatter
+
+
+def line(template, *values, formatter=None):
+    record = logging.LogRecord("poseidon.bridge.x", logging.WARNING, "f", 1, template, values, None)
+    return (formatter or KeyValueFormatter()).format(record)
+
+
+def after_the_time(text):
+    return text.partition(" ")[2]
+
+
+def test_words_and_pairs():
+    assert after_the_time(line("round over round=%d gap=%.4f in=%.1fs state=%s", 3, 0.5, 1.25, "ok")) == (
+        'level=warning logger=bridge.x msg="round over" round=3 gap=0.5000 in=1.2s state=ok'
+    )
+    assert after_the_time(line('refused pod=%s error="%s"', "ns/web", "too small")) == (
+        'level=warning logger=bridge.x msg="refused" pod=ns/web error="too small"'
+    )
+    assert after_the_time(line("claim claim=%s/%s", "ns", "data")).endswith(' msg="claim" claim=ns/data')
+    assert after_the_time(line("100%% of %s done", "it")).endswith(' msg="100% of it done"')
+    assert after_the_time(line("stopped")).endswith(' msg="stopped"')
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a\nlevel=error forged=yes", '"a\\nlevel=error forged=yes"'),
+        ("a b=c", '"a b=c"'),
+        ('say "no"', '"say \\"no\\""'),
+        ("back\\slash", '"back\\\\slash"'),
+        ("\u2028next", '"\\u2028next"'),
+        ("\u202ebackwards", '"\\u202ebackwards"'),
+        ("\x1b[31mred", '"\\x1b[31mred"'),
+        ("\ud800", '"\\ud800"'),
+    ],
+)
+def test_a_value_ends_neither_its_line_nor_its_pair(value, shown):
+    assert line("lost pod=%s node=%s", value, "n1").endswith(f' msg="lost" pod={shown} node=n1')
+    assert line('lost reason="%s" node=%s', value, "n1").endswith(f' msg="lost" reason={shown} node=n1')
+    assert line("lost %s node=%s", value, "n1").endswith(f' msg="lost {shown[1:-1]}" node=n1')
+
+
+def test_what_has_no_template_is_one_line_too():
+    assert "\n" not in line("from a library\nwith two lines 100% of=it")
+    record = logging.LogRecord("grpc", logging.ERROR, "f", 1, "a %(b)s", ({"b": "x\ny"},), None)
+    assert KeyValueFormatter().format(record).endswith('msg="a x\\ny"')
+
+
+def test_a_traceback_follows_on_its_own_lines():
+    try:
+        int("odd")
+    except ValueError as error:
+        found = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("poseidon.x", logging.ERROR, "f", 1, "broken pod=%s", ("p",), found)
+    first, _, rest = KeyValueFormatter().format(record).partition("\n")
+    assert first.endswith('msg="broken" pod=p')
+    assert rest.splitlines()[-1].startswith("ValueError: ")
+
+
+def test_the_solver_s_lines_hold_what_clients_say_on_one_line():
+    template, values = 'note cluster=%s note="%s" n=%d r=%r', ("a\nb", 'x" y="z', 3, "it's\n")
+    text = line(template, *values, formatter=OneLineFormatter())
+    assert text.endswith('poseidon.bridge.x note cluster=a\\x0ab note="x\\" y=\\"z" n=3 r="it\'s\\n"')

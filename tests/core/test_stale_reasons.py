@@ -1,0 +1,70 @@
+"""What waiting tasks were told is brought up to date when machines change, though nothing could help them."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmament.core.configuration import RoundOptions
+from tests.support.core import REFRESH, START, Clock, machine, scheduler, task_class, tasks
+
+
+def message_of(result):
+    (unscheduled,) = result.unscheduled
+    return unscheduled.message
+
+
+@pytest.fixture
+def waiting():
+    """A scheduler of two small machines and a task too large for them, and its clock."""
+    clock = Clock()
+    large = tasks(1, "large", content=task_class(cpu=100))
+    options = RoundOptions(refresh_seconds=REFRESH)
+    core = scheduler(machine("m1", cpu=50), machine("m2", cpu=50), large, clock=clock, options=options)
+    assert message_of(core.run_round()).startswith("0/2 nodes are available: 2 Insufficient cpu")
+    return core, clock
+
+
+def test_a_cordon_is_told_after_a_while(waiting):
+    core, clock = waiting
+    assert core.next_round_in() is None
+    clock.now += 10.0
+    core.apply([machine("m1", cpu=50, cordoned=True)])
+    assert core.next_round_in() == REFRESH - 10.0
+    clock.now = START + REFRESH
+    assert core.next_round_in() == 0.0
+    assert "1 Insufficient cpu" in (told := message_of(core.run_round()))
+    assert "1 node(s) were unschedulable" in told
+    assert core.next_round_in() is None, "once"
+
+
+def test_changes_are_gathered(waiting):
+    core, clock = waiting
+    rounds = 0
+    for second in range(600):
+        clock.now = START + second
+        core.apply([machine("m1", cpu=50 + second % 2)])
+        if core.next_round_in() == 0.0:
+            core.run_round()
+            rounds += 1
+    assert rounds == 600 // REFRESH - 1
+
+
+def test_what_a_round_places_itself_makes_nothing_stale():
+    clock = Clock()
+    core = scheduler(
+        machine("m1"), tasks(1, "small"), tasks(2, "large", content=task_class(cpu=10**9)), clock=clock
+    )
+    assert len(core.run_round().deltas) == 1
+    assert core.next_round_in() is None
+
+
+def test_a_task_that_others_overtake_is_looked_at_once(waiting):
+    """A small task that comes later takes some of the room; the large one would be told if that changed its message."""
+    core, clock = waiting
+    core.apply([*tasks(2, "small", content=task_class(cpu=1))])
+    assert len(core.run_round().deltas) == 1
+    assert core.next_round_in() == REFRESH
+    clock.now += REFRESH
+    result = core.run_round()
+    assert (result.stats.pending, result.unscheduled) == (1, ())
+    assert core.next_round_in() is None

@@ -1,0 +1,53 @@
+"""Things that several texts tell apart get texts of their own, whatever those texts are."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from poseidon.batch.membership import (
+    NATIVE_POD_GROUP,
+    POD_GROUP,
+    TOPOLOGY_GROUP,
+    WORKLOAD,
+    Membership,
+    ObjectKey,
+)
+from poseidon.kube.objects import ObjectMeta, OwnerReference
+from poseidon.translate.identities import identity, parts_of
+from poseidon.translate.pod import job_id
+
+words = st.text(alphabet="a/%2F", max_size=4)
+parts = st.lists(words, min_size=1, max_size=5)
+namespaces = st.sampled_from(["victim", "evil"])
+kinds = st.sampled_from([POD_GROUP, WORKLOAD, NATIVE_POD_GROUP, TOPOLOGY_GROUP])
+members = st.builds(
+    Membership, st.builds(ObjectKey, kinds, namespaces, words), words, words, share=st.just("")
+)
+
+
+def owned(namespace, kind, name, uid):
+    reference = OwnerReference(kind=kind, name=name, uid=uid, controller=True)
+    return ObjectMeta(namespace=namespace, owner_references=(reference,))
+
+
+@given(parts, parts)
+def test_other_parts_give_another_text(some, others):
+    assert (identity(*some) == identity(*others)) is (some == others)
+    assert parts_of(identity(*some)) == some
+
+
+@given(members, members)
+def test_no_two_groups_share_a_job(one, other):
+    assert (one.job == other.job) is (one == other)
+
+
+@given(members, st.one_of(words, members.map(lambda each: each.job)), words, words)
+def test_no_owner_has_the_job_of_a_group(member, uid, kind, name):
+    assert job_id(owned("evil", kind, name, uid)) != member.job
+
+
+def test_an_owner_means_nothing_in_another_namespace():
+    assert job_id(owned("evil", "ReplicaSet", "web", "u")) != job_id(
+        owned("victim", "ReplicaSet", "web", "u")
+    )
