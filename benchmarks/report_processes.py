@@ -1,4 +1,4 @@
-"""Tables of what whole processes do: end to end, starts, memory, small requests.
+"""Tables of what whole processes do: end to end, starts, memory, small requests, verdicts on their placements.
 
 Each function takes a saved report of its kind and returns the tables of it.
 """
@@ -83,3 +83,27 @@ def requests_sheets(report: Report) -> list[Sheet]:
             ],
         )
     ]
+
+
+def judge_sheets(report: Report) -> list[Sheet]:
+    """What a real kube-scheduler says of placements and of pods left pending."""
+    rows = [
+        ["bindings judged", number(report["bindings"])],
+        ["pending pods judged", number(report["pending"])],
+        ["bindings refused", number(report["violations"])],
+        *([f"pending pods it binds: {cause}", number(count)] for cause, count in report["misses"].items()),
+        ["clusters in which only another order of bindings stands", number(report["otherOrders"])],
+        ["messages equal", _share(report["messages"])],
+        ["messages equal, one reason per node", _share(report["messagesWithOneReasonPerNode"])],
+    ]
+    caption = (
+        f"{report['seeds']:,} random clusters, {report['byProcesses']:,} of them decided by both processes"
+    )
+    return [Sheet(caption, ("what", "figure"), rows)]
+
+
+def _share(part: Report) -> str:
+    """A share and what it is of."""
+    if part["share"] is None:
+        return NOTHING
+    return f"{part['share']:.2%} of {part['compared']:,}"

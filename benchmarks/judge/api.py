@@ -97,7 +97,7 @@ class Api:
         path = _FOLDERS[kind].replace("/namespaces/{}", "")
         found = _decoded(await self._transport.get(path))
         version = found["apiVersion"]
-        return [{"apiVersion": version, "kind": kind, **each} for each in found["items"]]
+        return [dict(each, apiVersion=version, kind=kind) for each in found["items"]]
 
     async def everything(self) -> list[Object]:
         """All that a plan reads, as ``kubectl get`` would show it."""

@@ -56,7 +56,7 @@ def some(draw: random.Random, items: Sequence[Item], most: int) -> list[Item]:
 
 def named(kind: str, name: str, version: str = "v1", **content: Any) -> Object:
     """An object without a namespace."""
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **content}
+    return dict(content, apiVersion=version, kind=kind, metadata={"name": name})
 
 
 def key_of(pod: Object) -> str:

@@ -107,8 +107,8 @@ def _bound(pod: Object, at: Object | None, source: Object) -> list[Object]:
     claim["spec"]["volumeName"] = name = f"pv-{_name(pod)}"
     claim["status"] = {"phase": "Bound"}
     volume = _volume(name, "disk", "1Gi", at, source)
-    ref = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", **claim["metadata"]}
-    volume["spec"]["claimRef"] = {key: ref[key] for key in ("kind", "apiVersion", "namespace", "name")}
+    where = {key: claim["metadata"][key] for key in ("namespace", "name")}
+    volume["spec"]["claimRef"] = dict(where, apiVersion="v1", kind="PersistentVolumeClaim")
     volume["status"] = {"phase": "Bound"}
     return [claim, volume]
 

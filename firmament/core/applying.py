@@ -125,7 +125,7 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
     tasks = cluster.tasks
     if cluster.where(task) == event.machine and tasks.cls[task] == cls:
         cluster.arrive(task, now)
-        tasks.state[task] = State.BOUND
+        tasks.state[task], tasks.owed[task] = State.BOUND, False
         _rank(cluster, task, event)
         tasks.name[task] = event.names[index] if event.names else event.uids[index]
         _enlist(cluster, task, event.job)
@@ -150,7 +150,7 @@ def _move_off(cluster: Cluster, task: int, event: TasksBound, cls: int) -> None:
     _enlist(cluster, task, event.job)
     _regroup(cluster, task, event.spread_group)
     rouse(cluster, event.job)  # a gang may now need one less
-    tasks.leaving[task] = told_to_go
+    tasks.leaving[task], tasks.owed[task] = told_to_go, False
     tasks.cls[task] = cls
     _rank(cluster, task, event)
     tasks.dated[task] = tasks.parked[task] = tasks.refused[task] = False

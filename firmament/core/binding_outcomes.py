@@ -57,7 +57,7 @@ class BindingOutcomes:
             if report.bound:
                 cluster.arrive(task, self._clock())
                 tasks.state[task] = State.BOUND
-                tasks.failures[task] = 0
+                tasks.failures[task], tasks.owed[task] = 0, False
                 if importance.standing_of(tasks, task) < farthest:
                     cluster.mark(report.machine)  # from now on it may be evicted
             else:
@@ -71,10 +71,9 @@ class BindingOutcomes:
         if retry and not waits and self._rebinding.keeps_place(cluster, task):
             return
         owed = retry and self._is_owed(task)
-        if not retry:
-            cluster.promises.end(tasks.uid[task])
         self._lose_place(task, owed=owed)
         tasks.parked[task] = tasks.refused[task] = not retry
+        tasks.owed[task] &= retry
         cluster.version += 1
 
     def _back_off(self, task: int) -> None:
@@ -96,7 +95,7 @@ class BindingOutcomes:
         """Whether others were told to leave for an assumed task (row)."""
         cluster = self._cluster
         uid = cluster.tasks.uid[task]
-        return cluster.promises.owes(uid) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})
+        return bool(cluster.tasks.owed[task]) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})
 
     def _lose_place(self, task: int, *, owed: bool) -> None:
         """Let an assumed task (row) wait again; what others have left for it, it is ``owed``."""

@@ -53,7 +53,7 @@ class Evictions:
                 continue
             self._counted_on.setdefault(who, []).append(uid)
             self._waiting = None
-            cluster.promises.owe(cluster.tasks.uid[waiting])
+            cluster.tasks.owed[waiting] = True
             if uid in self._notices:  # else somebody else has it go, and only that can let it stay
                 self._notices[uid].waiting.add(who)
                 self._needless.discard(uid)
@@ -62,7 +62,7 @@ class Evictions:
         """Note that tasks (rows, just assumed) lose their places together if somebody whom one counts on stays."""
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
         for row, _ in together:
-            cluster.promises.owe(cluster.tasks.uid[row])
+            cluster.tasks.owed[row] = True
         self._companions.update(dict.fromkeys(together, together))
 
     def holds_up(self, cluster: Cluster, waiting: int) -> bool:

@@ -146,3 +146,4 @@ def park(cluster: Cluster, rows: Int64) -> None:
     """Put pending tasks (rows) aside until something changes that could help them."""
     pending = rows[cluster.tasks.state[rows] == State.PENDING]
     cluster.tasks.parked[pending] = True
+    cluster.tasks.owed[pending] = False

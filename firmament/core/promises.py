@@ -18,9 +18,6 @@ from firmament.core.jobs import JobTable
 from firmament.core.machines import MachineTable
 from firmament.core.tasks import State, TaskTable
 
-LEAST_SURPLUS = 256
-"""Tasks after which it is worth looking which are still owed something."""
-
 _NOBODY: frozenset[int] = frozenset()
 
 
@@ -44,15 +41,13 @@ class Cluster(Protocol):
 class Promises:
     """The tasks (by uid) to which room is promised, and the machine (by name) of each.
 
-    A promise counts only while its task is pending; one that is assumed there again has its room by that. Who is *owed*
-    room gets a promise wherever it loses its place: others were told to leave for it, be it on another machine, as
-    tasks that wait may move or be shuffled after a restart.
+    A promise counts only while its task is pending; one that is assumed there again has its room by that. Tasks that
+    are ``owed`` room (see ``TaskTable``) get a promise wherever they lose their place: others were told to leave for
+    them, be it on another machine, as tasks that wait may move or be shuffled after a restart.
     """
 
     def __init__(self) -> None:
         self._machine: dict[str, str] = {}
-        self._owed: set[str] = set()
-        self._look_at = LEAST_SURPLUS
 
     def __len__(self) -> int:
         return len(self._machine)
@@ -60,20 +55,6 @@ class Promises:
     def make(self, uid: str, machine: str) -> None:
         """Promise the room that a task asks for on the machine that it has just lost its place on."""
         self._machine[uid] = machine
-        self._owed.add(uid)
-
-    def end(self, uid: str) -> None:
-        """A task is not to be tried again."""
-        self._machine.pop(uid, None)
-        self._owed.discard(uid)
-
-    def owe(self, uid: str) -> None:
-        """Others are told to leave for a task."""
-        self._owed.add(uid)
-
-    def owes(self, uid: str) -> bool:
-        """Whether others were told to leave for a task."""
-        return uid in self._owed
 
     def refresh(self, cluster: Cluster) -> None:
         """Forget what has ended, and mark the machines concerned as worth another look."""
@@ -85,15 +66,6 @@ class Promises:
             if machine not in cluster.machines.row_of or not (pending or back):
                 del self._machine[uid]
                 cluster.mark(machine)
-        if (
-            len(self._owed) >= self._look_at
-        ):  # who is bound or gone is owed nothing, and does no harm meanwhile
-            self._owed = {
-                uid
-                for uid in self._owed
-                if (task := tasks.row_of.get(uid)) is not None and tasks.state[task] != State.BOUND
-            }
-            self._look_at = 2 * len(self._owed) + LEAST_SURPLUS
 
     def called(self, cluster: Cluster, waiting: Int64) -> Int64:
         """Rows of tasks that have to take part in a round with ``waiting`` (rows), their back-offs aside.

@@ -46,7 +46,8 @@ class TaskTable:
     last round was opened, so what that round found does not hold for it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
     ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
-    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go),
+    that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go), ``owed``
+    (others were told to leave for it, and it has neither been bound nor found no place since),
     ``displacing`` (others had to leave its machine for it, and it came where the order of arrival counts), ``spread``
     (number of the group of tasks that would rather be apart, 0: none).
     """
@@ -82,6 +83,7 @@ class TaskTable:
         self.dated: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.came: Int64 = np.zeros(size, dtype=np.int64)
         self.leaving: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.owed: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.displacing: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.spread: Int64 = np.zeros(size, dtype=np.int64)
 
@@ -106,6 +108,7 @@ class TaskTable:
         "dated",
         "came",
         "leaving",
+        "owed",
         "displacing",
         "spread",
     )

@@ -58,6 +58,8 @@ def decode_binding(body: bytes) -> Binding:
 def bind(store: Store, namespace: str, name: str, binding: Binding, *, dry_run: bool = False) -> Record:
     """Set the pod's ``spec.nodeName`` and its PodScheduled condition; returns the pod's new record.
 
+    Its nomination ends by that, as since Kubernetes 1.35 (ClearingNominatedNodeNameAfterBinding).
+
     Raises ``ApiError``: 404 for an unknown pod; 409 when it is bound, being deleted, gated or has another UID than
     the binding names; 422 without a target node; 400 when URL and binding disagree.
     """
@@ -82,6 +84,7 @@ def bind(store: Store, namespace: str, name: str, binding: Binding, *, dry_run: 
             **(pod["metadata"].get("annotations") or {}),
             **metadata.annotations,
         }
+    pod["status"].pop("nominatedNodeName", None)
     pod["status"]["conditions"] = [
         *(c for c in pod["status"].get("conditions") or () if c.get("type") != "PodScheduled"),
         {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": store.now()},

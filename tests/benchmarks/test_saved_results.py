@@ -13,7 +13,9 @@ from click.testing import CliRunner
 
 import benchmarks
 from benchmarks.__main__ import main
+from benchmarks.judge.verdicts import Finding, SeedResult, Told, summary
 from benchmarks.report import KINDS
+from benchmarks.sheets import markdown
 
 TINY = {
     "burst": ["--nodes", "10", "--pods", "60", "--seeds", "1", "--only", "exactly the estimate: default"],
@@ -60,7 +62,7 @@ OF_OTHERS = {"small", "full"}
 """Commands that save, into a folder, what others save."""
 
 OF_A_JUDGE = {"judge"}
-"""Commands that save what another scheduler says, for those who look into it; it is no figure to report."""
+"""Commands that need another scheduler's binaries: their tables are looked at below."""
 
 
 def test_every_command_that_saves_is_rendered_here():
@@ -118,3 +120,19 @@ def kinds_in_the_source() -> set[str]:
 
 def test_every_kind_that_the_harness_names_has_tables():
     assert kinds_in_the_source() == KINDS.keys()
+
+
+def test_verdicts_of_a_judge_have_tables():
+    told = [
+        Told(
+            "ns/a",
+            "0/1 nodes are available: 1 Insufficient cpu.",
+            "0/1 nodes are available: 1 Too many pods.",
+        )
+    ]
+    miss = Finding(7, "miss", "ns/b", "n0", "1 node(s) reserved for a pod that has waited longer", "")
+    results = [SeedResult(7, "plan", bound=3, pending=2, findings=[miss], told=told)]
+    lines = markdown(KINDS["judge"].sheets(summary(results))).splitlines()
+    assert "| bindings judged | 3 |" in lines
+    assert "| pending pods it binds: reservation | 1 |" in lines
+    assert "| messages equal | 0.00% of 1 |" in lines

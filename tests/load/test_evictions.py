@@ -13,7 +13,7 @@ from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.results import DeltaKind, RoundResult
 from tests.load import oracle
 from tests.load.oracle import Args, Node, Pod, Report
-from tests.load.scenes import NOW, cluster, content, of_args, overlay
+from tests.load.scenes import BATCH_AND_MID, NOW, cluster, content, of_args, overlay
 from tests.load.test_against_reference import arguments, nodes, pods
 from tests.support.core import messages
 
@@ -99,8 +99,9 @@ def test_who_could_not_preempt_is_told_what_would_still_refuse_it():
 
 def fits(of: Node, stay: Sequence[Pod], waiting: Pod) -> bool:
     """Whether a node has what a pod requests beside those who stay."""
+    offered = {**BATCH_AND_MID, **of.allocatable}
     return all(
-        sum(pod.requests.get(name, 0) for pod in stay) + amount <= of.allocatable.get(name, 0)
+        sum(pod.requests.get(name, 0) for pod in stay) + amount <= offered.get(name, 0)
         for name, amount in waiting.requests.items()
     )
 

@@ -27,9 +27,9 @@ FIRST_BACKOFF, LAST_BACKOFF = 1.0, 60.0
 class OracleTask:
     """``held``: its binding was refused for good, so it waits for an event about itself; ``leaving``: it was told to
     go; ``counts_on``: uids of those that must go before it may come; ``told``: a round told it to go; ``needed``: and
-    has not said since that nobody needs that; ``owed``: the machine that others were to leave for it, if
-    it has lost its place there since: that room is its own in its back-off, and it comes to a round when a more
-    important task does.
+    has not said since that nobody needs that; ``owed``: others were told to leave for it; ``promised``: the machine
+    on which it has lost its place after that: that room is its own in its back-off, and it comes to a round when a
+    more important task does.
     """
 
     content: TaskClass
@@ -43,7 +43,8 @@ class OracleTask:
     counts_on: frozenset[str] = frozenset()
     told: bool = False
     needed: bool = False
-    owed: str = ""
+    owed: bool = False
+    promised: str = ""
 
 
 class OracleCluster:
@@ -126,7 +127,7 @@ class OracleCluster:
     @staticmethod
     def _return(task: OracleTask, now: float) -> None:
         """Let a task wait again, with back-off."""
-        task.owed = task.machine if task.counts_on or task.owed == task.machine else ""
+        task.promised = task.machine if task.owed else ""
         task.state, task.machine, task.counts_on = PENDING, "", frozenset()
         task.not_before = now + min(FIRST_BACKOFF * 2.0**task.failures, LAST_BACKOFF)
         task.failures += 1
@@ -155,7 +156,7 @@ class OracleCluster:
             ):  # else it takes another place than the one that it waits for
                 assert task.state == PENDING, f"{delta.uid} was placed, but is {task.state} on {task.machine}"
                 assert not task.held, f"{delta.uid} was placed, but waits for an event about itself"
-                assert task.not_before <= opened_at or (task.owed and self._overtaken(task, opened_at)), (
+                assert task.not_before <= opened_at or (task.promised and self._overtaken(task, opened_at)), (
                     f"{delta.uid} was placed in its back-off"
                 )
             else:
@@ -163,6 +164,7 @@ class OracleCluster:
             assert delta.machine in self.machines, f"{delta.uid} was placed on unknown {delta.machine}"
             assert allowed(self.machines[delta.machine], task.content), f"{delta} is not allowed"
             task.state, task.machine, task.counts_on = ASSUMED, delta.machine, frozenset(delta.depends_on)
+            task.owed |= bool(delta.depends_on)
             for uid in delta.depends_on:
                 self.tasks[uid].needed = self.tasks[uid].told
         for delta in deltas:
@@ -236,12 +238,10 @@ class OracleCluster:
                     resource for other in together for resource in request(self.tasks[other.uid].content)
                 }
                 free = self.free(each.machine, frozenset(without) | set(each.depends_on) - {uid})
-                theirs = [
-                    task
-                    for task in self.tasks.values()
-                    if task.owed == each.machine and task.state == PENDING and task.not_before > opened_at
-                ]
-                for task in [*(self.tasks[other.uid] for other in together), *theirs]:
+                for task in [
+                    *(self.tasks[it.uid] for it in together),
+                    *self.promised(each.machine, opened_at),
+                ]:
                     for resource, amount in request(task.content).items():
                         free[resource] -= amount
                 assert any(free[resource] < 0 for resource in asked), f"{uid} need not go for {each.uid}"
@@ -267,6 +267,30 @@ class OracleCluster:
             return False
         free = self.free(name, without)
         return all(free[resource] >= amount for resource, amount in request(content).items())
+
+    def promised(self, name: str, now: float) -> list[OracleTask]:
+        """Tasks to which room on a machine is promised until their back-off ends."""
+        return [
+            task
+            for task in self.tasks.values()
+            if task.promised == name and task.state == PENDING and task.not_before > now
+        ]
+
+    def free_of_promises(self, name: str, now: float) -> dict[str, int]:
+        """What is left on a machine beside what is promised there, by resource."""
+        free = self.free(name)
+        for task in self.promised(name, now):
+            for resource, amount in request(task.content).items():
+                free[resource] -= amount
+        return free
+
+    def fits_beside_promises(self, uid: str, name: str, now: float) -> bool:
+        """Whether a task is allowed on a machine and has room there that is promised to nobody."""
+        free = self.free_of_promises(name, now)
+        content = self.tasks[uid].content
+        return allowed(self.machines[name], content) and all(
+            free[resource] >= amount for resource, amount in request(content).items()
+        )
 
     def fits_somewhere(self, uid: str, without: frozenset[str] = frozenset()) -> bool:
         """Whether any machine would take the task."""
