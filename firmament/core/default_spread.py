@@ -74,9 +74,9 @@ def spread_terms(
     coarse = next((each for each in constraints if each.topology_key != HOSTNAME), None)
     domain, domains = np.zeros(machines, dtype=np.int64), 1
     if coarse is not None:
-        found = np.unique(Topologies(cluster.machines).of(coarse.topology_key).domain, return_inverse=True)[1]
+        found = _renumbered(Topologies(cluster.machines).of(coarse.topology_key).domain)
         if 1 < int(found.max()) + 1 <= MOST_DOMAIN_COUNTS // groups:
-            domain, domains = found.astype(np.int64), int(found.max()) + 1
+            domain, domains = found, int(found.max()) + 1
     share = POINTS * COST_UNITS_PER_POINT / ((by_machine is not None) + (domains > 1) or 1)
     return SpreadTerms(
         group=group,
@@ -95,6 +95,12 @@ def _steps(constraint: SpreadConstraint | None, units: float, total: Int64, doma
     factor = np.log(domains + 2.0)
     level = np.maximum(1, -(-total // domains))
     return units * factor / (factor * level + constraint.max_skew - 1)
+
+
+def _renumbered(domain: Int64) -> Int64:
+    """int64[M]: domains that some machine is in, from 0 on in their order; machines without the label (-1) are one."""
+    used = np.bincount(domain + 1) > 0
+    return np.asarray(np.cumsum(used) - 1, dtype=np.int64)[domain + 1]
 
 
 def _residents(cluster: Cluster, numbers: Int64, without: int) -> tuple[Int64, Int64]:

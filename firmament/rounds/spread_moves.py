@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.flow.problem import PlacementProblem
@@ -19,8 +20,14 @@ from firmament.rounds.spread_room import MovingRoom
 from firmament.rounds.spread_shares import even_shares
 
 TURNS = 6
-CHOICES = 8
+MANY = 2_000
+"""With more tasks than this a turn takes a millisecond ..."""
+FEW = 50
+"""... and is the last if all but one in so many are where they want to be."""
+CHOICES = 4
 """Places that a task looks at in a turn."""
+MOST_CELLS = 8_000_000
+"""Groups times machines up to which the tasks of each group are counted in a table, for which a look-up is quickest."""
 
 LEAST_PLACES = 64
 """Places of a domain that tasks choose among, if there are so many; else eight times as many as tasks that come."""
@@ -53,10 +60,11 @@ class SpreadMoves:
                 break
 
     def _turn(self, turn: int) -> bool:
-        """Returns whether any task moved."""
+        """Returns whether another turn may pay."""
         spots = _Spots.of(self._terms, self._typical + self._crowding(None), self._open())
         leaving, target = self._leaving(spots)
-        if not len(leaving):
+        wanted = len(leaving)
+        if not wanted:
             return False
         near = _Near.of(self._terms, self._group, self.machine)
         places = spots.choices(target, turn)
@@ -75,7 +83,8 @@ class SpreadMoves:
         leaving, target = leaving[fits], target[fits]
         self._room.move(self._shape[leaving], self.machine[leaving], target)
         self.machine[leaving] = target
-        return bool(len(leaving))
+        tasks, left = len(self.machine), wanted - len(leaving)
+        return bool(len(leaving)) and (tasks <= MANY or left * FEW > tasks)
 
     def _open(self) -> Bool:
         """bool[M]: machines with room for one more task of the smallest kind."""
@@ -104,8 +113,9 @@ class SpreadMoves:
         surplus = np.maximum(present - shares, 0)
         crowded = self._crowded(in_domain)
         charge = self._problem.cost[self._shape, self.machine] + self._crowding(self.machine, 1)
-        order = np.lexsort((-charge, ~crowded, domain, group))
-        key = (group * terms.domains + domain)[order]
+        key = group * terms.domains + domain
+        order = _sorted(key * 2 + ~crowded, terms.groups * terms.domains * 2, np.argsort(-charge, kind="stable"))
+        key = key[order]
         first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]][: len(key)])
         rank = np.arange(len(key)) - np.repeat(first, np.diff(np.r_[first, len(key)]))
         away = rank < surplus.ravel()[key]
@@ -171,7 +181,7 @@ class _Spots:
         """``cost``: float64[M], of a task there; ``is_open``: bool[M], whether there is room."""
         machines = np.flatnonzero(is_open)
         domain = terms.domain[machines]
-        order = np.lexsort((cost[machines], domain))
+        order = _sorted(domain, terms.domains, np.argsort(cost[machines], kind="stable"))
         first = np.searchsorted(domain[order], np.arange(terms.domains + 1))
         ranked = machines[order]
         price = np.full(terms.domains, np.inf)
@@ -197,6 +207,7 @@ class _Near:
 
     pairs: Int64
     count: Int64
+    table: NDArray[np.int32] | None
     width: int
     in_domain: Int64
 
@@ -205,13 +216,26 @@ class _Near:
         """With the tasks of ``group`` (int64[N]) on ``machine``."""
         ones = np.ones(len(group), dtype=np.int64)
         pairs, count = terms.on_machines(group, machine, ones)
-        return cls(pairs, count, len(terms.domain), terms.in_domains(group, machine, ones))
+        width, table = len(terms.domain), None
+        if terms.groups * width <= MOST_CELLS:
+            table = np.zeros(terms.groups * width, dtype=np.int32)
+            table[pairs] = count
+        return cls(pairs, count, table, width, terms.in_domains(group, machine, ones))
 
     def at(self, groups: Int64, machines: Int64) -> Int64:
         """int64[A]: tasks of ``groups[i]`` on ``machines[i]``."""
         keys = groups * np.int64(self.width) + machines
+        if self.table is not None:
+            return self.table.take(keys).astype(np.int64)
         place = np.minimum(np.searchsorted(self.pairs, keys), len(self.pairs) - 1)
         return np.where(self.pairs[place] == keys, self.count[place], 0)
+
+
+def _sorted(keys: Int64, width: int, order: Int64) -> Int64:
+    """``order`` (rows) sorted by ``keys`` (0 to ``width``), stable."""
+    kind = np.uint16 if width <= 2**16 else np.int64  # few digits are sorted in linear time
+    by_key = np.argsort(keys[order].astype(kind), kind="stable")
+    return order[by_key]
 
 
 def _rank(keys: Int64, counts: Bool) -> Int64:
