@@ -39,10 +39,6 @@ BASE_POLICIES: tuple[str, ...] = (
 )  # fmt: skip
 
 
-REFRESH_SECONDS = 60.0
-"""After how long waiting tasks learn of changes that could not help them."""
-
-
 class ConfigurationError(ValueError):
     """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
 
@@ -90,6 +86,7 @@ class RoundSection(Section):
     in how many rounds, and over how long, a task must have been passed over before a machine is reserved for it;
     ``reserve_for_rounds`` (256) and ``reserve_for`` (300 s): when a reservation lapses, whichever comes first.
     ``first_backoff`` (1 s), ``last_backoff`` (60 s): pauses after failed bindings; the first is not the longer one.
+    ``refresh_reasons_after`` (60 s): how long after machines have changed it is looked anew what keeps pending tasks.
     """
 
     batching_window: Duration = 0.02
@@ -102,6 +99,7 @@ class RoundSection(Section):
     reserve_for: PositiveDuration = 300.0
     first_backoff: PositiveDuration = 1.0
     last_backoff: PositiveDuration = 60.0
+    refresh_reasons_after: PositiveDuration = 60.0
 
     @model_validator(mode="after")
     def _backs_off_longer(self) -> RoundSection:
@@ -128,7 +126,7 @@ class RoundSection(Section):
             last_backoff=self.last_backoff,
             gang_seconds=gangs.timeout,
             evict_failed_gangs=gangs.evict_failed,
-            refresh_seconds=REFRESH_SECONDS,
+            refresh_seconds=self.refresh_reasons_after,
         )
 
 

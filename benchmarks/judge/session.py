@@ -28,6 +28,7 @@ from poseidon.kube.transport import Transport
 CONFIGURATION = """\
 apiVersion: firmament.io/v1alpha1
 kind: SchedulerConfiguration
+round: {refreshReasonsAfter: 1}
 announcements: {countsAfter: 1}
 """
 """Of both processes: messages are compared, so their figures must not be old."""

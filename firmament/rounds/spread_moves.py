@@ -114,7 +114,9 @@ class SpreadMoves:
         crowded = self._crowded(in_domain)
         charge = self._problem.cost[self._shape, self.machine] + self._crowding(self.machine, 1)
         key = group * terms.domains + domain
-        order = _sorted(key * 2 + ~crowded, terms.groups * terms.domains * 2, np.argsort(-charge, kind="stable"))
+        order = _sorted(
+            key * 2 + ~crowded, terms.groups * terms.domains * 2, np.argsort(-charge, kind="stable")
+        )
         key = key[order]
         first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]][: len(key)])
         rank = np.arange(len(key)) - np.repeat(first, np.diff(np.r_[first, len(key)]))

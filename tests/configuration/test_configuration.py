@@ -9,7 +9,6 @@ import yaml
 from cost_models.registry import available
 from firmament.configuration import (
     BASE_POLICIES,
-    REFRESH_SECONDS,
     ConfigurationError,
     SchedulerConfiguration,
     build_core,
@@ -81,7 +80,7 @@ def test_the_first_backoff_is_not_the_longer_one(tmp_path):
 
 def test_defaults_are_those_of_the_core():
     """But for reasons that go stale: a core that is driven by hand refreshes none by itself."""
-    assert build_core(load(None)).options == replace(RoundOptions(), refresh_seconds=REFRESH_SECONDS)
+    assert build_core(load(None)).options == replace(RoundOptions(), refresh_seconds=60.0)
 
 
 @pytest.mark.parametrize(
