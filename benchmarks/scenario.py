@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.core.default_spread import ZONE
+from firmament.core.configuration import ZONE
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
 

@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from cost_models.interface import Float64, MachineColumns
+from cost_models.arrays import Float64
+from cost_models.columns import MachineColumns
 
 Availability: TypeAlias = Literal["auto", "utilisation", "reservation"]
 AVAILABILITIES: tuple[Availability, ...] = ("auto", "utilisation", "reservation")

@@ -9,7 +9,7 @@ from pydantic import Field, StrictBool, StrictStr
 from firmament.sections import PositiveDuration, Section
 
 if TYPE_CHECKING:
-    from firmament.core.fair_share import FairShare
+    from firmament.core.configuration import FairShare
 
 ShareWeight: TypeAlias = Annotated[float, Field(gt=0, le=1_000_000, strict=True, allow_inf_nan=False)]
 NamespaceName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
@@ -48,6 +48,6 @@ class FairShareSection(Section):
 
     def share(self) -> FairShare | None:
         """Return them as the core takes them, None if they are off."""
-        from firmament.core.fair_share import FairShare
+        from firmament.core.configuration import FairShare
 
         return FairShare(dict(self.weights), self.default_weight) if self.enabled else None

@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt
 from firmament.sections import PositiveDuration, Section
 
 if TYPE_CHECKING:
-    from firmament.core.quota import Quota
+    from firmament.core.configuration import Quota
 
 _MIB = 2**20
 Streams: TypeAlias = Annotated[StrictInt, Field(ge=1, le=10_000)]
@@ -39,7 +39,7 @@ class LimitSection(Section):
 
     def quota(self) -> Quota:
         """Return what concerns single clusters, as the core takes it."""
-        from firmament.core.quota import Quota
+        from firmament.core.configuration import Quota
 
         return Quota(
             tasks=self.tasks,

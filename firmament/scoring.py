@@ -9,8 +9,7 @@ from pydantic import Field, StrictInt, StrictStr, model_validator
 from firmament.sections import Section
 
 if TYPE_CHECKING:
-    from firmament.core.configuration import WeightedModel
-    from firmament.core.default_spread import SpreadConstraint
+    from firmament.core.configuration import SpreadConstraint, WeightedModel
 
 _HOSTNAME = "kubernetes.io/hostname"
 
@@ -70,7 +69,7 @@ class PodTopologySpreadSection(Section):
 
     def constraints(self) -> tuple[SpreadConstraint, ...]:
         """Return them as the core takes them."""
-        from firmament.core.default_spread import SYSTEM_DEFAULTS, SpreadConstraint
+        from firmament.core.configuration import SYSTEM_DEFAULTS, SpreadConstraint
 
         if self.defaulting_type == "System":
             return SYSTEM_DEFAULTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cost_models.interface import (
@@ -17,10 +18,10 @@ from cost_models.interface import (
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
 from cost_models.topology_terms import TopologyModel, plans_groups
-from firmament.core.default_spread import SpreadConstraint
-from firmament.core.fair_share import FairShare
-from firmament.core.quota import Quota
 from firmament.rounds.passes import PassOptions
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,41 @@ class WeightedModel:
 
     model: CostModel
     weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FairShare:
+    """Weights of namespaces by name, positive; ``default_weight`` for those that are not named."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    default_weight: float = 1.0
+
+    def weight(self, namespace: str) -> float:
+        """Weight of a namespace."""
+        return self.weights.get(namespace, self.default_weight)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """One default constraint, ``ScheduleAnyway``; with the key `HOSTNAME` each machine is a domain of its own."""
+
+    topology_key: str
+    max_skew: int
+
+
+SYSTEM_DEFAULTS = (SpreadConstraint(HOSTNAME, 3), SpreadConstraint(ZONE, 5))
+"""kube-scheduler's, with ``defaultingType: System``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Most objects of each kind; of jobs there may be as many as of tasks. ``record_bytes``: of one record."""
+
+    tasks: int = 2_000_000
+    machines: int = 200_000
+    classes: int = 500_000
+    records: int = 500_000
+    record_bytes: int = 2**20
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,36 +11,21 @@ lets it dilute the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.cluster import Cluster
+from firmament.core.configuration import HOSTNAME, SpreadConstraint
 from firmament.core.topologies import Topologies
 from firmament.flow.problem import COST_UNITS_PER_POINT
 from firmament.flow.spread import SpreadTerms
-
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
 
 POINTS = 200
 """What the fullest domain costs in all: 100 points times kube-scheduler's weight of PodTopologySpread."""
 
 MOST_DOMAIN_COUNTS = 5_000_000
 """Groups times domains beyond which domains are not looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadConstraint:
-    """One default constraint, ``ScheduleAnyway``; see `HOSTNAME`: each machine is a domain of its own."""
-
-    topology_key: str
-    max_skew: int
-
-
-SYSTEM_DEFAULTS = (SpreadConstraint(HOSTNAME, 3), SpreadConstraint(ZONE, 5))
-"""kube-scheduler's, with ``defaultingType: System``."""
 
 
 def spread_terms(

@@ -9,26 +9,12 @@ approach the weights as tasks end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.cluster import Cluster
+from firmament.core.configuration import FairShare
 from firmament.core.tasks import State
-
-
-@dataclass(frozen=True, slots=True)
-class FairShare:
-    """Weights of namespaces by name, positive; ``default_weight`` for those that are not named."""
-
-    weights: Mapping[str, float] = field(default_factory=dict)
-    default_weight: float = 1.0
-
-    def weight(self, namespace: str) -> float:
-        """Weight of a namespace."""
-        return self.weights.get(namespace, self.default_weight)
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from firmament.core.configuration import Quota
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -29,17 +29,6 @@ MOST_KINDS = 1000
 
 class QuotaExceededError(InvalidEventError):
     """Events that would make the cluster larger than it may be; nothing of them has been applied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """Most objects of each kind; of jobs there may be as many as of tasks. ``record_bytes``: of one record."""
-
-    tasks: int = 2_000_000
-    machines: int = 200_000
-    classes: int = 500_000
-    records: int = 500_000
-    record_bytes: int = 2**20
 
 
 def check_quota(cluster: Cluster, events: Sequence[Event], quota: Quota) -> None:

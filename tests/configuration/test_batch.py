@@ -6,7 +6,7 @@ import pytest
 
 from firmament.configuration import SchedulerConfiguration, build_core
 from firmament.configuration import load as load_solver
-from firmament.core.fair_share import FairShare
+from firmament.core.configuration import FairShare
 from poseidon.embedding import ConfigurationError, load_configuration, shares_fairly
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -9,9 +9,9 @@ import pytest
 
 from firmament.core.applying import apply_events
 from firmament.core.cluster import Cluster
-from firmament.core.configuration import CoreConfiguration
+from firmament.core.configuration import CoreConfiguration, FairShare
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksSubmitted
-from firmament.core.fair_share import FairShare, share_levels
+from firmament.core.fair_share import share_levels
 from firmament.core.model import TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.core.tasks import State
