@@ -107,11 +107,10 @@ class ControlPlane:
                 )
 
     async def stop(self) -> None:
-        """End all processes, the last started first."""
+        """End all processes, one after another, the last started first: the API server needs etcd to end in order."""
         for process in reversed(self._ended):
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
-        for process in reversed(self._ended):
             try:
                 await asyncio.to_thread(process.wait, _GRACE_SECONDS)
             except subprocess.TimeoutExpired:

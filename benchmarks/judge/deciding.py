@@ -18,7 +18,7 @@ from poseidon.plan import make_plan
 
 _POLL_SECONDS, _QUIET_SECONDS = 0.25, 2.5
 _SECONDS = 120.0
-_BEGUN = re.compile(r'msg="binding" pod=(\S+)')
+_PLACED = re.compile(r'msg="?placed"? pod=(\S+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ async def by_processes(api: Api, stack: Stack, waiting: list[Object]) -> Decisio
     found = await stack.guard(_settled(api, {key_of(each) for each in waiting}))
     with stack.bridge.log.open("rb") as log:
         log.seek(before)
-        begun = _BEGUN.findall(log.read().decode("utf-8", "replace"))
-    # Bindings are begun in the order of their admission, and reach the API server side by side.
-    order = [pod for pod in dict.fromkeys(reversed(begun)) if pod in found.nodes]
+        placed = _PLACED.findall(log.read().decode("utf-8", "replace"))
+    # Rounds tell of placements in the order of their admission; bindings wait for claims, and go side by side.
+    order = [pod for pod in dict.fromkeys(reversed(placed)) if pod in found.nodes]
     order = [*reversed(order), *(pod for pod in found.nodes if pod not in order)]
     return Decision({pod: found.nodes[pod] for pod in order}, found.messages)
 

@@ -148,6 +148,7 @@ class Placements:
             # Whatever the solver made of the task when the machine went: it is pending.
             self._tasks.doubt(record)
         else:
+            _log.debug("placed pod=%s node=%s", record.ref, machine)
             self._tasks.move(record, binding=machine)
             self._waiting.begin(record, delta.depends_on, staying)
 
