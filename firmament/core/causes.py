@@ -27,10 +27,11 @@ class Stage(IntEnum):
     NODE = 1
     PORTS = 2
     RESOURCES = 3
-    ATTACHMENTS = 4
-    VOLUMES = 5
-    RULES = 6
-    MODELS = 7
+    IN_USE = 4
+    ATTACHMENTS = 5
+    VOLUMES = 6
+    RULES = 7
+    MODELS = 8
 
 
 _AFTER_SPREAD = {NOT_NEAR: 1, TOO_NEAR: 2, KEPT_OFF: 3}

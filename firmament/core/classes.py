@@ -163,7 +163,7 @@ class ClassTable:
         hosts: set[str] | None = None
         volumes = []
         for rule in content.volumes:
-            values = None if rule.reason else named_hosts(rule.terms)
+            values = None if rule.reason or rule.in_use else named_hosts(rule.terms)
             if values is None:
                 volumes.append(rule)
             else:

@@ -15,7 +15,7 @@ from firmament.core import reasons
 from firmament.core.causes import Cause, Codes, Refusal, Stage, lack_of
 from firmament.core.machines import MachineTable
 from firmament.core.matching import singled_out
-from firmament.core.model import TaskClass
+from firmament.core.model import TaskClass, VolumeRule
 from firmament.core.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
 
 
@@ -63,12 +63,20 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
         row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
     if shape.required:
         row = row.with_refusals(~selectors.terms(shape.required), Cause(reasons.WRONG_LABELS, Stage.NODE))
-    for name in _offered_nowhere(machines, shape)[:1]:
-        row = row.with_refusals(np.ones(count, dtype=np.bool_), lack_of(name))
-    for rule in shape.volumes:
-        unreachable = Cause(rule.reason or reasons.WRONG_VOLUMES, Stage.VOLUMES)
-        row = row.with_refusals(~selectors.terms(rule.terms), unreachable)
+    later = [
+        Refusal(lack_of(name), np.ones(count, dtype=np.bool_))
+        for name in _offered_nowhere(machines, shape)[:1]
+    ]
+    later += [Refusal(_unreachable(rule), ~selectors.terms(rule.terms)) for rule in shape.volumes]
+    for cause, refused in sorted(later, key=lambda each: each.cause.stage):
+        row = row.with_refusals(refused, cause)
     return row
+
+
+def _unreachable(rule: VolumeRule) -> Cause:
+    """Why machines are refused that a volume's rule does not admit."""
+    stage = Stage.IN_USE if rule.in_use else Stage.VOLUMES
+    return Cause(rule.reason or reasons.WRONG_VOLUMES, stage, curable=rule.in_use)
 
 
 def _offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:

@@ -100,7 +100,9 @@ def _preferred(subject: str, field: str, messages: Iterable[pb.PreferredTerm]) -
 
 def _volumes(subject: str, field: str, messages: Iterable[pb.VolumeRule]) -> tuple[VolumeRule, ...]:
     return tuple(
-        VolumeRule(node_terms(subject, f"{field}[{index}].terms", message.terms), message.reason)
+        VolumeRule(
+            node_terms(subject, f"{field}[{index}].terms", message.terms), message.reason, message.in_use
+        )
         for index, message in enumerate(messages)
     )
 

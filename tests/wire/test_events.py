@@ -37,6 +37,7 @@ from firmament.core.model import (
     Taint,
     TaskClass,
     Toleration,
+    VolumeRule,
 )
 from firmament.wire import event_from_proto, events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -147,6 +148,15 @@ def test_every_field_of_a_class_is_read():
         assert isinstance(event, ClassDefined)
         assert replace(event.task_class, **{name: getattr(TaskClass(), name)}) == TaskClass()
         assert event.task_class != TaskClass(), f"{name} is not read"
+
+
+def test_a_rule_of_a_volume_says_whether_the_volume_is_in_use():
+    rules = [pb.VolumeRule(terms=[selector("Exists")]), pb.VolumeRule(reason="taken", in_use=True)]
+    (event,) = event_from_proto(pb.Event(task_class=pb.TaskClass(id=1, volumes=rules)))
+    assert isinstance(event, ClassDefined)
+    at, taken = event.task_class.volumes
+    assert (at.reason, at.in_use, len(at.terms)) == ("", False, 1)
+    assert taken == VolumeRule((), "taken", in_use=True)
 
 
 def test_the_rules_of_an_invalid_class_are_not_read():

@@ -1530,8 +1530,11 @@ class VolumeRule(_message.Message):
 
     TERMS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    IN_USE_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
     """what is said of other machines; empty: that of a volume's node affinity"""
+    in_use: _builtins.bool
+    """another task has it to itself: said before limits of attachments are looked at"""
     @_builtins.property
     def terms(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeSelectorTerm]:
         """one of them must match the machine; none: no machine will do"""
@@ -1541,10 +1544,11 @@ class VolumeRule(_message.Message):
         *,
         terms: _abc.Iterable[Global___NodeSelectorTerm] | None = ...,
         reason: _builtins.str = ...,
+        in_use: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "terms", b"terms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["in_use", b"in_use", "reason", b"reason", "terms", b"terms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
