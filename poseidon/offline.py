@@ -269,8 +269,7 @@ class _Feed:
             self.held[pod.metadata.uid] = pods.GATED_REASON
         elif disposition is Disposition.PENDING and self._volumes.resolution(pod.metadata.uid).reason:
             resolution = self._volumes.resolution(pod.metadata.uid)
-            never = self._priorities.never_preempts(pod.spec)
-            self.held[pod.metadata.uid] = resolution.message(len(self._nodes), never_preempts=never)
+            self.held[pod.metadata.uid] = resolution.message(len(self._nodes))
         elif disposition is Disposition.PENDING and self._group_wait(pod):
             self.held[pod.metadata.uid] = self._group_wait(pod)
         elif disposition is Disposition.PENDING:

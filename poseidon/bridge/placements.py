@@ -143,6 +143,9 @@ class Placements:
             self._placed_twice(record, machine)
         elif not record.schedulable or record.waits_for:
             self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
+        elif record.claims_refuse:
+            # Decided before the solver was told. It has to look again, and say what keeps the pod.
+            self._refuse(delta, Reason.NOT_PENDING, record.claims_refuse, retry=True)
         elif machine not in self._machines:
             self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
             # Whatever the solver made of the task when the machine went: it is pending.
@@ -156,6 +159,8 @@ class Placements:
         """Whether a pod may have others make way for it on a node."""
         record = self._tasks.get(delta.task)
         if record is None or record.node or not record.schedulable or record.waits_for:
+            return False
+        if record.claims_refuse and not record.binding:
             return False
         waits = record.in_flight and self._waiting.holds(delta.task)
         return (waits or not record.binding) and delta.machine in self._machines

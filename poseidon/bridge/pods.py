@@ -147,10 +147,11 @@ class Pods:
             # Nothing is decided about pods of other schedulers, so their jobs do not matter.
             task = replace(task, job="")
         place = pod.spec.node_name or (known.place if known is not None else "")
-        task, claims_wait = books.storage.translated(pod, task, place)
+        task, resolution = books.storage.translated(pod, task, place)
         task, group_wait = books.gangs.translated(task) if ours else (task, "")
         record = PodRecord(task, schedulable) if known is None else known
-        record.claims_wait, record.group_wait, record.fault = claims_wait, group_wait, fault
+        books.storage.note(record, resolution)
+        record.group_wait, record.fault = group_wait, fault
         record.priority_wait = self._priority_wait(uid, pod) if ours else ""
         record.schedulable = schedulable
         record.ran = record.ran or pod.status.phase == RUNNING

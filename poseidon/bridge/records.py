@@ -35,8 +35,9 @@ class PodRecord(Struct, eq=False, gc=False):
     has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
     is the reason last reported for its being unschedulable, "" if none was. ``waits_for`` is why it is not
     offered to the solver although it is schedulable, in words for people, "" if it is: because it could not be
-    dealt with (``fault``), or for its priority class, its group, or its claims. ``announced_at`` is when ``message``
-    was reported, by the monotonic clock. ``ran``: something of it may have run on its node. ``leaving``: it is being
+    dealt with (``fault``), or for its priority class, its group, or its claims. ``claims_refuse`` is why its claims let
+    it have no node at present, although it is offered, "" if they do. ``announced_at`` is when ``message`` was
+    reported, by the monotonic clock. ``ran``: something of it may have run on its node. ``leaving``: it is being
     deleted. ``nominated`` is the node that its status names as the one where pods make way for it, as far as is
     known here. ``announced``: its event that it has been bound is under way or written.
     """
@@ -50,6 +51,7 @@ class PodRecord(Struct, eq=False, gc=False):
     message: str = ""
     group_wait: str = ""
     claims_wait: str = ""
+    claims_refuse: str = ""
     priority_wait: str = ""
     fault: str = ""
     announced_at: float = float("-inf")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from poseidon.translate.claims import claims_of
+from poseidon.volumes.resolution import NOTHING
 from poseidon.volumes.state import VolumeState, ranked
 
 if TYPE_CHECKING:
@@ -45,14 +46,19 @@ class Storage:
         self._classes = classes
         self._clock = clock
 
-    def translated(self, pod: Pod, task: Task, place: str) -> tuple[Task, str]:
-        """Return the task of a pod with what its claims ask for, and what the pod has to wait for ("": nothing)."""
+    def translated(self, pod: Pod, task: Task, place: str) -> tuple[Task, Resolution]:
+        """Return the task of a pod with what its claims ask for, and what they mean besides."""
         claims = claims_of(pod)
         if not claims:
-            return task, ""
+            return task, NOTHING
         rank = ranked(task.priority, task.created, task.uid)
         resolution = self._volumes.put_pod(task.uid, task.name, claims, rank, place)
-        return self._with_needs(task, resolution), self._message(task, resolution)
+        return self._with_needs(task, resolution), resolution
+
+    def note(self, record: PodRecord, resolution: Resolution) -> None:
+        """Note what keeps a pod from being placed by reason of its claims."""
+        record.claims_wait = resolution.message(len(self._machines))
+        record.claims_refuse = resolution.refused
 
     def apply(self) -> None:
         """Carry on after any change: to claims, volumes, classes, machines, or where pods are."""
@@ -74,7 +80,7 @@ class Storage:
 
     def _apply(self, record: PodRecord, resolution: Resolution) -> None:
         record.task = self._with_needs(record.task, resolution)
-        record.claims_wait = self._message(record.task, resolution)
+        self.note(record, resolution)
         self._tasks.mark(record.task.uid)
         self.announce(record)
 
@@ -96,9 +102,3 @@ class Storage:
     def _with_needs(self, task: Task, resolution: Resolution) -> Task:
         traits = self._classes.with_needs(task.traits, resolution.needs)
         return task if traits is task.traits else replace(task, traits=traits)
-
-    def _message(self, task: Task, resolution: Resolution) -> str:
-        if not resolution.reason:
-            return ""
-        never = self._classes.message(task.traits.task_class).never_preempts
-        return resolution.message(len(self._machines), never_preempts=never)

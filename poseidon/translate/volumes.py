@@ -34,6 +34,11 @@ _SEPARATOR = "__"
 
 NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 NO_ZONE = "node(s) had no available volume zone"
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 _DRIVER_OF_SOURCE = {
     "aws_elastic_block_store": "ebs.csi.aws.com",
@@ -122,6 +127,16 @@ def topology_rule(storage_class: StorageClass) -> bytes:
 def node_rule(node: str) -> bytes:
     """Return the rule that admits one node alone, by name."""
     return _encoded([pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])], NONE_TO_BIND)
+
+
+def in_use_rule() -> bytes:
+    """Return the rule that admits no node, since another pod uses the claim, which is for one pod."""
+    return pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
+
+
+def absent_rule() -> bytes:
+    """Return the rule that admits no node, since there is no such volume."""
+    return _encoded((), NO_SUCH_VOLUME)
 
 
 def driver_of(volume: PersistentVolume) -> str:

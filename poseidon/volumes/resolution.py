@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from poseidon.translate.volumes import NO_NEEDS, VolumeNeeds, node_rule
+from poseidon.translate.volumes import (
+    IN_USE,
+    NO_NEEDS,
+    NO_SUCH_VOLUME,
+    VolumeNeeds,
+    absent_rule,
+    in_use_rule,
+    node_rule,
+)
 from poseidon.volumes.limits import attachments
 
 if TYPE_CHECKING:
@@ -15,50 +23,34 @@ if TYPE_CHECKING:
     from poseidon.volumes.records import Claim, Profile, Provision, Volume
 
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
-IN_USE = (
-    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
-    "already in-use by another pod"
-)
-NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 NO_STATE = "not found"
 """What kube-scheduler says last of a pod that it has looked for no node for: its device plugin finds no notes of it."""
 
-IN_VAIN = "no new claims to deallocate, preemption:"
-NOT_HELPFUL = "Preemption is not helpful for scheduling"
-NO_VICTIMS = "No preemption victims found for incoming pod"
-
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """``reason`` says what the pod waits for, "" if it may be placed; ``per_node``: each node says so.
+    """``reason`` says what the pod waits for before any node is looked at, "" for nothing.
 
+    ``refused``: what every node says that nothing else refuses, "" if it may be placed; ``needs`` say it as well.
     ``unbound`` are the claims that have to be bound once a node has been chosen, ``profiles`` those of them
     that need a volume which exists already.
     """
 
     needs: VolumeNeeds = NO_NEEDS
     reason: str = ""
-    per_node: bool = False
+    refused: str = ""
     unbound: tuple[str, ...] = ()
     profiles: tuple[Profile, ...] = ()
 
-    def message(self, nodes: int, *, never_preempts: bool) -> str:
+    def message(self, nodes: int) -> str:
         """Return the reason in kube-scheduler's words for a cluster of so many nodes, "" if there is none."""
-        if not self.reason:
-            return ""
-        if not self.per_node:
-            return f"0/{nodes} nodes are available: {self.reason}. {NO_STATE}"
-        told = f"0/{nodes} nodes are available: {nodes} {self.reason}."
-        if not nodes:
-            return told
-        if never_preempts:
-            return f"{told} {IN_VAIN} not eligible due to preemptionPolicy=Never."
-        in_vain = NO_VICTIMS if self.reason == IN_USE else NOT_HELPFUL
-        return f"{told} {IN_VAIN} 0/{nodes} nodes are available: {nodes} {in_vain}."
+        return f"0/{nodes} nodes are available: {self.reason}. {NO_STATE}" if self.reason else ""
 
 
 NOTHING = Resolution()
+TAKEN = Resolution(VolumeNeeds(rules=(in_use_rule(),)), refused=IN_USE)
+"""Of a pod whose claim is for one pod and has another one. What it needs besides is looked at after that."""
 
 
 class Storage(Protocol):
@@ -86,12 +78,10 @@ def obstacle(storage: Storage, uid: str, name: str, claims: tuple[PodClaim, ...]
     found = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
     if any(not claim.bound and not _waits(storage, claim) for claim in found):
         return Resolution(reason=UNBOUND_IMMEDIATE)
-    for claim in found:
-        volume = storage.volume(claim.volume) if claim.bound else None
-        if claim.bound and volume is None:
-            return Resolution(reason=NO_SUCH_VOLUME, per_node=True)
-        if volume is not None and volume.defect:
-            return Resolution(reason=f'persistentvolume "{volume.name}" is malformed: {volume.defect}')
+    for each in claims:
+        problem = _problem_of_volume(storage, each)
+        if problem:
+            return Resolution(reason=problem)
     return None
 
 
@@ -138,6 +128,15 @@ def needs_of(
     return Resolution(needs, unbound=tuple(unbound), profiles=tuple(profiles))
 
 
+def without_volume(storage: Storage, claims: tuple[PodClaim, ...], found: Resolution) -> Resolution:
+    """Return what holds for a pod that waits: ``found``, and that no node will do if a claim's volume is not there."""
+    known = [claim for each in claims if (claim := storage.claim(each.key)) is not None]
+    if not any(_is_without_volume(storage, claim) for claim in known):
+        return found
+    rules = tuple(sorted({*found.needs.rules, absent_rule()}))
+    return replace(found, needs=replace(found.needs, rules=rules), refused=NO_SUCH_VOLUME)
+
+
 def _needs_unbound(storage: Storage, claim: Claim, rules: set[bytes], profiles: list[Profile]) -> str:
     """Add what a claim that nothing has been given to needs; returns the driver that will attach its volume."""
     provision = storage.provision(claim.storage_class)
@@ -168,6 +167,27 @@ def _problem(claim: Claim | None, wanted: PodClaim, uid: str, pod: str) -> str:
     if wanted.ephemeral and claim.owner not in (uid, pod.partition("/")[2]):
         return f"PVC {claim.key} was not created for pod {pod} (pod is not owner)"
     return ""
+
+
+def _problem_of_volume(storage: Storage, wanted: PodClaim) -> str:
+    """Say what is wrong with the volume of a claim, "" if nothing is that keeps nodes from being looked at.
+
+    kube-scheduler seeks the zones of all volumes beforehand, but for those of ephemeral claims.
+    """
+    claim = storage.claim(wanted.key)
+    if claim is None:
+        return ""
+    if _is_without_volume(storage, claim):
+        return "" if wanted.ephemeral else f'persistentvolume "{claim.volume}" not found'
+    volume = storage.volume(claim.volume) if claim.bound else None
+    if volume is not None and volume.defect:
+        return f'persistentvolume "{volume.name}" is malformed: {volume.defect}'
+    return ""
+
+
+def _is_without_volume(storage: Storage, claim: Claim) -> bool:
+    """Whether a claim is bound to a volume that does not exist."""
+    return claim.bound and storage.volume(claim.volume) is None
 
 
 def _waits(storage: Storage, claim: Claim) -> bool:

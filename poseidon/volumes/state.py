@@ -12,7 +12,7 @@ from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.limits import AttachLimits
 from poseidon.volumes.matching import implies
 from poseidon.volumes.records import claim_record, provision_record
-from poseidon.volumes.resolution import IN_USE, NOTHING, Resolution, needs_of, obstacle
+from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
 from poseidon.volumes.users import Holders, Rank, Users
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class VolumeState:
             return ""
         if self._is_rivalled(uid, pod, by_placed=True):
             # Both were chosen before either was known to be.
-            return IN_USE
+            return TAKEN.refused
         unbound = pod.resolution.unbound
         return self._bindings.begin(uid, node, unbound, now) if unbound else ""
 
@@ -300,10 +300,10 @@ class VolumeState:
     def _resolve(self, uid: str, pod: _Pod) -> Resolution:
         if not pod.place:
             found = obstacle(self._storage, uid, pod.name, pod.claims)
-            if found is None and self._is_rivalled(uid, pod):
-                found = Resolution(reason=IN_USE, per_node=True)
             if found is not None:
                 return found
+            if self._is_rivalled(uid, pod):
+                return TAKEN
         resolution = needs_of(
             self._storage,
             pod.claims,
@@ -312,6 +312,8 @@ class VolumeState:
             lambda key: not pod.place and self._users.has_several(key),
             self._implied,
         )
+        if not pod.place:
+            resolution = without_volume(self._storage, pod.claims, resolution)
         if resolution.unbound:
             return resolution
         return self._interned.setdefault(resolution, resolution)

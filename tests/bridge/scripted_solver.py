@@ -12,12 +12,16 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 from tests.bridge.solver_view import PENDING, SolverView
 
+TAKEN = "the volume is in use"
+"""What is said of a task of such a volume."""
+
 
 class ScriptedSolver(pb_grpc.SchedulerServicer):
     """Keeps a view per stream, acknowledges, and sends rounds when told to.
 
     ``refuse`` is a (status, text) with which hellos are turned away while it is set; ``hold_acks`` keeps
-    acknowledgements back. Events for which ``takes`` is false end the stream, as in the real one.
+    acknowledgements back. Events for which ``takes`` is false end the stream, as in the real one. ``places_taken``:
+    it places tasks of volumes that are in use all the same.
     """
 
     def __init__(self):
@@ -32,6 +36,7 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.takes = lambda _: True
         self.ended_cleanly = 0
         self.place_all = False
+        self.places_taken = False
         self._outgoing: asyncio.Queue[object] = asyncio.Queue()
 
     async def Session(self, request_iterator, context):  # noqa: N802 - the name in the protocol
@@ -97,19 +102,31 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         return {each.resource: each.amount for each in self.view.machines[machine].allocatable}
 
     def round(self, message="", *, only=""):
-        """Place every pending task, over the machines in turn or on one; with ``message`` none of them."""
+        """Place every pending task, over the machines in turn or on one; with ``message`` none of them.
+
+        Tasks of volumes that are in use are told so: in vain are all placements of these.
+        """
         result = pb.RoundResult(round=1)
         machines = [only] if only else sorted(self.view.machines)
         pending = sorted(uid for uid, task in self.view.tasks.items() if task.state == PENDING)
+        taken = [uid for uid in pending if self.in_use(uid)]
         if message:
             result.unscheduled.add(tasks=pending, message=message)
         else:
+            if taken and not self.places_taken:
+                result.unscheduled.add(tasks=taken, message=TAKEN)
+                pending = [uid for uid in pending if uid not in taken]
             for index, uid in enumerate(pending):
                 machine = machines[index % len(machines)]
                 self.view.place(uid, machine)
                 result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine=machine)
-        if pending:
+        if pending or taken:
             self._send(pb.ServerMessage(round=result))
+
+    def in_use(self, uid):
+        """Whether another task has a volume of a task to itself, by the task's class."""
+        found = pb.TaskClass.FromString(self.view.tasks[uid].task_class)
+        return any(rule.in_use for rule in found.volumes)
 
     def repeat_acks(self):
         """Say again what has been said: at work on the next batch."""

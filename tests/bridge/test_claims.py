@@ -13,7 +13,8 @@ from poseidon.simulated.seeding import NodeShape, node
 from poseidon.simulated.server import SimulatedCluster
 from poseidon.simulated.volume_rules import SELECTED_NODE
 from poseidon.simulated.volumes import Provisioning, VolumeSimulation, run_volumes
-from tests.bridge.scripted_solver import ScriptedSolver, running_solver
+from poseidon.translate.volumes import IN_USE
+from tests.bridge.scripted_solver import TAKEN, ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
 from tests.bridge.test_bridge import Api, bound_pods, bridging
 from tests.support.cluster import pod
@@ -221,18 +222,46 @@ async def test_one_pod_at_a_time_uses_what_is_for_one_pod(cluster, api, create):
     async with scheduling(cluster) as solver:
         await until(lambda: solver.reports)
         [(first, _)] = (await bound_pods(api)).items()
-        waiting = (
-            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
-            "another pod"
-        )
-        preemption = (
-            "no new claims to deallocate, preemption: "
-            "0/2 nodes are available: 2 No preemption victims found for incoming pod."
-        )
-        assert await until(lambda: messages(api)) == [f"0/2 nodes are available: 2 {waiting}. {preemption}"]
+        assert await until(lambda: messages(api)) == [TAKEN]
+        [uid] = [uid for uid, (state, _) in solver.states().items() if state == PENDING]
+        assert solver.in_use(uid)
+        assert [rule.reason for rule in solver.rules() if rule.in_use] == [IN_USE]
         await api.transport.delete(f"/api/v1/namespaces/default/pods/{first}")
         await until(lambda: len(solver.reports) == 2)
     assert set(await bound_pods(api)) == {"a", "b"} - {first}
+
+
+async def test_a_placement_that_comes_too_late_for_a_claim_is_refused_and_tried_again(cluster, api, create):
+    create(
+        claim("c", modes=("ReadWriteOncePod",)),
+        pod("a", volumes=using("c")),
+        pod("b", volumes=using("c")),
+    )
+    async with scheduling(cluster) as solver:
+        solver.place_all = False
+        solver.places_taken = True
+        await until(lambda: solver.synced)
+        solver.round()
+        await until(lambda: len(solver.reports) == 2)
+        [refused] = [report for report in solver.reports if not report.bound]
+        assert (refused.reason, refused.retry) == (IN_USE, True)
+        [(first, _)] = (await bound_pods(api)).items()
+        await api.transport.delete(f"/api/v1/namespaces/default/pods/{first}")
+        await until(lambda: not any(map(solver.in_use, solver.view.tasks)) and len(solver.view.tasks) == 1)
+        solver.round()
+        await until(lambda: len(solver.reports) == 3)
+    assert set(await bound_pods(api)) == {"a", "b"} - {first}
+
+
+async def test_a_claim_without_its_volume_is_waited_for(cluster, api, create):
+    create(claim("c", volume="v"), pod("p", volumes=using("c")))
+    async with scheduling(cluster) as solver:
+        told = ['0/2 nodes are available: persistentvolume "v" not found. not found']
+        assert await until(lambda: messages(api)) == told
+        assert not solver.view.tasks
+        create(volume("v", to="default/c"))
+        await until(lambda: solver.reports)
+    assert set(await bound_pods(api)) == {"p"}
 
 
 async def test_a_pod_that_goes_while_its_claim_is_bound_leaves_no_trace(cluster, api, create, provisioner):

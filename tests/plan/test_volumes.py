@@ -120,6 +120,59 @@ def test_of_two_pods_for_one_place_the_more_important_one_is_placed(run, write):
     assert (set(placed), set(pending)) == ({"shop/b"}, {"shop/a"})
 
 
+def uneven():
+    """Four nodes of which two refuse most pods for other reasons than volumes."""
+    return [node("a"), node("b"), node("cordoned", unschedulable=True), node("small", memory="1Mi")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (
+            {},
+            (
+                "0/4 nodes are available: 2 No preemption victims found for incoming pod, "
+                "2 Preemption is not helpful for scheduling."
+            ),
+        ),
+        (
+            {"priority": 5},
+            (
+                "0/4 nodes are available: 1 No preemption victims found for incoming pod, 1 node(s) unavailable due to "
+                "PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod, "
+                "2 Preemption is not helpful for scheduling."
+            ),
+        ),
+        ({"preemptionPolicy": "Never"}, "not eligible due to preemptionPolicy=Never."),
+    ],
+)
+def test_a_pod_whose_claim_is_in_use_learns_what_refuses_it_first_on_each_node(run, write, spec, told):
+    solo = in_shop("c", volume="v", modes=("ReadWriteOncePod",))
+    running = pod("runs", volumes=using("c"), nodeName="a", phase="Running")
+    waiting = pod("waits", volumes=using("c"), **spec)
+    objects = [*uneven(), volume("v", to="shop/c"), solo, running, waiting]
+    assert planned(run, write, *objects)[1] == {
+        "shop/waits": "0/4 nodes are available: 1 Insufficient memory, "
+        "1 node(s) were unschedulable, 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod "
+        f"access mode already in-use by another pod. no new claims to deallocate, preemption: {told}"
+    }
+    reasons = run("explain", "-f", write(*objects), "--pod", "shop/waits", "-o", "json").json["nodes"]
+    assert reasons["small"]["reasons"] == ["Insufficient memory"]
+    assert reasons["b"]["reasons"][0].endswith("already in-use by another pod")
+    assert planned(run, write, *objects[:-2], waiting)[0].keys() == {"shop/waits"}
+
+
+def test_an_ephemeral_claim_without_its_volume_is_missed_on_each_node(run, write):
+    found = in_shop("p-scratch", volume="v", owner="p")
+    scratch = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]
+    assert planned(run, write, *uneven(), storage_class(), found, pod("p", volumes=scratch))[1] == {
+        "shop/p": "0/4 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, "
+        "2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s). "
+        "no new claims to deallocate, preemption: "
+        "0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+    }
+
+
 def test_a_volume_that_is_given_to_a_claim_already_decides(run, write):
     local = storage_class("fast", provisioner="kubernetes.io/no-provisioner")
     objects = [

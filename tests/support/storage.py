@@ -18,19 +18,25 @@ def claim(
     size: str = "1Gi",
     modes: tuple[str, ...] = ("ReadWriteOnce",),
     annotations: dict[str, str] | None = None,
+    owner: str = "",
     **spec: Any,
 ) -> Object:
-    """Return a claim, bound if it names a volume."""
+    """Return a claim, bound if it names a volume; ``owner``: uid, and name, of the pod that it was made for."""
     notes = {**(annotations or {}), **({"pv.kubernetes.io/bind-completed": "yes"} if volume else {})}
     spec = {"accessModes": list(modes), "resources": {"requests": {"storage": size}}, **spec}
     if storage_class is not None:
         spec["storageClassName"] = storage_class
     if volume:
         spec["volumeName"] = volume
+    metadata: Object = {"name": name, "namespace": namespace, "annotations": notes}
+    if owner:
+        metadata["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": owner, "controller": True}
+        ]
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace, "annotations": notes},
+        "metadata": metadata,
         "spec": spec,
         "status": {"phase": "Bound" if volume else "Pending"},
     }

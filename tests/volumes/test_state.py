@@ -7,9 +7,11 @@ import pytest
 from poseidon.kube.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.kube.following import Change
 from poseidon.translate.claims import PodClaim
+from poseidon.translate.volumes import IN_USE, NO_SUCH_VOLUME
 from poseidon.volumes.binding import NONE_LEFT
-from poseidon.volumes.resolution import IN_USE
+from poseidon.volumes.resolution import NOTHING, TAKEN
 from poseidon.volumes.state import VolumeState, ranked
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.storage import HOSTNAME, ZONE
 from tests.volumes.objects import claim, csi_node, storage_class, volume
 
@@ -99,15 +101,15 @@ def test_a_driver_without_limits_is_not_counted(cluster):
 def test_who_waits_for_the_only_place_is_told_when_it_is_free(cluster):
     cluster.claims_changed([claim("c", volume="v", modes=("ReadWriteOncePod",))])
     cluster.volumes_changed([volume("v", to="default/c")])
-    assert cluster.pod("a", "c", place="n1").reason == ""
-    assert cluster.pod("b", "c").reason == IN_USE
+    assert cluster.pod("a", "c", place="n1").refused == ""
+    assert cluster.pod("b", "c") == TAKEN
     cluster.take_affected()
     cluster.move_pod("a", "")
     cluster.take_affected()
-    assert cluster.resolution("b").reason == IN_USE, "whoever was first remains first"
+    assert cluster.resolution("b").refused == IN_USE, "whoever was first remains first"
     cluster.remove_pod("a")
     assert cluster.affected() == {"b"}
-    assert cluster.resolution("b").reason == ""
+    assert cluster.resolution("b") == NOTHING
 
 
 def test_who_has_been_placed_goes_before_whoever_is_first(cluster):
@@ -118,15 +120,15 @@ def test_who_has_been_placed_goes_before_whoever_is_first(cluster):
     cluster.take_affected()
     cluster.move_pod("b", "n1")
     assert cluster.affected() == {"a", "b"}
-    assert (cluster.resolution("a").reason, cluster.resolution("b").reason) == (IN_USE, "")
+    assert (cluster.resolution("a").refused, cluster.resolution("b").refused) == (IN_USE, "")
 
 
 def test_rank_decides_who_waits(cluster):
     cluster.claims_changed([claim("c", modes=("ReadWriteOncePod",))])
-    assert cluster.pod("a", "c").reason == ""
-    assert cluster.pod("b", "c", priority=1).reason == ""
+    assert cluster.pod("a", "c").refused == ""
+    assert cluster.pod("b", "c", priority=1).refused == ""
     assert cluster.affected() == {"a"}
-    assert cluster.resolution("a").reason == IN_USE
+    assert cluster.resolution("a").refused == IN_USE
 
 
 def test_of_two_that_were_chosen_at_once_one_is_refused(cluster):
@@ -138,6 +140,36 @@ def test_of_two_that_were_chosen_at_once_one_is_refused(cluster):
     assert cluster.begin("a", "n1", 0.0) == ""
     cluster.move_pod("b", "n2")
     assert cluster.begin("b", "n2", 0.0) == IN_USE
+
+
+def test_a_volume_that_is_not_there_is_waited_for(cluster):
+    cluster.claims_changed([claim("c", volume="v"), claim("zonal", volume="w")])
+    cluster.volumes_changed([volume("w", to="default/zonal", at=(ZONE, ["a"]))])
+    assert cluster.pod("a", "zonal", "c").reason == 'persistentvolume "v" not found'
+    assert not cluster.pod("runs", "c", place="n1").reason
+    cluster.volumes_changed([volume("v", to="default/c")])
+    assert "a" in cluster.affected()
+    assert (cluster.resolution("a").reason, cluster.resolution("a").refused) == ("", "")
+
+
+def test_that_of_an_ephemeral_claim_is_missed_on_each_node(cluster):
+    cluster.claims_changed(
+        [
+            claim("a-data", volume="v", modes=("ReadWriteOncePod",), owner="a"),
+            claim("zonal", volume="w"),
+        ]
+    )
+    cluster.volumes_changed([volume("w", to="default/zonal", at=(ZONE, ["a"]))])
+    claims = (PodClaim("default/a-data", ephemeral=True), PodClaim("default/zonal"))
+    found = cluster.put_pod("a", "default/a", claims, ranked(0, 0.0, "a"), "")
+    assert (found.reason, found.refused) == ("", NO_SUCH_VOLUME)
+    assert [pb.VolumeRule.FromString(rule).reason for rule in found.needs.rules] == ["", NO_SUCH_VOLUME]
+    cluster.pod("b", "a-data", place="n1")
+    assert cluster.affected() >= {"a"}
+    assert cluster.resolution("a") == TAKEN
+    cluster.move_pod("a", "n1")
+    cluster.take_affected()
+    assert (cluster.resolution("a").refused, len(cluster.resolution("a").needs.rules)) == ("", 1)
 
 
 def test_claims_in_one_zone_share_one_set_of_needs(cluster):
