@@ -16,7 +16,7 @@ from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
 from poseidon.plan import make_plan
 
-_POLL_SECONDS, _QUIET_SECONDS = 0.25, 2.5
+_POLL_SECONDS, _QUIET_SECONDS = 0.25, 4.0
 _SECONDS = 120.0
 _PLACED = re.compile(r'msg="?placed"? pod=(\S+)')
 
