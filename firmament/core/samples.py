@@ -17,6 +17,8 @@ from firmament.core.history import History
 from firmament.core.resources import NO_COLUMN, ResourceIndex, widened
 
 _ROWS = 64
+MOST_WINDOWS = 64
+"""Periods, by type and length, that figures are kept of, of all machines together; sources have a handful."""
 
 
 class UseTable:
@@ -58,6 +60,11 @@ class UseTable:
         self._values[rows] = 0.0
         self._values[rows[:, None], columns[offered]] = amounts[:, offered]
         self._present[rows] = 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether no row has amounts."""
+        return not self._present.any()
 
     def clear(self, row: int) -> None:
         """Leave a row without amounts."""
@@ -210,12 +217,15 @@ class MachineSamples:
         self._history.keep_columns(kept)
 
     def _put_windows(self, row: int, sample: MachineSampled) -> None:
+        """Take the periods of a report; beyond `MOST_WINDOWS` those that no machine has make room, others have none."""
         for table in self._windows.values():
             table.clear(row)
+        if len(self._windows) >= MOST_WINDOWS:
+            self._windows = {key: table for key, table in self._windows.items() if not table.empty}
         for window in sample.windows:
-            if not window.usage:
-                continue
             key = (window.type, window.seconds)
+            if not window.usage or (key not in self._windows and len(self._windows) >= MOST_WINDOWS):
+                continue
             if key not in self._windows:
                 self._windows[key] = UseTable(self._resources)
             self._windows[key].put(row, window.usage)

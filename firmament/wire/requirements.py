@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from firmament.core.labels import parse_integer
 from firmament.core.model import OPERATORS, NodeSelectorTerm, Requirement
 from firmament.wire.checks import refuse
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -46,12 +47,6 @@ def _requirement(subject: str, field: str, message: pb.Requirement, operators: f
         raise refuse(subject, f"{field}.values", f"is empty; {operator} needs at least one value")
     if operator in {"Exists", "DoesNotExist"} and values:
         raise refuse(subject, f"{field}.values", f"has {len(values)} entries; {operator} takes none")
-    if operator in {"Gt", "Lt"} and not (len(values) == 1 and _is_integer(values[0])):
+    if operator in {"Gt", "Lt"} and not (len(values) == 1 and parse_integer(values[0]) is not None):
         raise refuse(subject, f"{field}.values", f"is {list(values)}; {operator} needs exactly one integer")
     return Requirement(message.key, operator, values)
-
-
-def _is_integer(text: str) -> bool:
-    """Say whether Go's strconv.ParseInt(text, 10, 64) would accept it."""
-    digits = text[1:] if text[:1] in {"+", "-"} else text
-    return digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63

@@ -21,6 +21,7 @@ from firmament.core.events import (
     TaskUses,
     WindowUse,
 )
+from firmament.core.samples import MOST_WINDOWS
 from firmament.core.scheduler import Scheduler
 from tests.support.core import START, Clock, machine, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, indifferent
@@ -195,6 +196,20 @@ def test_periods_come_from_a_source_that_aggregates():
     assert np.isnan(ask("p95", 300)[1]).all()
     made.core.apply([MachineSampled("m", START + 1, {"cpu": 1.0}, own_windows=True)])
     assert np.isnan(made.load().windows.usage("p95", 0)).all()
+
+
+def test_no_more_periods_are_kept_than_sources_can_mean():
+    def sampled(name: str, first: int, count: int) -> MachineSampled:
+        windows = tuple(WindowUse("avg", float(first + each), {"cpu": 1.0}) for each in range(count))
+        return MachineSampled(name, START, {"cpu": 1.0}, windows=windows, own_windows=True)
+
+    made = Watched(machine("m"), machine("n"), sampled("m", 1, 2 * MOST_WINDOWS), sampled("n", 1_000, 1))
+    ask = made.load().windows.usage
+    assert ask("avg", MOST_WINDOWS)[0, 1] == 1.0
+    assert np.isnan(ask("avg", MOST_WINDOWS + 1)).all()
+    assert np.isnan(ask("avg", 1_000)).all()
+    made.core.apply([sampled("m", 1, 1), sampled("n", 1_000, 1)])
+    assert made.load().windows.usage("avg", 1_000)[1, 1] == 1.0  # those that are gone have made room
 
 
 def test_periods_of_other_sources_come_from_what_was_sampled():

@@ -361,6 +361,10 @@ def report(**fields) -> pb.Event:
         ),
         (task_class(required=[selector("Gt", "x")]), "TaskClass 7: required[0].labels[0].values: is ['x']"),
         (
+            task_class(required=[selector("Gt", "9" * 5000)]),
+            "TaskClass 7: required[0].labels[0].values: is ['999",
+        ),
+        (
             task_class(required=[selector("Lt", "1", "2")]),
             "TaskClass 7: required[0].labels[0].values: is ['1', '2']",
         ),
