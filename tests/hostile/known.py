@@ -6,8 +6,8 @@ from random import Random
 
 from protos.firmament.v1 import scheduler_pb2 as pb
 
-MOST_TASKS = 150
-MOST_CLASSES = 150
+MOST_TASKS = 50
+MOST_CLASSES = 50
 
 
 class Known:

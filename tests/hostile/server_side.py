@@ -21,6 +21,7 @@ from firmament.configuration import build_core, load
 from firmament.core.classes import LEAST_SURPLUS
 from firmament.core.events import InvalidEventError
 from firmament.core.scheduler import Scheduler
+from firmament.limits import LimitSection
 from firmament.server.cluster import Cluster
 from firmament.server.driver_loop import RoundRunner
 from firmament.server.metrics import Metrics
@@ -98,6 +99,9 @@ class Tenants:
 
         With ``compare``, what was refused must have changed nothing.
         """
+        if len(raw) > LimitSection().message_bytes:
+            self.refused["too large"] += 1
+            return None
         try:
             message = pb.ClientMessage.FromString(raw)
         except DecodeError:
