@@ -32,6 +32,7 @@ from firmament.core.kept_rows import KeptRows
 from firmament.core.known_worths import KnownWorths
 from firmament.core.limits_now import limits_now
 from firmament.core.listing import machine_states, task_states
+from firmament.core.model import TaskClass
 from firmament.core.moving import Moves
 from firmament.core.notes import Notes
 from firmament.core.opening import Picture, take_picture
@@ -51,6 +52,7 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.set_aside import SetAside, waiting_classes
 from firmament.core.stale_reasons import StaleReasons
 from firmament.core.tasks import State
 from firmament.core.topology_compiler import Trees
@@ -121,6 +123,7 @@ class Scheduler:
         )
         self._trees = Trees()
         self._given_up: list[Delta] = []
+        self._set_aside = SetAside()
         self._notes = Notes()
         self._rounds = 0
         self._in_round = False
@@ -135,6 +138,7 @@ class Scheduler:
         """
         check_quota(self._cluster, events, self._configuration.quota)
         apply_events(self._cluster, events, self._clock())
+        self._set_aside.defined(self._cluster, events)
         if not self._in_round:
             self._forgetting.drop_classes()
             self._forgetting.drop_columns()
@@ -160,8 +164,12 @@ class Scheduler:
             self._cluster.clear_marks()
         return self._waking.next_round_in(held)
 
-    def open_round(self) -> OpenRound:
-        """Take a picture of the cluster for the tasks that could be placed now."""
+    def open_round(self, only: frozenset[TaskClass] | None = None) -> OpenRound:
+        """Take a picture of the cluster for the tasks that could be placed now.
+
+        ``only``: those of other classes are left out. That is for finding out with which class rounds fail: such a
+        round is solved, but not closed, and when no more is to be tried ``try_all_again`` is called.
+        """
         watch = Stopwatch(self._timer)
         now = self._clock()
         self._forgetting.drop_classes()
@@ -179,6 +187,7 @@ class Scheduler:
         waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
         waiting = np.append(waiting, self._cluster.promises.called(self._cluster, waiting))
         waiting = np.append(waiting, self._moves.call(self._cluster))
+        waiting = self._set_aside.without(self._cluster, waiting, only)
         muster = self._gangs.muster(self._cluster, waiting, now)
         picture = None
         if len(muster.waiting):
@@ -215,7 +224,7 @@ class Scheduler:
         first = [delta for delta in self._given_up if still_leaves(self._cluster, delta)]
         first += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
-        unscheduled = self._gangs.withheld(self._cluster)
+        unscheduled = self._gangs.withheld(self._cluster) + self._set_aside.told(self._cluster)
         notes = self._notes.new(self._cluster.records.notes())
         placed, evicting = Placements((), ()), list[Delta]()
         if opened.picture is not None:
@@ -273,6 +282,20 @@ class Scheduler:
         """Open, solve and close a round."""
         opened = self.open_round()
         return self.close_round(opened, opened.solve())
+
+    # --- rounds that fail ----------------------------------------------------------------------------------------
+
+    def waiting_classes(self) -> list[TaskClass]:
+        """The classes of the tasks that the next round would try."""
+        return waiting_classes(self._cluster)
+
+    def set_aside(self, contents: Sequence[TaskClass], why: str) -> None:
+        """Let tasks of these classes take part in no round, and tell them ``why``, until the class is defined again."""
+        self._set_aside.add(self._cluster, contents, why)
+
+    def try_all_again(self) -> None:
+        """Let all that are parked take part in the next round: rounds that were only tried have left traces."""
+        self._cluster.marks.everywhere = True
 
     # --- questions -----------------------------------------------------------------------------------------------
 

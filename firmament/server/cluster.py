@@ -8,15 +8,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from firmament.artefacts.saving import RoundRecord
+from firmament.server.failing_rounds import FailingRounds
 from firmament.server.fencing import GRACE_SECONDS, Fencing
+from firmament.server.listing import Listing
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
-    from firmament.core.results import Explanation, MachineState, RoundResult, TaskState
+    from firmament.core.results import Explanation, RoundResult
     from firmament.core.scheduler import Scheduler
     from firmament.wire import EncodedRound
 
@@ -57,19 +59,6 @@ Recorder = Callable[[RoundRecord], None]
 """Takes rounds that are over, for whoever wants to look into them; must not take long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What ``ListState`` shows; the lists are empty unless asked for."""
-
-    machines: int
-    pending: int
-    assumed: int
-    bound: int
-    rounds: int
-    tasks: Sequence[TaskState] = ()
-    machine_states: Sequence[MachineState] = ()
-
-
 class Cluster:
     """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it."""
 
@@ -86,6 +75,7 @@ class Cluster:
         self._recorder = recorder
         self._lock = threading.Lock()
         self._round_lock = threading.Lock()
+        self._failing = FailingRounds(name, self._lock)
         self._driver: Driver | None = None
         self._fencing = fencing or Fencing(time.time, time.monotonic)
         self._scheduler: Scheduler | None = None
@@ -200,6 +190,7 @@ class Cluster:
                 scheduler = self._current()
                 opened = scheduler.open_round()
             placement = opened.solve()
+            self._failing.succeeded()
             with self._lock:
                 if self._scheduler is not scheduler:
                     return None  # a new snapshot was swapped in during the solve
@@ -212,6 +203,12 @@ class Cluster:
             if self._recorder is not None and opened.picture is not None:
                 self._recorder(RoundRecord(self.name, opened.picture, placement, result))
             return result
+
+    def set_aside_culprits(self, error: Exception) -> int:
+        """Let classes take part in no more rounds over which these fail; returns how many: see ``FailingRounds``."""
+        with self._round_lock:
+            scheduler = self._scheduler
+            return 0 if scheduler is None else self._failing.failed(scheduler, error)
 
     def lose_picture(self) -> None:
         """Give the picture up: a round has taken effect, and the driver cannot be told of it."""

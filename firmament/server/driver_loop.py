@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from firmament.server.batching import BatchingWindow
+from firmament.server.cluster import NoPictureError
 from firmament.wire import EncodedRound, encode_round
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ class RoundRunner:
         started = self._clock()
         try:
             result = cluster.run_round()
-        except Exception:
-            self._metrics.round_failed()
+        except NoPictureError:
+            raise
+        except Exception as error:
+            self._metrics.round_failed(cluster.set_aside_culprits(error))
             raise
         if result is None:
             return None

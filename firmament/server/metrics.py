@@ -38,6 +38,11 @@ class Metrics:
         self._failures = Counter(
             "firmament_round_failures", "Rounds that ended with an error.", registry=self.registry
         )
+        self._set_aside = Counter(
+            "firmament_classes_set_aside",
+            "Classes of tasks with which rounds failed, and which take part in none until they are defined again.",
+            registry=self.registry,
+        )
         self._remarks = Counter(
             "firmament_model_remarks",
             "Remarks of cost models on bad input, such as annotations that cannot be read; each text once.",
@@ -78,9 +83,10 @@ class Metrics:
         self._arcs.set(stats.arcs)
         self._remarks.inc(len(result.notes))
 
-    def round_failed(self) -> None:
-        """Count a round that ended with an error."""
+    def round_failed(self, set_aside: int = 0) -> None:
+        """Count a round that ended with an error, and the classes that were set aside over it."""
         self._failures.inc()
+        self._set_aside.inc(set_aside)
 
     def solver_restarted(self) -> None:
         """Count a solver process that had to be replaced."""

@@ -8,6 +8,8 @@ import pytest_asyncio
 
 from tests.server.driving import Running, running_server
 
+_EXPECTED = ("round failed", "class set aside", "Exception in callback PollerCompletionQueue")
+
 
 @pytest.fixture(autouse=True)
 def _no_internal_errors(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
@@ -20,7 +22,9 @@ def _no_internal_errors(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
         record.message
         for record in caplog.get_records("call")
         if record.levelno >= logging.ERROR
-        and not record.message.startswith(("round failed", "Exception in callback PollerCompletionQueue"))
+        and not record.message.startswith(
+            ("round failed", "class set aside", "Exception in callback PollerCompletionQueue")
+        )
         and not _of_a_former_loop(record)
     ]
     assert not unexpected

@@ -1,0 +1,72 @@
+"""What to do when rounds fail again and again: find the class with which they do, and set it aside."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from firmament.core.set_aside import culprits
+from firmament.solvers.base import SolverError
+
+if TYPE_CHECKING:
+    from firmament.core.model import TaskClass
+    from firmament.core.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
+
+MOST_TRIALS = 100
+"""Rounds that are tried without effect in one search: one class among a million is found in 40."""
+
+
+class FailingRounds:
+    """Counts rounds of one cluster that failed in a row before they took effect. ``lock`` guards its scheduler."""
+
+    def __init__(self, name: str, lock: threading.Lock) -> None:
+        self._name = name
+        self._lock = lock
+        self._failures = 0
+
+    def succeeded(self) -> None:
+        """A round has been solved."""
+        self._failures = 0
+
+    def failed(self, scheduler: Scheduler, error: Exception) -> int:
+        """A round has failed; returns how many classes were set aside over it.
+
+        It takes a second failure to look, then a fourth, an eighth and so on. The solver's own failures, and those that
+        do not come with a class by itself, or with every one, are nobody's fault. Trials run as rounds do: the lock is
+        not held while they are solved.
+        """
+        self._failures += 1
+        if self._failures < 2 or self._failures & (self._failures - 1) or isinstance(error, SolverError):
+            return 0
+        with self._lock:
+            candidates = scheduler.waiting_classes()
+
+        def fails(contents: Sequence[TaskClass]) -> bool:
+            try:
+                with self._lock:
+                    opened = scheduler.open_round(only=frozenset(contents))
+                opened.solve()
+            except Exception:  # noqa: BLE001 - whatever it is: that is the question
+                return True
+            return False
+
+        found = culprits(candidates, fails, MOST_TRIALS) if len(candidates) > 1 else []
+        with self._lock:
+            if found:
+                why = f"the scheduler fails over pods like this one ({type(error).__name__}); see its log"
+                scheduler.set_aside(found, why)
+                self._failures = 0
+            scheduler.try_all_again()
+        for content in found:
+            log.error(
+                "class set aside until it is defined again cluster=%s namespace=%r requests=%r error=%r",
+                self._name,
+                content.namespace[:200],
+                content.requests[:10],
+                f"{type(error).__name__}: {error}"[:500],
+            )
+        return len(found)
