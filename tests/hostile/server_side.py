@@ -1,8 +1,8 @@
 """A cluster as the server keeps it, a driver's messages as bytes, and decent tasks beside hostile ones.
 
 What a stream brings is read as `Session` reads it: decoded, checked, applied, and refused with one error that ends the
-stream. Rounds are run, encoded and carried out. Decent tasks have machines of their own, which no hostile task may
-use: what happens to them is somebody's fault.
+stream. Rounds are run, encoded and carried out. Most decent tasks have machines of their own, which no hostile task may
+use: what happens to them is somebody's fault. None is less important than a hostile one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError
 from firmament.configuration import build_core, load
 from firmament.core.classes import LEAST_SURPLUS
 from firmament.core.events import InvalidEventError
+from firmament.core.quota import QuotaExceededError
 from firmament.core.scheduler import Scheduler
 from firmament.limits import LimitSection
 from firmament.server.cluster import Cluster
@@ -43,7 +44,9 @@ FIRST_CLASS = 2**40
 HIGHEST = 2**31 - 1
 GOOD = {f"good-{index}": ("east", "west")[index % 2] for index in range(4)}
 CPU = 8_000
-REQUESTS = {"plain": 100, "large": 2_500, "spread": 200, "gang": 300}
+SHARED = "shared-0"
+"""The one machine that hostile tasks may use as well; decent ones of kind ``shared`` have to go there."""
+REQUESTS = {"plain": 100, "large": 2_500, "spread": 200, "gang": 300, "shared": 500}
 CLASSES = {kind: FIRST_CLASS + index for index, kind in enumerate(REQUESTS)}
 MOST_ROUNDS = 6
 CONFIGURATION = """\
@@ -57,7 +60,7 @@ costModels:
     args: {{usageThresholds: {{cpu: 65, memory: 95}}, allowCustomizeEstimation: true}}
   - {{name: topology, weight: 1}}
 fairShare: {{enabled: true}}
-limits: {{tasks: 1000, machines: 100, classes: 1000, records: 300, recordBytes: 65536}}
+limits: {{tasks: 120, machines: 20, classes: 200, records: 70, recordBytes: 65536}}
 """
 
 
@@ -118,8 +121,8 @@ class Tenants:
                 self._cluster.apply(self, events_from_proto(message.events.events))
             else:
                 self._cluster.report(self, reports_from_proto(message.reports))
-        except InvalidEventError:
-            self.refused["invalid"] += 1
+        except InvalidEventError as error:
+            self.refused["too much" if isinstance(error, QuotaExceededError) else "invalid"] += 1
             assert not compare or self.state() == before, "a refused batch has left something behind"
             return None
         return message
@@ -225,9 +228,13 @@ class Tenants:
             used[machine] += REQUESTS[self.kinds[uid]]
         found = [f"{uid} was told to go" for uid in self.evicted]
         for uid, kind in self.kinds.items():
-            if uid not in self.bound and any(used[name] + REQUESTS[kind] <= CPU for name in GOOD):
+            if kind == "shared" or uid in self.bound:
+                continue  # who is as important may have come first
+            if any(used[name] + REQUESTS[kind] <= CPU for name in GOOD):
                 found.append(f"{uid} is pending")
-        return found + [f"{uid} is on {name}" for uid, name in self.bound.items() if name not in GOOD]
+        return found + [
+            f"{uid} is on {name}" for uid, name in self.bound.items() if name not in (*GOOD, SHARED)
+        ]
 
     def state(self) -> bytes:
         """All that is known of the cluster, to be compared."""
@@ -254,18 +261,21 @@ def keep_off(message: pb.ClientMessage) -> None:
 def _picture() -> list[pb.Event]:
     """The machines, classes and jobs of decent tenants."""
     events = []
-    for name, zone in GOOD.items():
-        labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone, POOL: "yes"}
-        room = {"cpu": CPU, "memory": 32 * GIB, "pods": 110}
+    for name, zone in {**GOOD, SHARED: "a"}.items():
+        pool = "shared" if name == SHARED else "yes"
+        labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone, POOL: pool}
+        room = {"cpu": 1_200 if name == SHARED else CPU, "memory": 32 * GIB, "pods": 110}
         allocatable = [pb.Quantity(resource=resource, amount=amount) for resource, amount in room.items()]
         taint = pb.Taint(key=POOL, value="yes", effect="NoSchedule")
-        machine = pb.Machine(name=name, labels=labels, allocatable=allocatable, taints=[taint])
+        machine = pb.Machine(name=name, labels=labels, allocatable=allocatable)
+        if name != SHARED:
+            machine.taints.append(taint)
         events.append(pb.Event(machine=machine))
     for kind, number in CLASSES.items():
         content = pb.TaskClass(
             id=number,
             requests=[pb.Quantity(resource="cpu", amount=REQUESTS[kind])],
-            node_selector={POOL: "yes"},
+            node_selector={POOL: "shared" if kind == "shared" else "yes"},
             tolerations=[pb.Toleration(key=POOL, operator="Exists")],
             namespace="decent",
             labels={"app": "a", "kind": kind},

@@ -59,7 +59,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "volume": ("vol-0", "vol-1"),
     "value": LABEL_VALUES,
     "values": LABEL_VALUES,
-    "machine": ("", "", "", *MACHINES, "good-0"),
+    "machine": ("", "", "", *MACHINES, "good-0", *["shared-0"] * 5),
     "name": ("main", "side"),
 }
 NUMBERS: dict[str, tuple[float, ...]] = {
