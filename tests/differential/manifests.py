@@ -2,7 +2,7 @@
 
 Written without a look at ``poseidon``'s translation. Preferences are left out, for no check needs them, and so are
 priorities. A field that this module does not know is an error rather than passed over. Storage is told in words that
-the world has, see ``storage``.
+the world has, see ``manifest_storage``.
 """
 
 from __future__ import annotations
@@ -36,14 +36,8 @@ _POD = _WITHOUT_EFFECT | {
 }
 _NODE = {"taints", "unschedulable"}
 _POD_TERM = {
-    *(
-        "topologyKey",
-        "labelSelector",
-        "namespaces",
-        "namespaceSelector",
-        "matchLabelKeys",
-        "mismatchLabelKeys",
-    ),
+    *("topologyKey", "labelSelector", "namespaces", "namespaceSelector"),
+    *("matchLabelKeys", "mismatchLabelKeys"),
 }
 _CONSTRAINT = {
     *("topologyKey", "labelSelector", "maxSkew", "whenUnsatisfiable", "minDomains", "matchLabelKeys"),
