@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from firmament.configuration import SchedulerConfiguration
+from firmament.configuration.document import SchedulerConfiguration
 from poseidon.simulated.seeding import NodeShape, node
 from poseidon.simulated.true_use import USAGE
 

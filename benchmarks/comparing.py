@@ -12,9 +12,9 @@ from benchmarks.comparators.pod_by_pod import kept_rows, sampled, scored
 from benchmarks.declarative.loading import Workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.targets.algorithm import AlgorithmTarget
-from firmament.configuration import build_core, load
-from firmament.core.opening import Picture
+from firmament.configuration.document import build_core, load
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.snapshot.snapshot import Picture
 
 OURS = "this scheduler"
 

@@ -11,7 +11,7 @@ from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.environment import environment
 from benchmarks.targets.told import ToldEvents
-from firmament.configuration import build_core, load
+from firmament.configuration.document import build_core, load
 from firmament.core.configuration import CoreConfiguration
 from firmament.memory import relax_garbage_collection
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -18,7 +18,7 @@ from benchmarks.algorithm import AlgorithmRun, run_events
 from benchmarks.environment import environment
 from benchmarks.scenario import GIB, Scenario, machine_events, task_events
 from cost_models.registry import available, load_model
-from firmament.configuration import BASE_POLICIES
+from firmament.configuration.document import BASE_POLICIES
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import ClassDefined, Event, MachineUpserted, RecordUpserted
 from firmament.core.model import TaskClass

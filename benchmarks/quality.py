@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Float64
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.cost import placed_cost, placement_cost
 from firmament.core.results import MachineState
 from firmament.core.rounds import OpenRound, Placement
-from firmament.flow.problem import Assignments, PlacementProblem
-from firmament.rounds.cost import placed_cost, placement_cost
 
 RESOURCES = ("cpu", "memory")
 

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
 from cost_models.registry import load_model
-from cost_models.topology_terms import GROUP_RECORD, TREE_RECORD
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
     ClassDefined,

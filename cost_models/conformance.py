@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cost_models.answer_conformance import (
+from cost_models.checks.answers import (
     check_crowding,
     check_figures,
     check_filter,
@@ -34,17 +34,23 @@ from cost_models.answer_conformance import (
     check_shapes,
     check_sparse,
 )
-from cost_models.interface import CostModel, Range
-from cost_models.per_machine_conformance import check_per_machine
-from cost_models.probing import (
+from cost_models.checks.per_machine import check_per_machine
+from cost_models.checks.probing import (
     assess,
     crowding,
     crowding_rows,
     equal,
     require,
 )
+from cost_models.checks.sample_inputs import (
+    Case,
+    of_machines,
+    ordinary_machines,
+    ordinary_shapes,
+    standard_cases,
+)
+from cost_models.interface import CostModel, Range
 from cost_models.registry import available
-from cost_models.sample_inputs import Case, of_machines, ordinary_machines, ordinary_shapes, standard_cases
 
 __all__ = [
     "CHECKS",

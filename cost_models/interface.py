@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.arrays import Bool, Float64, Int32, Int64
-from cost_models.assessment import (
+from cost_models.api.arrays import Bool, Float64, Int32, Int64
+from cost_models.api.assessment import (
     Assessment,
     ByTask,
     Heights,
@@ -29,7 +29,7 @@ from cost_models.assessment import (
     Returned,
     SparseArcs,
 )
-from cost_models.columns import (
+from cost_models.api.columns import (
     Arrivals,
     Assigned,
     ContainerRow,

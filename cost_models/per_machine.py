@@ -20,8 +20,8 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from cost_models.arrays import Float64
-from cost_models.columns import MachineColumns
+from cost_models.api.arrays import Float64
+from cost_models.api.columns import MachineColumns
 from cost_models.interface import CostModel
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
 
 from numpy.typing import NDArray
 
-from cost_models.assessment import Ledger
+from cost_models.api.assessment import Ledger
 from cost_models.registry import model_class
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]

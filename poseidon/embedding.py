@@ -44,7 +44,7 @@ class Configuration(Protocol):
 
 def load_configuration(path: Path | None) -> Configuration:
     """Read and check a configuration file, None for the defaults; raises ``ConfigurationError``."""
-    from firmament import configuration
+    from firmament.configuration import document as configuration
 
     try:
         return configuration.load(path)
@@ -54,8 +54,8 @@ def load_configuration(path: Path | None) -> Configuration:
 
 def effective_yaml(configuration: Configuration) -> str:
     """Return the configuration as YAML, with every default filled in."""
-    from firmament.configuration import SchedulerConfiguration
-    from firmament.configuration import effective_yaml as render
+    from firmament.configuration.document import SchedulerConfiguration
+    from firmament.configuration.document import effective_yaml as render
 
     assert isinstance(configuration, SchedulerConfiguration)
     return render(configuration)
@@ -63,7 +63,7 @@ def effective_yaml(configuration: Configuration) -> str:
 
 def base_policy(configuration: Configuration) -> str:
     """Return the name of the base policy."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.policy.name
@@ -71,7 +71,7 @@ def base_policy(configuration: Configuration) -> str:
 
 def overlays(configuration: Configuration) -> tuple[str, ...]:
     """Return the names of the overlays."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return tuple(overlay.name for overlay in configuration.cost_models)
@@ -79,7 +79,7 @@ def overlays(configuration: Configuration) -> tuple[str, ...]:
 
 def recovery_options(configuration: Configuration) -> RecoveryOptions:
     """Return what is done about pods that kubelets refuse."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
     from poseidon.kube.pod_recovery import RecoveryOptions
 
     assert isinstance(configuration, SchedulerConfiguration)
@@ -93,7 +93,7 @@ def recovery_options(configuration: Configuration) -> RecoveryOptions:
 
 def counts_seconds(configuration: Configuration) -> float:
     """Return how long the counts in what is said of a pending pod may be out of date."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.announcements.counts_after
@@ -101,7 +101,7 @@ def counts_seconds(configuration: Configuration) -> float:
 
 def silent_seconds(configuration: Configuration) -> float:
     """Return how long the solver may leave events unacknowledged before the stream to it is given up."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.stream.silence_timeout
@@ -109,7 +109,7 @@ def silent_seconds(configuration: Configuration) -> float:
 
 def shares_fairly(configuration: Configuration) -> bool:
     """Return whether the cluster is divided between namespaces."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.fair_share.enabled
@@ -117,7 +117,7 @@ def shares_fairly(configuration: Configuration) -> bool:
 
 def spreads_by_default(configuration: Configuration) -> bool:
     """Return whether pods that state no spread constraints get default ones."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.pod_topology_spread.enabled
@@ -125,7 +125,7 @@ def spreads_by_default(configuration: Configuration) -> bool:
 
 def gang_seconds(configuration: Configuration) -> float:
     """Return how long a gang may take to be whole that does not say so itself."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.gangs.timeout
@@ -133,7 +133,7 @@ def gang_seconds(configuration: Configuration) -> float:
 
 def eviction_limits(configuration: Configuration) -> EvictionLimits:
     """Return how many pods may be told to go in a while."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
     from poseidon.kube.evictor import EvictionLimits
 
     assert isinstance(configuration, SchedulerConfiguration)
@@ -142,7 +142,7 @@ def eviction_limits(configuration: Configuration) -> EvictionLimits:
 
 def volume_seconds(configuration: Configuration) -> float:
     """Return how long the claims of a pod may take to be bound."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.volumes.bind_timeout
@@ -150,7 +150,7 @@ def volume_seconds(configuration: Configuration) -> float:
 
 def network_options(configuration: Configuration) -> NetworkOptions:
     """Return what is done about applications and networks."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
     from poseidon.network.options import NetworkOptions
 
     assert isinstance(configuration, SchedulerConfiguration)
@@ -170,7 +170,7 @@ def network_options(configuration: Configuration) -> NetworkOptions:
 
 def topology_options(configuration: Configuration) -> TopologyOptions:
     """Return what is done about groups that are placed by a tree."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
     from poseidon.topology.options import TopologyOptions
 
     assert isinstance(configuration, SchedulerConfiguration)
@@ -186,7 +186,7 @@ def topology_options(configuration: Configuration) -> TopologyOptions:
 
 def utilisation_options(configuration: Configuration) -> UtilisationOptions:
     """Return which sources of measured use are on, and how they are asked."""
-    from firmament.configuration import SchedulerConfiguration
+    from firmament.configuration.document import SchedulerConfiguration
     from poseidon.sources.options import (
         MetricsServerOptions,
         PrometheusOptions,
@@ -233,8 +233,8 @@ class EmbeddedScheduler:
     """
 
     def __init__(self, configuration: Configuration, clock: Callable[[], float]) -> None:
-        from firmament.configuration import ConfigurationError as SolverConfigurationError
-        from firmament.configuration import SchedulerConfiguration, build_core
+        from firmament.configuration.document import ConfigurationError as SolverConfigurationError
+        from firmament.configuration.document import SchedulerConfiguration, build_core
         from firmament.core.scheduler import Scheduler
         from firmament.solvers.ortools_solver import OrToolsSolver
 

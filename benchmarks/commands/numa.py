@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
-from cost_models.numa_arguments import STRATEGIES
+from cost_models.numa.arguments import STRATEGIES
 
 
 @click.command()

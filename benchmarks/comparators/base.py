@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.quality import placement_quality
 from cost_models.interface import Int64
 from firmament.core.configuration import WeightedModel
-from firmament.core.opening import Picture
-from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.snapshot.snapshot import Picture
 
 
 class NotMeasuredError(Exception):

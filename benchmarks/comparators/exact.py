@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
+from firmament.core.flow.problem import WAIT_BUCKETS, PlacementProblem
 
 
 @dataclass(frozen=True, slots=True)

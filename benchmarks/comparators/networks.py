@@ -13,12 +13,18 @@ import numpy as np
 
 from benchmarks.comparators.base import Comparator, Contest, NotMeasuredError, Outcome
 from cost_models.interface import Int64
-from firmament.flow.columns import Columns
-from firmament.flow.equilibrium import machine_units
-from firmament.flow.network import Network, build_network, crowding_cost, dearest_path, unscheduled_penalties
-from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
-from firmament.rounds.admission import admit
-from firmament.rounds.greedy import place_greedily
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    crowding_cost,
+    dearest_path,
+    unscheduled_penalties,
+)
+from firmament.core.flow.price_estimate.equilibrium import machine_units
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.core.placement.admission import admit
+from firmament.core.placement.fallback.class_by_class import place_greedily
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver

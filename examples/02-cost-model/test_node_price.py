@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from node_price import REASON, NodePrice
 
+from cost_models.checks.sample_inputs import ordinary_machines, ordinary_shapes
 from cost_models.conformance import check_model
 from cost_models.interface import ModelArgumentError
-from cost_models.sample_inputs import ordinary_machines, ordinary_shapes
 
 
 @pytest.mark.parametrize("arguments", [{}, {"limit": 0.5}, {"label": "price", "dearest": 20}])

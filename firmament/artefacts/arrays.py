@@ -34,7 +34,7 @@ from firmament.artefacts.ledger_arrays import decode_ledgers, encode_ledgers
 from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
 from firmament.artefacts.worth_arrays import decode_worths, encode_worths
-from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 
 FILE = "problem.npz"
 

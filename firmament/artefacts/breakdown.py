@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.composition import Judgement, raw_rows
 from firmament.core.configuration import WeightedModel
-from firmament.core.opening import Picture
-from firmament.core.preferences import MODEL_NAME
-from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments
-from firmament.rounds.cost import pending_cost, placed_cost
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.core.placement.cost import pending_cost, placed_cost
+from firmament.core.scoring.assessment import Judgement, raw_rows
+from firmament.core.scoring.preferences import MODEL_NAME
+from firmament.core.snapshot.snapshot import Picture
 
 FILE = "costs.json"
 

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from firmament.artefacts.errors import ArtefactError
+from firmament.core.flow.column_generation import GenerationOptions
+from firmament.core.placement.passes import PassOptions
 from firmament.core.results import RoundStats
-from firmament.flow.generation import GenerationOptions
-from firmament.rounds.passes import PassOptions
 
 FILE = "round.json"
 FORMAT = 2

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Int64
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.flow.group_terms import Group, GroupTerms
-from firmament.topology.rules import Rule
-from firmament.topology.solver import CHOICES, ExactSolver
-from firmament.topology.tree import build_tree
+from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.tree_solver.rules import Rule
+from firmament.core.tree_solver.solver import CHOICES, ExactSolver
+from firmament.core.tree_solver.tree import build_tree
 
 _SIZES: Mapping[str, tuple[Any, str]] = {
     "levels": (np.str_, "H"),

@@ -1,6 +1,6 @@
 """Heights as entries of ``problem.npz`` that begin with ``heights_``; a round whose models state none has none.
 
-* ``heights_start``, ``heights_rate``, ``heights_amount``, ``heights_growth``: as in ``firmament.flow.heights``;
+* ``heights_start``, ``heights_rate``, ``heights_amount``, ``heights_growth``: as in ``firmament.core.flow.size_costs``;
 * ``heights_charge``: of each charge its best figure, units per figure, and most; ``heights_raw_N``: its figures.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Float64
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.flow.heights import Charge, Heights
+from firmament.core.flow.size_costs import Charge, Heights
 
 
 def encode_heights(heights: Heights | None) -> dict[str, NDArray[Any]]:

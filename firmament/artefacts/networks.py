@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.flow.alike import AlikeMachines
-from firmament.flow.dimacs import ARC_BLOCKS, to_dimacs
-from firmament.flow.outcome import FlowOutcome
+from firmament.core.flow.dimacs import ARC_BLOCKS, to_dimacs
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.reduction.symmetry import AlikeMachines
 
 NETWORK_DIMACS = "network.dimacs"
 NETWORK_JSON = "network.json"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cost_models.pairs import PairTerms
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.rules.pairs import PairRules
+from firmament.core.rules.pairs import PairRules
 
 _RULES: Mapping[str, tuple[Any, str]] = {
     "units": (np.float64, ""),

@@ -9,11 +9,11 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.artefacts.saving import SavedRound
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
+from firmament.core.placement.cost import placement_cost
+from firmament.core.placement.stopwatch import Timer
 from firmament.core.results import RoundStats
 from firmament.core.rounds import decide
-from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments
-from firmament.rounds.cost import placement_cost
-from firmament.rounds.stopwatch import Timer
 from firmament.solvers.base import Solver
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Int64
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.rules.ruleset import (
+from firmament.core.rules.ruleset import (
     Attraction,
     ClassRules,
     Counter,

@@ -11,10 +11,10 @@ from firmament.artefacts.description import ClassRow, Description, ModelUse
 from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.networks import encode_network
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.opening import Picture
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.results import RoundResult
 from firmament.core.rounds import Placement
-from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.core.snapshot.snapshot import Picture
 
 DELTAS = "deltas.json"
 NEEDED = (description.FILE, arrays.FILE)

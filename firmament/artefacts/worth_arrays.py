@@ -1,5 +1,5 @@
 """Known worths of shapes as entries of ``problem.npz``: ``worths_shape`` and ``worths_worth``, as in
-``firmament.flow.worths``; a round that knew none has neither.
+``firmament.core.flow.dual_prices``; a round that knew none has neither.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.flow.worths import Worths
+from firmament.core.flow.dual_prices import Worths
 
 
 def encode_worths(worths: Worths | None) -> dict[str, NDArray[Any]]:

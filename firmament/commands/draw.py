@@ -27,7 +27,7 @@ def draw(folder: Path) -> None:
 def pictures() -> dict[str, str]:
     """Return all pictures by file name."""
     from cost_models.registry import available
-    from firmament.configuration import BASE_POLICIES
+    from firmament.configuration.document import BASE_POLICIES
     from firmament.pictures.drawing import draw as drawn
     from firmament.pictures.example import example
     from firmament.solvers.ortools_solver import OrToolsSolver

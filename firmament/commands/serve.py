@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from firmament.configuration import ConfigurationError, SchedulerConfiguration, effective_yaml, load
+from firmament.configuration.document import ConfigurationError, SchedulerConfiguration, effective_yaml, load
 from firmament.logs import LEVELS, set_up_logging
 from firmament.server.address import AddressError, parse_address
-from firmament.server.artefact_folder import ROUNDS_KEPT, ArtefactFolderError
+from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolderError
 
 
 @click.command()
@@ -76,8 +76,8 @@ def _run(
     log_level: str,
 ) -> None:
     """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
-    from firmament.server.artefact_writer import ArtefactOptions
     from firmament.server.process import ServeOptions, serve
+    from firmament.server.saving.writer import ArtefactOptions
 
     (listen, metrics), (folder, rounds) = addresses, saving
     options = ServeOptions(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cost_models.group_terms import TopologyModel, plans_groups
 from cost_models.interface import (
     CostModel,
     label_keys,
@@ -17,8 +18,7 @@ from cost_models.interface import (
 )
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
-from cost_models.topology_terms import TopologyModel, plans_groups
-from firmament.rounds.passes import PassOptions
+from firmament.core.placement.passes import PassOptions
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

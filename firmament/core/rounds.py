@@ -9,20 +9,20 @@ from itertools import pairwise
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.opening import Picture
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.core.flow.reduction.symmetry import AlikeMachines
+from firmament.core.placement.cost import network_cost, pair_figures, placed_cost
+from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.placing import place
+from firmament.core.placement.spread.default_spread import spread_out
+from firmament.core.placement.stopwatch import Stopwatch, Timer
+from firmament.core.preemption.preemption import preempt
+from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.results import RoundStats
-from firmament.flow.alike import AlikeMachines
-from firmament.flow.outcome import FlowOutcome
-from firmament.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
-from firmament.flow.worths import Worths
-from firmament.preemption.preempting import preempt
-from firmament.preemption.problem import Eviction, PreemptionProblem
-from firmament.rounds.cost import network_cost, pair_figures, placed_cost
-from firmament.rounds.levelling import levelled
-from firmament.rounds.passes import PassLog, PassOptions
-from firmament.rounds.placing import place
-from firmament.rounds.spreading import spread_out
-from firmament.rounds.stopwatch import Stopwatch, Timer
+from firmament.core.snapshot.snapshot import Picture
 from firmament.solvers.base import Solver
 
 

@@ -15,31 +15,31 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from firmament.core.applying import apply_events
-from firmament.core.binding_outcomes import BindingOutcomes
-from firmament.core.closing import assume_placements, decided_rows
-from firmament.core.cluster import Cluster
+from firmament.core.commit.current_limits import limits_now
+from firmament.core.commit.evictions import evict, still_leaves, withdrawn
+from firmament.core.commit.placements import assume_placements, decided_rows
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.constraints.tree_groups import Trees
+from firmament.core.diagnosis.explain import explain
+from firmament.core.diagnosis.listing import machine_states, task_states
+from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event
-from firmament.core.evicting import evict, still_leaves, withdrawn
-from firmament.core.evictions import Evictions
-from firmament.core.explaining import explain
-from firmament.core.feasibility import StaticRows
-from firmament.core.forgetting import Forgetting
-from firmament.core.gang_rebinding import Rebinding
-from firmament.core.gangs import Gangs
-from firmament.core.kept_rows import KeptRows
-from firmament.core.known_worths import KnownWorths
-from firmament.core.limits_now import limits_now
-from firmament.core.listing import machine_states, task_states
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.flow.dimacs import to_dimacs
+from firmament.core.gangs.lifecycle import Gangs
+from firmament.core.gangs.rebinding import Rebinding
+from firmament.core.intake.binding_reports import BindingOutcomes
+from firmament.core.intake.events import apply_events
+from firmament.core.intake.forgetting import Forgetting
+from firmament.core.intake.quota import check_quota
 from firmament.core.model import TaskClass
-from firmament.core.moving import Moves
-from firmament.core.notes import Notes
-from firmament.core.opening import Picture, take_picture
-from firmament.core.parking import park
-from firmament.core.quota import check_quota
-from firmament.core.refusals import pending_reasons
-from firmament.core.reservations import Reservations
+from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
+from firmament.core.queue.reservations import Reservations
+from firmament.core.requeue.relocation import Moves
+from firmament.core.requeue.requeue import Waking
+from firmament.core.requeue.set_aside import SetAside, waiting_classes
+from firmament.core.requeue.stale_reasons import StaleReasons
+from firmament.core.requeue.unschedulable import park
 from firmament.core.results import (
     Counts,
     Delta,
@@ -52,13 +52,13 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
-from firmament.core.set_aside import SetAside, waiting_classes
-from firmament.core.stale_reasons import StaleReasons
-from firmament.core.tasks import State
-from firmament.core.topology_compiler import Trees
-from firmament.core.waking import Waking
-from firmament.flow.dimacs import to_dimacs
-from firmament.rounds.stopwatch import Stopwatch, Timer, no_timer
+from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.scoring.warnings import Notes
+from firmament.core.snapshot.price_memory import KnownWorths
+from firmament.core.snapshot.snapshot import Picture, take_picture
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.tasks import State
 from firmament.solvers.base import Solver
 
 

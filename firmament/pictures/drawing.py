@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.flow.outcome import FlowOutcome
-from firmament.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.pictures import svg
 
 WIDTH = 760

@@ -20,11 +20,11 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.problem import Residual
 from firmament.core.model import Machine, TaskClass
 from firmament.core.scheduler import Scheduler
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.outcome import FlowOutcome
-from firmament.flow.problem import Residual
 from firmament.solvers.base import Solver
 
 GIB = 2**30

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from firmament.core.set_aside import culprits
+from firmament.core.requeue.set_aside import culprits
 from firmament.solvers.base import SolverError
 
 if TYPE_CHECKING:

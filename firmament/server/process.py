@@ -15,16 +15,16 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from prometheus_client import start_http_server
 
-from firmament.configuration import SchedulerConfiguration, build_core
+from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
 from firmament.server.address import Address, check_free
-from firmament.server.artefact_writer import ArtefactOptions, ArtefactWriter
 from firmament.server.channel import PING_SECONDS, server_options
-from firmament.server.driver_loop import RoundRunner
+from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registration import add_service
 from firmament.server.registry import ClusterRegistry
+from firmament.server.saving.writer import ArtefactOptions, ArtefactWriter
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver

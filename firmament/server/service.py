@@ -27,7 +27,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-    from firmament.server.driver_loop import RoundRunner
+    from firmament.server.driving.loop import RoundRunner
     from firmament.server.metrics import Metrics
     from firmament.wire import EncodedRound
 

@@ -12,11 +12,11 @@ import grpc
 from google.protobuf.message import DecodeError
 
 import firmament
+from firmament.configuration.limits import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.quota import QuotaExceededError
-from firmament.limits import LimitSection
+from firmament.core.intake.quota import QuotaExceededError
 from firmament.server.cluster import Cluster, OrderError, StaleDriverError, SupersededError
-from firmament.server.driver_loop import DriverLoop, RoundRunner
+from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import Ending, Outbox
 from firmament.server.signs_of_life import EVERY, SignsOfLife
 from firmament.wire import events_from_proto, reports_from_proto

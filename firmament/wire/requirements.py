@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from firmament.core.labels import parse_integer
 from firmament.core.model import OPERATORS, NodeSelectorTerm, Requirement
+from firmament.core.selectors.labels import parse_integer
 from firmament.wire.checks import refuse
 from protos.firmament.v1 import scheduler_pb2 as pb
 

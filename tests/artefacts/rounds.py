@@ -10,10 +10,10 @@ from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBa
 from firmament.artefacts.saving import RoundRecord, encode_round
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event, TasksBound
+from firmament.core.flow.column_generation import GenerationOptions
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
+from firmament.core.placement.passes import PassOptions
 from firmament.core.scheduler import Scheduler
-from firmament.flow.generation import GenerationOptions
-from firmament.rounds.passes import PassOptions
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, machine, task_class, tasks, uids
 from tests.support.models import Stated

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
-from firmament.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.problem import Assignments, PlacementProblem
 from tests.property.problems import SEEDS, placement_problem
 
 PROBLEM = placement_problem(7, 4, 5, joint=True)

@@ -11,10 +11,10 @@ import pytest
 
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.stopwatch import no_timer
 from firmament.core.rounds import decide
-from firmament.flow.problem import Assignments, PlacementProblem
-from firmament.rounds.passes import PassOptions
-from firmament.rounds.stopwatch import no_timer
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.core.test_gangs import bound
 from tests.support.rules import ints

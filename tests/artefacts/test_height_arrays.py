@@ -7,7 +7,7 @@ import pytest
 
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
-from firmament.flow.problem import Assignments
+from firmament.core.flow.problem import Assignments
 from tests.support.core import problem
 from tests.support.heights import with_heights
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cost_models.numa_fit import NumaFit
-from cost_models.numa_ledger import ZoneLedger
+from cost_models.numa.capacity_tracker import ZoneLedger
+from cost_models.numa.numa_fit import NumaFit
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.replaying import replay
 from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event, TasksBound
-from firmament.flow.problem import Assignments
-from firmament.rounds.stopwatch import no_timer
+from firmament.core.flow.problem import Assignments
+from firmament.core.placement.stopwatch import no_timer
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.artefacts.rounds import VERSIONS, record
 from tests.numa.builders import asks, machine_events, payload, task_class, zone

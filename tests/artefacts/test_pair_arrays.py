@@ -12,8 +12,8 @@ import pytest
 from cost_models.pairs import PairTerms
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
-from firmament.flow.problem import Assignments, PlacementProblem
-from firmament.rules.pairs import PairRules
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.rules.pairs import PairRules
 from tests.support.core import problem
 from tests.support.rules import ints
 

@@ -16,9 +16,9 @@ from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.replaying import replay
 from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
-from firmament.flow.problem import Assignments, PlacementProblem
-from firmament.rounds.stopwatch import no_timer
-from firmament.rules.ruleset import (
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.stopwatch import no_timer
+from firmament.core.rules.ruleset import (
     Attraction,
     ClassRules,
     Counter,

@@ -8,9 +8,9 @@ import pytest
 
 from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.saving import decode_round, encode_round
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.model import TaskClass
-from firmament.flow.problem import COST_UNITS_PER_POINT
-from firmament.rounds.cost import pending_cost, placed_cost
+from firmament.core.placement.cost import pending_cost, placed_cost
 from tests.artefacts.rounds import VERSIONS, configuration, files, record
 from tests.artefacts.test_arrays import assert_same
 from tests.support.core import machine, task_class, tasks, uids

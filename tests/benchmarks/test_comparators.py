@@ -22,7 +22,7 @@ from benchmarks.optimum import measure_optimum
 from benchmarks.quality import check_fits, placement_quality
 from benchmarks.targets.algorithm import AlgorithmTarget
 from firmament.core.configuration import CoreConfiguration
-from firmament.flow.problem import Assignments
+from firmament.core.flow.problem import Assignments
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 

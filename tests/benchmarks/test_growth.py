@@ -13,7 +13,7 @@ from benchmarks.growth import measure_growth
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.told import ToldEvents
-from firmament.configuration import build_core, load
+from firmament.configuration.document import build_core, load
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 

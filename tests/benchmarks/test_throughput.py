@@ -17,8 +17,8 @@ from benchmarks.scenario import Scenario, machine_events, next_burst, task_event
 from benchmarks.throughput import ThroughputOptions, measure
 from firmament.core.configuration import CoreConfiguration, RoundOptions
 from firmament.core.events import ClassDefined, TasksSubmitted
-from firmament.flow.generation import GenerationOptions
-from firmament.rounds.passes import PassOptions
+from firmament.core.flow.column_generation import GenerationOptions
+from firmament.core.placement.passes import PassOptions
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError
 from firmament.solvers.ortools_solver import OrToolsSolver
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from firmament.configuration import SchedulerConfiguration, effective_yaml
+from firmament.configuration.document import SchedulerConfiguration, effective_yaml
 from poseidon.simulated.options import ClusterOptions
 from poseidon.simulated.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver

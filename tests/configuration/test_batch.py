@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.configuration import SchedulerConfiguration, build_core
-from firmament.configuration import load as load_solver
+from firmament.configuration.document import SchedulerConfiguration, build_core
+from firmament.configuration.document import load as load_solver
 from firmament.core.configuration import FairShare
 from poseidon.embedding import ConfigurationError, load_configuration, shares_fairly
 

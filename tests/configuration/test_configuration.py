@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from cost_models.registry import available
-from firmament.configuration import (
+from firmament.configuration.document import (
     BASE_POLICIES,
     ConfigurationError,
     SchedulerConfiguration,
@@ -15,8 +15,8 @@ from firmament.configuration import (
     effective_yaml,
     load,
 )
+from firmament.configuration.sections import parse_duration
 from firmament.core.configuration import RoundOptions
-from firmament.sections import parse_duration
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 

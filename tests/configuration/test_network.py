@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.configuration import ConfigurationError, load
+from firmament.configuration.document import ConfigurationError, load
 from poseidon.embedding import network_options
 from poseidon.network.options import NetworkOptions
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from firmament.configuration import ConfigurationError, effective_yaml, load
+from firmament.configuration.document import ConfigurationError, effective_yaml, load
 from poseidon.embedding import utilisation_options
 from poseidon.sources.options import (
     MetricsServerOptions,

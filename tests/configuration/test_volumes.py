@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.configuration import ConfigurationError, load
+from firmament.configuration.document import ConfigurationError, load
 from poseidon.embedding import volume_seconds
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.classes import LEAST_SURPLUS, ClassTable
 from firmament.core.events import (
     BindingReport,
     ClassDefined,
@@ -23,6 +22,7 @@ from firmament.core.events import (
 )
 from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from firmament.core.scheduler import Scheduler
+from firmament.core.state.classes import LEAST_SURPLUS, ClassTable
 from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, tasks, uids
 
 

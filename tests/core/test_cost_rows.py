@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch, ShapeRow
-from firmament.core.charge_lines import Lines
-from firmament.core.charging import cost_rows
-from firmament.core.composition import Judgement
 from firmament.core.configuration import WeightedModel
-from firmament.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.scoring.arc_costs import cost_rows
+from firmament.core.scoring.assessment import Judgement
+from firmament.core.scoring.cost_lines import Lines
 from tests.numa.builders import columns
 
 SHAPES, MACHINES = 3, 6

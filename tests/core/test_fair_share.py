@@ -7,14 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from firmament.core.applying import apply_events
-from firmament.core.cluster import Cluster
 from firmament.core.configuration import CoreConfiguration, FairShare
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksSubmitted
-from firmament.core.fair_share import share_levels
+from firmament.core.intake.events import apply_events
 from firmament.core.model import TaskClass
+from firmament.core.queue.fair_share import share_levels
 from firmament.core.scheduler import Scheduler
-from firmament.core.tasks import State
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import machine, placed, uids
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from firmament.core import reasons
 from firmament.core.events import TasksBound
+from firmament.core.filters import reasons
 from firmament.core.model import NodeSelectorTerm, Requirement, Taint
 from firmament.core.scheduler import Scheduler
 from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks

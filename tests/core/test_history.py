@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.history import SLOTS, SPACING, History
-from firmament.core.resources import ResourceIndex
+from firmament.core.resources.columns import ResourceIndex
+from firmament.core.usage.history import SLOTS, SPACING, History
 
 CPU = 1
 SHARES = {"p50": 50, "p90": 90, "p95": 95, "p99": 99}

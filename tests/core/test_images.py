@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.images import ImageIndex
 from firmament.core.model import Image
+from firmament.core.selectors.images import ImageIndex
 
 MIB = 2**20
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firmament.core.jobs import JobTable
 from firmament.core.model import Job
+from firmament.core.state.jobs import JobTable
 
 
 def test_members_are_known_before_their_job():

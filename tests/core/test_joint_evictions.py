@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from cost_models.firmament_policies.net import ANNOTATION, BANDWIDTH, LABEL, REASON, Net
 from cost_models.interface import (
     Assessment,
     Int64,
@@ -17,7 +18,6 @@ from cost_models.interface import (
     ShapeBatch,
     ShapeRow,
 )
-from cost_models.net import ANNOTATION, BANDWIDTH, LABEL, REASON, Net
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
     BindingReport,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, CostModel, Float64, Int64, MachineColumns, Range, ShapeBatch
-from firmament.core.classes import LEAST_SURPLUS
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
     ClassDefined,
@@ -23,9 +22,10 @@ from firmament.core.events import (
     TasksSubmitted,
     TaskUses,
 )
-from firmament.core.kept_rows import KeptRows
-from firmament.core.row_stamps import RowStamps
 from firmament.core.scheduler import Scheduler
+from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.state.classes import LEAST_SURPLUS
+from firmament.core.state.row_stamps import RowStamps
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import START, Clock, machine, task_class
 from tests.support.models import Stated

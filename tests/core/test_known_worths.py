@@ -9,7 +9,6 @@ import pytest
 
 from firmament.artefacts.replaying import replay
 from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
-from firmament.core.classes import LEAST_SURPLUS
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import (
     BindingReport,
@@ -19,10 +18,11 @@ from firmament.core.events import (
     TaskRemoved,
     TasksSubmitted,
 )
-from firmament.core.known_worths import MOST_ROUNDS, KnownWorths
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.placement.stopwatch import no_timer
 from firmament.core.scheduler import Scheduler
-from firmament.flow.worths import Worths
-from firmament.rounds.stopwatch import no_timer
+from firmament.core.snapshot.price_memory import MOST_ROUNDS, KnownWorths
+from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import GIB, Clock, machine, task_class, uids
 

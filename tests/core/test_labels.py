@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.labels import LabelColumn, LabelIndex, parse_integer
-from firmament.core.matching import Selectors
 from firmament.core.model import NodeSelectorTerm, Requirement
+from firmament.core.selectors.labels import LabelColumn, LabelIndex, parse_integer
+from firmament.core.selectors.node_selectors import Selectors
 
 ZONES = ("a", "b", "a", None, "")
 

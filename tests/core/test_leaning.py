@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from firmament.core.commit.dependencies import leaders
 from firmament.core.events import BindingReport, TasksSubmitted
-from firmament.core.leaning import leaders
-from firmament.flow.problem import PlacementProblem
-from firmament.rules.ruleset import (
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.rules.ruleset import (
     TOO_NEAR,
     Attraction,
     ClassRules,

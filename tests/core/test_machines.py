@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.machines import MachineTable
 from firmament.core.model import Machine
-from firmament.core.resources import ResourceIndex
+from firmament.core.resources.columns import ResourceIndex
+from firmament.core.state.machines import MachineTable
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])
 DESCRIPTIONS = st.dictionaries(st.sampled_from(["zone", "disk"]), st.sampled_from(["x", "y"]))

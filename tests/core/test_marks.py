@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.cluster import Cluster
 from firmament.core.events import MachineSampled, MachineSampleRemoved
 from firmament.core.model import Machine
+from firmament.core.state.cluster import Cluster
 
 NAMES = [f"m{index}" for index in range(6)]
 CHANGES = ("add", "remove", "mark", "report", "withdraw", "look", "clear")

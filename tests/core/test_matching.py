@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.labels import LabelColumn, LabelIndex
-from firmament.core.matching import Selectors, named_machines
 from firmament.core.model import NodeSelectorTerm, Requirement
+from firmament.core.selectors.labels import LabelColumn, LabelIndex
+from firmament.core.selectors.node_selectors import Selectors, named_machines
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 MACHINES: tuple[tuple[str, dict[str, str]], ...] = (

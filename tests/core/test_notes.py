@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Assessment
-from firmament.core.composition import crowding_units
 from firmament.core.configuration import WeightedModel
-from firmament.core.notes import Notes
+from firmament.core.scoring.assessment import crowding_units
+from firmament.core.scoring.warnings import Notes
 from tests.core.test_composition import batch, columns
 from tests.support.core import machine, scheduler, tasks
 from tests.support.models import Stated

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from firmament.core import reasons
-from firmament.core.applying import apply_events
-from firmament.core.causes import root_causes
-from firmament.core.cluster import Cluster
 from firmament.core.events import ClassDefined, MachineRemoved
-from firmament.core.feasibility import StaticRows
-from firmament.core.matching import HOSTNAME
+from firmament.core.filters import reasons
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.pinning import pin_refusals, pinned_rows
+from firmament.core.filters.root_causes import root_causes
+from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, VolumeRule
-from firmament.core.pinning import pin_refusals, pinned_rows
+from firmament.core.selectors.node_selectors import HOSTNAME
+from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.configuration import SchedulerConfiguration, build_core
+from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.configuration import RoundOptions
-from firmament.core.queue_sort import ranks
+from firmament.core.queue.order import ranks
 from tests.support.core import Clock, machine, placed, scheduler, task_class, tasks
 
 QUALITIES = ("Guaranteed", "Burstable", "BestEffort")

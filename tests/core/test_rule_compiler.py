@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.applying import apply_events
-from firmament.core.cluster import Cluster
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.constraints.running_tasks import Inhabitants
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -18,12 +18,12 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.inhabitants import Inhabitants
+from firmament.core.intake.events import apply_events
 from firmament.core.model import NAMESPACE_RECORD, HostPort, Requirement, TaskClass, TaskSelector, TaskTerm
-from firmament.core.rule_compiler import compile_rules
-from firmament.core.selecting import own_selector
-from firmament.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
-from firmament.rules.state import RuleState
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
+from firmament.core.state.class_selectors import own_selector
+from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, task_class
 from tests.support.rules import app, ints, near, spread
 

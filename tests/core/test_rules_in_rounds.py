@@ -15,8 +15,8 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.model import HostPort, Image, Machine, TaskClass
-from firmament.core.preferences import MODEL_NAME
-from firmament.rules.ruleset import KEPT_OFF, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
+from firmament.core.rules.ruleset import KEPT_OFF, NO_DOMAIN, NOT_NEAR, PORTS_TAKEN, SKEWED, TOO_NEAR
+from firmament.core.scoring.preferences import MODEL_NAME
 from tests.support.core import (
     machine,
     messages,

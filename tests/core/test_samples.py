@@ -21,8 +21,8 @@ from firmament.core.events import (
     TaskUses,
     WindowUse,
 )
-from firmament.core.samples import MOST_WINDOWS
 from firmament.core.scheduler import Scheduler
+from firmament.core.usage.samples import MOST_WINDOWS
 from tests.support.core import START, Clock, machine, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, indifferent
 

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from firmament.core.classes import ClassTable
 from firmament.core.model import Requirement, TaskSelector
-from firmament.core.selecting import ClassSelector
+from firmament.core.state.class_selectors import ClassSelector
+from firmament.core.state.classes import ClassTable
 from tests.support.core import task_class
 
 LABELS: list[dict[str, str]] = [

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.model import Taint, Toleration
-from firmament.core.taints import FEW, HARD_EFFECTS, TaintIndex, Tolerated, tolerated, tolerates
+from firmament.core.selectors.taints import FEW, HARD_EFFECTS, TaintIndex, Tolerated, tolerated, tolerates
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 GPU = Taint("gpu", "yes", "NoSchedule")

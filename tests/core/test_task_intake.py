@@ -8,8 +8,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.applying import apply_events
-from firmament.core.cluster import Cluster
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -20,8 +18,10 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
+from firmament.core.intake.events import apply_events
 from firmament.core.model import Job, Machine
-from firmament.core.tasks import TaskTable
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskTable
 from tests.support.core import machine, task_class
 
 NOW = 1000.0

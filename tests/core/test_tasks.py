@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from firmament.core.tasks import State, TaskTable
+from firmament.core.state.tasks import State, TaskTable
 
 
 def add(table: TaskTable, *uids: str) -> list[int]:

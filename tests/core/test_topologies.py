@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from firmament.core.applying import apply_events
-from firmament.core.cluster import Cluster
 from firmament.core.events import Event, MachineRemoved
+from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, Taint, Toleration
-from firmament.core.topologies import Topologies
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.domains import Topologies
 from tests.support.core import machine, task_class
 
 BATCH = Taint("dedicated", "batch", "NoSchedule")

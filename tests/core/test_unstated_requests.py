@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from firmament.core.applying import apply_events
-from firmament.core.cluster import Cluster
 from firmament.core.events import ClassDefined, Event, MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.intake.events import apply_events
+from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 STATES_NOTHING = task_class(0, assumed=(("cpu", 100), ("memory", 200 * 2**20)))

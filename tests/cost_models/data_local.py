@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cost_models.input_locations import ANNOTATION
+from cost_models.firmament_policies.input_locations import ANNOTATION
 from firmament.core.events import Event
 from tests.support.core import machine, task_class, tasks, uids
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cost_models.coco import PENALTIES
-from cost_models.task_types import TYPES, TaskType
+from cost_models.firmament_policies.coco import PENALTIES
+from cost_models.firmament_policies.task_types import TYPES, TaskType
 from firmament.core.events import Event
 from tests.support.core import machine, task_class, tasks, uids
 

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from cost_models.coco import PENALTIES, Coco
+from cost_models.checks.sample_inputs import Case
 from cost_models.conformance import check_crowding_follows_requests, check_model
-from cost_models.forecast import best_grouping
+from cost_models.firmament_policies.coco import PENALTIES, Coco
+from cost_models.firmament_policies.forecast import best_grouping
+from cost_models.firmament_policies.task_types import TaskType
 from cost_models.interface import MachineColumns, ModelArgumentError, ShapeRow
 from cost_models.registry import load_model
-from cost_models.sample_inputs import Case
-from cost_models.task_types import TaskType
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import TasksBound
 from tests.cost_models.columns import machine_columns, shape_batch

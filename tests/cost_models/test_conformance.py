@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cost_models import conformance
+from cost_models.checks.sample_inputs import Case, standard_cases
 from cost_models.conformance import CHECKS
 from cost_models.interface import (
     Assessment,
@@ -25,7 +26,6 @@ from cost_models.interface import (
     SparseArcs,
 )
 from cost_models.registry import available, load_model
-from cost_models.sample_inputs import Case, standard_cases
 
 MODELS = sorted(available())
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.cpu_mem import CpuMem
+from cost_models.firmament_policies.cpu_mem import CpuMem
 from cost_models.interface import MachineColumns, ShapeBatch, ShapeRow
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.coco import PENALTIES
-from cost_models.forecast import Forecast, best_grouping
-from cost_models.input_locations import ANNOTATION
+from cost_models.firmament_policies.coco import PENALTIES
+from cost_models.firmament_policies.forecast import Forecast, best_grouping
+from cost_models.firmament_policies.input_locations import ANNOTATION
+from cost_models.firmament_policies.quincy import Quincy
+from cost_models.firmament_policies.task_types import TYPES
 from cost_models.interface import ShapeRow
-from cost_models.quincy import Quincy
-from cost_models.task_types import TYPES
 from tests.cost_models.columns import machine_columns, shape_batch
 
 GIB = 2**30

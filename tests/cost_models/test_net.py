@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cost_models.checks.sample_inputs import Case
 from cost_models.conformance import check_model
+from cost_models.firmament_policies.net import ANNOTATION, BANDWIDTH, LABEL, REASON, Net
 from cost_models.interface import ModelArgumentError, Residents, ShapeRow
-from cost_models.net import ANNOTATION, BANDWIDTH, LABEL, REASON, Net
 from cost_models.registry import load_model
-from cost_models.sample_inputs import Case
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
     BindingReport,

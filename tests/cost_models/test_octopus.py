@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cost_models.firmament_policies.octopus import Octopus
 from cost_models.interface import ShapeRow
-from cost_models.octopus import Octopus
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import ClassDefined, TasksBound, TasksSubmitted
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids

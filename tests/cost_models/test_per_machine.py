@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cost_models.checks.per_machine import check_per_machine
+from cost_models.checks.sample_inputs import (
+    NOW,
+    Case,
+    ordinary_machines,
+    ordinary_residents,
+    ordinary_shapes,
+    standard_cases,
+)
 from cost_models.conformance import CHECKS
+from cost_models.firmament_policies.whare_samples import RECORD_KIND
 from cost_models.interface import (
     Assessment,
     CostModel,
@@ -25,17 +35,7 @@ from cost_models.interface import (
     SparseArcs,
 )
 from cost_models.per_machine import is_per_machine, lasts_until
-from cost_models.per_machine_conformance import check_per_machine
 from cost_models.registry import available, load_model
-from cost_models.sample_inputs import (
-    NOW,
-    Case,
-    ordinary_machines,
-    ordinary_residents,
-    ordinary_shapes,
-    standard_cases,
-)
-from cost_models.whare_samples import RECORD_KIND
 from tests.cost_models.columns import machine_columns
 
 HOLDING = {"cpu_mem", "octopus", "random", "whare_map"}

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cost_models.checks.sample_inputs import Case
 from cost_models.conformance import check_model
-from cost_models.input_locations import ANNOTATION
+from cost_models.firmament_policies.input_locations import ANNOTATION
+from cost_models.firmament_policies.quincy import Quincy
 from cost_models.interface import Assessment, MachineColumns, ModelArgumentError, ShapeRow
-from cost_models.quincy import Quincy
 from cost_models.registry import load_model
-from cost_models.sample_inputs import Case
 from firmament.core.configuration import WeightedModel
 from tests.cost_models.columns import machine_columns, shape_batch
 from tests.cost_models.data_local import data_local

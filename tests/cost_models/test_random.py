@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cost_models.checks.sample_inputs import of_machines
+from cost_models.firmament_policies.random_policy import LARGEST, RandomPolicy
 from cost_models.interface import ModelArgumentError, ShapeRow
-from cost_models.random_policy import LARGEST, RandomPolicy
 from cost_models.registry import load_model
-from cost_models.sample_inputs import of_machines
 from firmament.core.configuration import WeightedModel
 from tests.support.core import machine, placed, scheduler, tasks, uids
 from tests.support.models import Stated, flat

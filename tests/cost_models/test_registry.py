@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cost_models.cpu_mem import CpuMem
+from cost_models.firmament_policies.cpu_mem import CpuMem
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import UnknownModelError, available, load_model
 
 MODEL = """
 from cost_models.interface import ModelArgumentError
-from cost_models.trivial import Trivial
+from cost_models.firmament_policies.trivial import Trivial
 
 
 class Threshold(Trivial):

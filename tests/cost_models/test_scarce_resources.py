@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cost_models.checks.sample_inputs import standard_cases
 from cost_models.conformance import CHECKS, check_declaration
+from cost_models.firmament_policies.scarce_resources import ScarceResources, is_extended, scarce_columns
 from cost_models.registry import load_model
-from cost_models.sample_inputs import standard_cases
-from cost_models.scarce_resources import ScarceResources, is_extended, scarce_columns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import ClassDefined, MachineRemoved, TasksSubmitted
 from firmament.core.model import TaskClass

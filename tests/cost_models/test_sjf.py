@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from cost_models.checks.sample_inputs import Case
 from cost_models.conformance import check_model
+from cost_models.firmament_policies.sjf import HISTORY, PROGRAM, Sjf
 from cost_models.interface import ShapeRow
-from cost_models.sample_inputs import Case
-from cost_models.sjf import HISTORY, PROGRAM, Sjf
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import Event, RecordUpserted
 from tests.support.core import Clock, machine, placed, scheduler, task_class, tasks, uids

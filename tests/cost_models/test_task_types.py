@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cost_models.firmament_policies.task_types import TaskType, resident_counts, types_of
 from cost_models.interface import ShapeRow
-from cost_models.task_types import TaskType, resident_counts, types_of
 from tests.cost_models.columns import machine_columns
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.sample_inputs import ordinary_machines, ordinary_shapes
-from cost_models.trivial import Trivial
+from cost_models.checks.sample_inputs import ordinary_machines, ordinary_shapes
+from cost_models.firmament_policies.trivial import Trivial
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 

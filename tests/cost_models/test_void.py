@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cost_models.firmament_policies.void import Void
 from cost_models.interface import ShapeRow
-from cost_models.void import Void
 from firmament.core.configuration import WeightedModel
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 from tests.support.models import Stated, flat

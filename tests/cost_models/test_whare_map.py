@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from cost_models.checks.sample_inputs import Case
 from cost_models.conformance import check_model
+from cost_models.firmament_policies.whare_map import WhareMap
+from cost_models.firmament_policies.whare_samples import RECORD_KIND
 from cost_models.interface import MachineColumns, ModelArgumentError, ShapeRow
 from cost_models.registry import load_model
-from cost_models.sample_inputs import Case
-from cost_models.whare_map import WhareMap
-from cost_models.whare_samples import RECORD_KIND
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import RecordUpserted, TasksBound
 from tests.cost_models.columns import machine_columns, shape_batch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from firmament.configuration import load as load_configuration
+from firmament.configuration.document import load as load_configuration
 from tests.deploy.manifests import DEPLOY, arguments_of, of_kind
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 import yaml
 
-from firmament.configuration import SchedulerConfiguration
+from firmament.configuration.document import SchedulerConfiguration
 from poseidon.bridge import feeds
 from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
 from poseidon.kube.listing import Resource

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
+from firmament.core.placement.passes import PassOptions
 from firmament.core.results import Delta
 from firmament.core.scheduler import Scheduler
-from firmament.rounds.passes import PassOptions
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.differential.checker import accepting_nodes, broken_rules

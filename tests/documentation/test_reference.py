@@ -14,8 +14,8 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from cost_models.registry import available
 from firmament.cli import main as firmament
-from firmament.configuration import RoundSection, SchedulerConfiguration, effective_yaml
-from firmament.core import reasons
+from firmament.configuration.document import RoundSection, SchedulerConfiguration, effective_yaml
+from firmament.core.filters import reasons
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.kube.metrics import KubeMetrics

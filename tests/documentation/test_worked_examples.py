@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from cost_models.cpu_mem import CpuMem
+from cost_models.firmament_policies.cpu_mem import CpuMem
 from firmament.cli import main
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, TasksSubmitted
+from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.model import Machine, TaskClass
+from firmament.core.placement.cost import placement_cost, size_cost
+from firmament.core.placement.local_search.size_exchange import levelled
 from firmament.core.scheduler import Scheduler
-from firmament.flow.network import dearest_path, unscheduled_penalties
-from firmament.flow.problem import Assignments, Residual
-from firmament.rounds.cost import placement_cost, size_cost
-from firmament.rounds.levelling import levelled
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.documentation.markdown import blocks, section, text

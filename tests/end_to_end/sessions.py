@@ -11,7 +11,7 @@ from random import Random
 import grpc
 from prometheus_client import CollectorRegistry
 
-from firmament.configuration import SchedulerConfiguration
+from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.address import Address
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.bridge.metrics import BridgeMetrics

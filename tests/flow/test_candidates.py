@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.candidates import LOOKED_AT, best_offers, first_worth, wanted_machines
-from firmament.flow.equilibrium import machine_units
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.market import Market, Stairs, typical_step
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.refinement import COARSE, balanced, refined
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.price_estimate.candidates import LOOKED_AT, best_offers, first_worth, wanted_machines
+from firmament.core.flow.price_estimate.equilibrium import machine_units
+from firmament.core.flow.price_estimate.market import Market, Stairs, typical_step
+from firmament.core.flow.price_estimate.newton import COARSE, balanced, refined
+from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 

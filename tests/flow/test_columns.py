@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.flow.cheapest import LOOKED_AT, cheapest
-from firmament.flow.columns import FEWEST, starting_columns
-from firmament.flow.equilibrium import UNWANTED, Spread, expected_spread
-from firmament.flow.offers import Offers
-from firmament.flow.problem import Residual
-from firmament.flow.sampling import PAIRS_PER_DRAW, FlowSample, systematic_sample
+from firmament.core.flow.network.cheapest import LOOKED_AT, cheapest
+from firmament.core.flow.network.columns import FEWEST, starting_columns
+from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, expected_spread
+from firmament.core.flow.price_estimate.sampling import PAIRS_PER_DRAW, FlowSample, systematic_sample
+from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.flow.continuation import MOST_MOVED, continued_prices
-from firmament.flow.equilibrium import expected_spread, machine_units
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.market import Stairs, typical_step
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.worths import Worths
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.price_estimate.continuation import MOST_MOVED, continued_prices
+from firmament.core.flow.price_estimate.equilibrium import expected_spread, machine_units
+from firmament.core.flow.price_estimate.market import Stairs, typical_step
+from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.market import FLATTEST, FORBIDDEN, Market, Stairs
-from firmament.flow.refinement import COARSE, SHARP, SHARPEST, balanced, refined
+from firmament.core.flow.price_estimate.market import FLATTEST, FORBIDDEN, Market, Stairs
+from firmament.core.flow.price_estimate.newton import COARSE, SHARP, SHARPEST, balanced, refined
 
 DEAREST = 1e9
 """Largest cost and crowding step of a network."""

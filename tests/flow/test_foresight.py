@@ -7,13 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.flow.columns import Columns
-from firmament.flow.equilibrium import SAMPLED_SHAPES, expected_spread
-from firmament.flow.foresight import AMPLE, SMALL, solve_near, surely_used, unfilled_machines
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.network import build_network, dearest_path, unscheduled_penalties
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.repair import carried_over
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.cost_truncation import (
+    AMPLE,
+    SMALL,
+    solve_near,
+    surely_used,
+    unfilled_machines,
+)
+from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.optimality.circulation_repair import carried_over
+from firmament.core.flow.price_estimate.equilibrium import SAMPLED_SHAPES, expected_spread
+from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem

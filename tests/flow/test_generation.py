@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.flow.columns import Columns, starting_columns
-from firmament.flow.equilibrium import expected_spread, machine_units
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.offers import Offers
-from firmament.flow.outcome import FlowOutcome
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.rounds.cost import placement_cost
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.network.columns import Columns, starting_columns
+from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.price_estimate.equilibrium import expected_spread, machine_units
+from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.placement.cost import placement_cost
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from firmament.flow.columns import Columns
-from firmament.flow.mending import mended
-from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.flow.prices import node_prices
-from firmament.flow.pricing import FullPrices
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.repair import carried_over
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.optimality.circulation_repair import carried_over
+from firmament.core.flow.optimality.node_prices import node_prices
+from firmament.core.flow.optimality.pricing import FullPrices
+from firmament.core.flow.optimality.primal_dual_repair import mended
+from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.flow.test_generation import varied
 from tests.support.core import problem

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.narrowing import HANDFUL, narrowed
-from firmament.flow.network import dearest_path, unscheduled_penalties
-from firmament.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.rounds.passes import PassLog, PassOptions, place_all
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.reduction.dominance import HANDFUL, narrowed
+from firmament.core.placement.passes import PassLog, PassOptions, place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 

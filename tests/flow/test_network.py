@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.flow.columns import Columns
-from firmament.flow.network import Network, build_network, crowding_cost, dearest_path, unscheduled_penalties
-from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    crowding_cost,
+    dearest_path,
+    unscheduled_penalties,
+)
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
 from tests.support.core import problem
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.network import Network
-from firmament.flow.prices import NotOptimalError, Prices, node_prices
-from firmament.flow.problem import Residual
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.network.network import Network
+from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
+from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.flow.test_generation import fits, varied
 from tests.support.core import problem

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.flow.equilibrium import expected_spread
-from firmament.flow.market import FORBIDDEN, Market, Stairs
-from firmament.flow.problem import Residual
-from firmament.flow.refinement import COARSE, SHARPEST, balanced, refined
-from firmament.flow.smoothed_market import BLOCK
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
+from firmament.core.flow.price_estimate.newton import COARSE, SHARPEST, balanced, refined
+from firmament.core.flow.price_estimate.smoothed_market import BLOCK
+from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.problem import PlacementProblem
-from firmament.flow.representatives import representatives
+from firmament.core.flow.price_estimate.representatives import representatives
+from firmament.core.flow.problem import PlacementProblem
 from tests.support.core import problem
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.market import FORBIDDEN, Market, Stairs
-from firmament.flow.refinement import FINEST, SHARPEST, finest
-from firmament.flow.smoothed_market import FARTHEST, Point, SmoothedMarket
+from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
+from firmament.core.flow.price_estimate.newton import FINEST, SHARPEST, finest
+from firmament.core.flow.price_estimate.smoothed_market import FARTHEST, Point, SmoothedMarket
 
 CLASSES, MACHINES = 5, 60
 

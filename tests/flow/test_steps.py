@@ -6,11 +6,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.columns import Columns
-from firmament.flow.network import build_network, dearest_path, flow_cost, unmerged, unscheduled_penalties
-from firmament.flow.problem import Residual
-from firmament.flow.repair import carried_over
-from firmament.flow.steps import Steps
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.congestion_steps import Steps
+from firmament.core.flow.network.network import (
+    build_network,
+    dearest_path,
+    flow_cost,
+    unmerged,
+    unscheduled_penalties,
+)
+from firmament.core.flow.optimality.circulation_repair import carried_over
+from firmament.core.flow.problem import Residual
 from tests.support.core import problem
 
 

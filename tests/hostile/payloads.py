@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from cost_models.network_records import APP_GROUP
-from cost_models.network_records import TOPOLOGY as NETWORK
-from cost_models.numa_records import RECORD_KIND as NUMA
-from cost_models.sjf import HISTORY
-from cost_models.topology_terms import GROUP_RECORD, TREE_RECORD
-from cost_models.whare_samples import RECORD_KIND as PERFORMANCE
+from cost_models.firmament_policies.sjf import HISTORY
+from cost_models.firmament_policies.whare_samples import RECORD_KIND as PERFORMANCE
+from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
+from cost_models.network_aware.records import APP_GROUP
+from cost_models.network_aware.records import TOPOLOGY as NETWORK
+from cost_models.numa.records import RECORD_KIND as NUMA
 from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, NOMINATION_RECORD
 from tests.hostile import values
 

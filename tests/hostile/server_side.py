@@ -17,14 +17,14 @@ from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 
-from firmament.configuration import build_core, load
-from firmament.core.classes import LEAST_SURPLUS
+from firmament.configuration.document import build_core, load
+from firmament.configuration.limits import LimitSection
 from firmament.core.events import InvalidEventError
-from firmament.core.quota import QuotaExceededError
+from firmament.core.intake.quota import QuotaExceededError
 from firmament.core.scheduler import Scheduler
-from firmament.limits import LimitSection
+from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.server.cluster import Cluster
-from firmament.server.driver_loop import RoundRunner
+from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import (

@@ -12,7 +12,7 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from firmament.configuration import BASE_POLICIES
+from firmament.configuration.document import BASE_POLICIES
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile.batches import Forger
 from tests.hostile.known import Known

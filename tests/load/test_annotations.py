@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cost_models.interface import ShapeRow
-from cost_models.load_threshold_annotations import (
+from cost_models.load_aware.annotations import (
     AFTER_INITIALIZED,
     AFTER_SCHEDULED,
     FACTORS,
@@ -21,7 +21,7 @@ from cost_models.load_threshold_annotations import (
     pod_annotations,
     raw_allocatable,
 )
-from cost_models.load_threshold_arguments import Aggregation
+from cost_models.load_aware.arguments import Aggregation
 from firmament.core.events import ClassDefined, MachineSampled, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
 from tests.load.scenes import NOW, overlay, verdicts

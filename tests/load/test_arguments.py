@@ -6,7 +6,7 @@ import pytest
 
 from cost_models.conformance import check_model
 from cost_models.interface import ModelArgumentError
-from cost_models.load_threshold_arguments import Aggregation, read_settings
+from cost_models.load_aware.arguments import Aggregation, read_settings
 from cost_models.registry import load_model
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
+from firmament.core.placement.cost import network_cost, placed_cost
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
-from firmament.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
-from firmament.rounds.cost import network_cost, placed_cost
 from tests.load.oracle import Pod
 from tests.load.scenes import cluster, overlay
 from tests.load.test_rounds import EXACT, measured

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import ModelArgumentError
-from cost_models.load_threshold_arguments import read_settings
+from cost_models.load_aware.arguments import read_settings
 from tests.load import oracle
 from tests.load.oracle import Args, Node, Pod, Report
 from tests.load.scenes import NOW, cluster, of_args, overlay, verdicts

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cost_models.load_threshold_scores import UsedScores, Weights
+from cost_models.load_aware.scores import UsedScores, Weights
 
 RESOURCES = ("a", "b", "c")
 OFFERED = st.one_of(st.integers(0, 50), st.integers(0, 10**6), st.integers(2**44, 2**50))

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cost_models.interface import ContainerRow, Int64, ShapeRow
-from cost_models.load_threshold_estimates import estimate
-from cost_models.load_threshold_limits import NO_LIMIT, headroom
-from cost_models.load_threshold_scores import packing_score, variation_score
-from cost_models.load_threshold_scoring import predicted_cpu
-from cost_models.load_threshold_strategy import Strategy
+from cost_models.load_aware.estimates import estimate
+from cost_models.load_aware.scores import packing_score, variation_score
+from cost_models.load_aware.scoring import predicted_cpu
+from cost_models.load_aware.strategy import Strategy
+from cost_models.load_aware.thresholds import NO_LIMIT, headroom
 from firmament.core.events import MachineSampled, MachineUpserted
 from firmament.core.model import Machine, TaskClass
 from tests.load.oracle import Args, Node, Pod, Report, go_round

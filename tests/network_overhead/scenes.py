@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cost_models.interface import MachineColumns, ShapeRow
-from cost_models.network_overhead import GROUP_LABEL, WORKLOAD_LABEL
+from cost_models.network_aware.network_overhead import GROUP_LABEL, WORKLOAD_LABEL
 from firmament.core.events import ClassDefined, Event, RecordUpserted, TasksBound, TasksSubmitted
 from tests.support.core import machine, task_class
 

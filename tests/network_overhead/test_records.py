@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cost_models.interface import ShapeBatch, ShapeRow
-from cost_models.network_overhead import NetworkOverhead
-from cost_models.network_records import BadNetworkRecordError, parse_app_group, parse_topology
+from cost_models.network_aware.network_overhead import NetworkOverhead
+from cost_models.network_aware.records import BadNetworkRecordError, parse_app_group, parse_topology
 from tests.network_overhead.scenes import app_group, columns, kind, topology
 
 BATCH = ShapeBatch(np.ones((1, 1), dtype=np.int64), np.ones(1, dtype=np.int64), [ShapeRow()])

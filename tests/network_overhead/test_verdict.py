@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cost_models.interface import ModelArgumentError
-from cost_models.network_overhead import NetworkOverhead
+from cost_models.network_aware.network_overhead import NetworkOverhead
 from cost_models.pairs import PairVerdict, PlacedKinds
 from tests.network_overhead.scenes import app_group, columns, kind, topology
 from tests.network_overhead.upstream import Cluster, judge, scores

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from firmament.configuration import SchedulerConfiguration
+from firmament.configuration.document import SchedulerConfiguration
 from poseidon.kube.following import ReflectorOptions
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport

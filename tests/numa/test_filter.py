@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from cost_models.checks.sample_inputs import Case
 from cost_models.conformance import check_model
 from cost_models.interface import ModelArgumentError
-from cost_models.numa_fit import NumaFit
-from cost_models.numa_requests import HINT
-from cost_models.sample_inputs import Case
+from cost_models.numa.numa_fit import NumaFit
+from cost_models.numa.requests import HINT
 from tests.numa.builders import GIB, batch, columns, container, payload, shape, zone
 
 CAPACITY = {"cpu": 64_000, "memory": 64 * GIB, "ephemeral-storage": 100 * GIB, "example.com/gpu": 8}

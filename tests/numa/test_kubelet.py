@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.numa_fit import NumaFit
+from cost_models.numa.numa_fit import NumaFit
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import (
     BindingReport,

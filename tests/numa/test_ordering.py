@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cost_models.numa_fit import NumaFit
+from cost_models.numa.numa_fit import NumaFit
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import BindingReport, ClassDefined, TasksBound
 from firmament.core.model import TaskClass

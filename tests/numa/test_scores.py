@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cost_models.numa_fit import NumaFit
+from cost_models.numa.numa_fit import NumaFit
 from tests.numa.builders import GIB, batch, columns, container, payload, shape, zone
 
 MIB = 2**20

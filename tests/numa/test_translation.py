@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cost_models.numa_records import parse_topology
+from cost_models.numa.records import parse_topology
 from poseidon.kube.decoding import convert_object
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.translate.fingerprints import fingerprint, xxhash64

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cost_models.registry import available
 from firmament.cli import main
 from firmament.commands.draw import pictures
-from firmament.configuration import BASE_POLICIES
+from firmament.configuration.document import BASE_POLICIES
 from firmament.pictures.drawing import lines
 from firmament.pictures.example import JOBS, MACHINES, example, scheduler
 from firmament.pictures.svg import CHARACTER

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
-from firmament.flow.generation import GenerationOptions
-from firmament.flow.network import dearest_path, unscheduled_penalties
-from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.core.flow.column_generation import GenerationOptions
+from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem
 from tests.oracle.network import Arc
 from tests.oracle.placement import JointLimit, PlainProblem

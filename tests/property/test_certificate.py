@@ -8,15 +8,15 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.columns import Columns
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.flow.offers import Offers
-from firmament.flow.outcome import FlowOutcome
-from firmament.flow.prices import node_prices
-from firmament.flow.pricing import FullPrices, price_out
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.rounds.admission import admit
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.optimality.node_prices import node_prices
+from firmament.core.flow.optimality.pricing import FullPrices, price_out
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.placement.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, cost_by_ortools, full_network, slackness_faults, unbalanced
 from tests.property.problems import (

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
-from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
-from firmament.rounds import completion, passes
-from firmament.rounds.admission import admit
-from firmament.rounds.completion import completed
-from firmament.rounds.cost import placement_cost
-from firmament.rounds.levelling import levelled
-from firmament.rounds.passes import PassLog, PassOptions, place_all
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.core.placement import passes
+from firmament.core.placement.admission import admit
+from firmament.core.placement.cost import placement_cost
+from firmament.core.placement.fallback import completion
+from firmament.core.placement.fallback.completion import completed
+from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.placement.passes import PassLog, PassOptions, place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, as_dict, placement_problem, plain
 from tests.support.core import problem

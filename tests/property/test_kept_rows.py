@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cost_models.availability import EXPIRATION_SECONDS
+from cost_models.api.availability import EXPIRATION_SECONDS
+from cost_models.firmament_policies.whare_samples import RECORD_KIND
 from cost_models.interface import Assessment, CostModel, Float64, Int64, MachineColumns, Range, ShapeBatch
 from cost_models.registry import load_model
-from cost_models.whare_samples import RECORD_KIND
-from firmament.core.classes import LEAST_SURPLUS
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import (
     BindingReport,
@@ -34,10 +33,11 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.kept_rows import KeptRows
 from firmament.core.model import Machine, NodeSelectorTerm, PreferredTerm, Requirement, TaskClass
-from firmament.core.opening import Picture
 from firmament.core.scheduler import Scheduler
+from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.solvers.ortools_solver import OrToolsSolver
 
 START = 1_750_000_000.0

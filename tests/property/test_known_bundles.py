@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.problem import Assignments
-from firmament.preemption.bundles import Bundles
-from firmament.preemption.prospect import Prospect
-from firmament.preemption.stages import Phase, Stages
+from firmament.core.flow.problem import Assignments
+from firmament.core.preemption.bundles import Bundles
+from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.stages import Phase, Stages
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.test_victim_sets import make_case
 from tests.support.core import scheduler

@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.rounds.cost import placed_cost, placement_cost
-from firmament.rounds.greedy import place_greedily
-from firmament.rounds.levelling import levelled
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.cost import placed_cost, placement_cost
+from firmament.core.placement.fallback.class_by_class import place_greedily
+from firmament.core.placement.local_search.size_exchange import levelled
 from tests.property.problems import SEEDS, as_dict, placement_problem
 from tests.support.heights import with_heights
 

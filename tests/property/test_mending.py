@@ -9,14 +9,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import Int64
-from firmament.flow.columns import Columns
-from firmament.flow.mending import Mended, mended
-from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.flow.offers import Offers
-from firmament.flow.prices import node_prices
-from firmament.flow.pricing import FullPrices, price_out
-from firmament.flow.problem import Residual
-from firmament.flow.repair import carried_over
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.optimality.circulation_repair import carried_over
+from firmament.core.flow.optimality.node_prices import node_prices
+from firmament.core.flow.optimality.pricing import FullPrices, price_out
+from firmament.core.flow.optimality.primal_dual_repair import Mended, mended
+from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, slackness_faults, unbalanced
 from tests.property.problems import SEEDS, arcs_of, fits_of, placement_problem

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.rounds.bands import place_by_priority
-from firmament.rounds.cost import placed_cost, placement_cost
-from firmament.rounds.passes import PassLog, PassOptions
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.cost import placed_cost, placement_cost
+from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.priority_tiers import place_by_priority
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
 from tests.oracle.placement import PlainProblem

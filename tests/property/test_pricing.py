@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.columns import Columns
-from firmament.flow.network import Network, build_network, dearest_path, unscheduled_penalties
-from firmament.flow.offers import Offers
-from firmament.flow.prices import node_prices
-from firmament.flow.pricing import FullPrices, price_out
-from firmament.flow.problem import Residual
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.network import Network, build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.optimality.node_prices import node_prices
+from firmament.core.flow.optimality.pricing import FullPrices, price_out
+from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, placement_problem
 

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.columns import Columns
-from firmament.flow.network import build_network, dearest_path, unscheduled_penalties
-from firmament.flow.problem import Residual
-from firmament.flow.repair import carried_over
-from firmament.flow.widening import widened
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
+from firmament.core.flow.optimality.adding_columns import widened
+from firmament.core.flow.optimality.circulation_repair import carried_over
+from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, fits_of, placement_problem
 

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.equilibrium import expected_spread
-from firmament.flow.generation import GenerationOptions, optimal_flow
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.flow.worths import Worths
-from firmament.rounds.passes import PassLog, PassOptions
-from firmament.rounds.placing import place
+from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.placing import place
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
 from tests.property.problems import FEW_COLUMNS, SEEDS, fits_of, penalties_of, placement_problem, plain

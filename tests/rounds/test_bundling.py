@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.rounds.bundling import bundled
-from firmament.rounds.passes import PassLog, PassOptions
-from firmament.rounds.placing import place
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
+from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.placing import place
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 

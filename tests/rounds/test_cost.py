@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.network import dearest_path, unscheduled_penalties
-from firmament.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.rounds.cost import pending_cost, placed_cost, placement_cost
+from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.cost import pending_cost, placed_cost, placement_cost
 from tests.support.core import problem
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.problem import PlacementProblem
-from firmament.rounds.domains import Dealer, coarse_topologies
-from firmament.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination, RuleSet
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.placement.domain_planning import Dealer, coarse_topologies
+from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination, RuleSet
 from tests.rounds.rules import apart, begin, ruled, together
 from tests.support.core import problem
 from tests.support.rules import counter, soft_spreading, spreading

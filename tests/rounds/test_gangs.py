@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.flow.problem import Assignments, PlacementProblem
-from firmament.rounds.bundling import bundled
-from firmament.rounds.gangs import place_whole_gangs
-from firmament.rounds.passes import PassLog, PassOptions
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.gang_admission import place_whole_gangs
+from firmament.core.placement.passes import PassLog, PassOptions
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
-from firmament.flow.problem import Assignments, PlacementProblem
-from firmament.rounds.board import Board
-from firmament.rounds.improvement import MOST_TASKS, improved
-from firmament.rounds.leftovers import place_leftovers
-from firmament.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.fallback.greedy_fallback import place_leftovers
+from firmament.core.placement.local_search.relocation import MOST_TASKS, improved
+from firmament.core.placement.local_search.trial_state import Board
+from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.rounds.rules import Units, apart, begin, broken, proposed, ruled, units
 from tests.support.rules import counter, ints, spreading
 

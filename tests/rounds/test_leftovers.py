@@ -6,9 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.flow.problem import PlacementProblem
-from firmament.rounds.leftovers import cheapest_machine, open_machines, place_leftovers, put
-from firmament.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.placement.fallback.greedy_fallback import (
+    cheapest_machine,
+    open_machines,
+    place_leftovers,
+    put,
+)
+from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion, Inclination
 from tests.rounds.rules import Units, apart, begin, broken, ruled, units
 from tests.support.rules import counter, ints, spreading
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
-from firmament.flow.group_terms import Group, GroupTerms
-from firmament.flow.problem import Assignments, PlacementProblem
-from firmament.rounds.cost import placement_cost
-from firmament.rounds.levelling import levelled
-from firmament.rules.ruleset import ClassRules, RuleSet
-from firmament.topology.solver import ExactSolver
-from firmament.topology.tree import build_tree
+from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.cost import placement_cost
+from firmament.core.placement.local_search.size_exchange import levelled
+from firmament.core.rules.ruleset import ClassRules, RuleSet
+from firmament.core.tree_solver.solver import ExactSolver
+from firmament.core.tree_solver.tree import build_tree
 from tests.rounds.rules import apart, proposed, units
 from tests.support.core import problem
 from tests.support.heights import with_heights

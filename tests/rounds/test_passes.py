@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.rounds.bands import place_by_priority
-from firmament.rounds.greedy import place_greedily
-from firmament.rounds.passes import PassLog, PassOptions, place_all
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.fallback.class_by_class import place_greedily
+from firmament.core.placement.passes import PassLog, PassOptions, place_all
+from firmament.core.placement.priority_tiers import place_by_priority
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem

@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.flow.problem import PlacementProblem, Residual
-from firmament.rounds.leftovers import place_leftovers
-from firmament.rounds.placement_bound import cannot_be_bettered, most_placed
+from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.placement.fallback.greedy_fallback import place_leftovers
+from firmament.core.placement.placement_bound import cannot_be_bettered, most_placed
 from tests.rounds.rules import begin, proposed, ruled, units
 
 

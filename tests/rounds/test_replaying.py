@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cost_models.interface import JointRows
-from firmament.flow.problem import Residual
-from firmament.rounds.replaying import in_valid_order, replay
-from firmament.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
+from firmament.core.flow.problem import Residual
+from firmament.core.placement.sequential_admission import in_valid_order, replay
+from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.rounds.rules import Units, apart, begin, broken, proposed, ruled, together, units
 from tests.support.core import problem
 from tests.support.rules import counter, ints, spreading

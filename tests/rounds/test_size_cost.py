@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.flow.heights import Charge
-from firmament.rounds.cost import network_cost, placement_cost, size_cost
+from firmament.core.flow.size_costs import Charge
+from firmament.core.placement.cost import network_cost, placement_cost, size_cost
 from tests.rounds.rules import proposed
 from tests.support.core import problem
 from tests.support.heights import with_heights

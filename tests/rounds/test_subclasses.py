@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from cost_models.interface import Bool, JointRows
-from firmament.flow.problem import COST_UNITS_PER_POINT, Residual
-from firmament.rounds.subclasses import LARGEST_COST, PINNED_UP_TO, Part, derive
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Residual
+from firmament.core.placement.subclasses import LARGEST_COST, PINNED_UP_TO, Part, derive
 from tests.rounds.rules import proposed, units
 from tests.support.core import problem
 from tests.support.rules import ints

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from firmament.flow.problem import PlacementProblem
-from firmament.rounds.passes import PassLog, PassOptions
-from firmament.rounds.waves import most_per_machine, place_in_waves, plan_wave
-from firmament.rules.ruleset import (
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
+from firmament.core.rules.ruleset import (
     TOO_NEAR,
     Attraction,
     ClassRules,

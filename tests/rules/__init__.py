@@ -1,1 +1,1 @@
-"""Tests of `firmament.rules`."""
+"""Tests of `firmament.core.rules`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.rules.ruleset import (
+from firmament.core.rules.ruleset import (
     TOO_NEAR,
     Attraction,
     ClassRules,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from firmament.rules.ruleset import ClassRules, Counter, Inclination, SoftSpreading
-from firmament.rules.soft import soft_cost
+from firmament.core.rules.preferences import soft_cost
+from firmament.core.rules.ruleset import ClassRules, Counter, Inclination, SoftSpreading
 from tests.support.rules import counter, ints, soft_spreading, state
 
 ZONE = [0, 0, 1, 2, -1]

@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from firmament.rules.ruleset import (
+from firmament.core.rules.counters import NO_MINIMUM, RuleState
+from firmament.core.rules.ruleset import (
     KEPT_OFF,
     NO_DOMAIN,
     NOT_NEAR,
@@ -18,7 +19,6 @@ from firmament.rules.ruleset import (
     ClassRules,
     Exclusion,
 )
-from firmament.rules.state import NO_MINIMUM, RuleState
 from tests.support.rules import counter, ints, spreading, state
 
 ZONE = [0, 0, 1, 2, -1]

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import grpc
 
-from firmament.configuration import SchedulerConfiguration
+from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.address import Address
-from firmament.server.artefact_writer import ArtefactOptions
 from firmament.server.process import ServeOptions, SolverServer
+from firmament.server.saving.writer import ArtefactOptions
 from firmament.solvers.process_solver import DEFAULT_SOLVER
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from firmament.cli import main
-from firmament.server.artefact_folder import ArtefactFolder, ArtefactFolderError, saved_rounds
-from firmament.server.artefact_writer import ArtefactOptions, ArtefactWriter
+from firmament.server.saving.folder import ArtefactFolder, ArtefactFolderError, saved_rounds
+from firmament.server.saving.writer import ArtefactOptions, ArtefactWriter
 from tests.artefacts.rounds import configuration, files, record
 from tests.server.driving import eventually, machine, running_server, task_class, tasks
 from tests.support.waiting import until
@@ -156,7 +156,7 @@ def test_replay_needs_only_two_of_the_files(tmp_path):
 def test_another_placement_ends_with_status_1(tmp_path):
     from firmament.artefacts.arrays import encode_arrays
     from firmament.artefacts.saving import decode_round
-    from firmament.flow.problem import Assignments
+    from firmament.core.flow.problem import Assignments
 
     problem = decode_round(files()).problem
     done = run("replay", str(saved(tmp_path / "r", problem_npz=encode_arrays(problem, Assignments.empty()))))

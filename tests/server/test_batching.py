@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.server.batching import LONGEST_PACE_SECONDS, PACE, BatchingWindow
+from firmament.server.driving.batching import LONGEST_PACE_SECONDS, PACE, BatchingWindow
 
 WINDOW, QUIET = 0.020, 0.001
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, TasksSubmitted
-from firmament.core.kept_rows import KeptRows
 from firmament.core.scheduler import Scheduler
+from firmament.core.scoring.kept_rows import KeptRows
 from firmament.server.cluster import Cluster
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import EncodedRound

@@ -13,10 +13,10 @@ import pytest
 from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event
+from firmament.core.requeue.set_aside import culprits
 from firmament.core.scheduler import Scheduler
-from firmament.core.set_aside import culprits
 from firmament.server.cluster import Cluster
-from firmament.server.driver_loop import RoundRunner
+from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb

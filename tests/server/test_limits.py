@@ -9,8 +9,8 @@ from typing import Any
 import grpc
 import pytest
 
-from firmament.configuration import SchedulerConfiguration
-from firmament.limits import LimitSection
+from firmament.configuration.document import SchedulerConfiguration
+from firmament.configuration.limits import LimitSection
 from firmament.server.questions import Questions, TooManyQuestionsError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import (

@@ -15,7 +15,7 @@ from firmament.core.configuration import CoreConfiguration, RoundOptions, Weight
 from firmament.core.events import Event
 from firmament.core.scheduler import Scheduler
 from firmament.server.cluster import Cluster, NoPictureError, PictureLostError
-from firmament.server.driver_loop import RoundRunner
+from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registry import ClusterRegistry
 from firmament.server.service import SchedulerService

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from firmament.configuration import SchedulerConfiguration
+from firmament.configuration.document import SchedulerConfiguration
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import machine, running_server, tasks
 

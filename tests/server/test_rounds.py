@@ -12,7 +12,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from firmament.configuration import RoundSection, SchedulerConfiguration
+from firmament.configuration.document import RoundSection, SchedulerConfiguration
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import Running, eventually, machine, running_server, task_class, tasks
 from tests.solvers.scripted_solvers import FAIL_WHILE, FAILING, SLOW, SLOW_SECONDS

@@ -12,7 +12,7 @@ import pytest
 
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.scheduler import Scheduler
-from firmament.server.driver_loop import RoundRunner
+from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.outbox import Outbox
 from firmament.server.registration import add_service

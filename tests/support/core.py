@@ -12,10 +12,10 @@ from cost_models.interface import JointRows
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksSubmitted
+from firmament.core.flow.problem import WAIT_BUCKETS, PlacementProblem
 from firmament.core.model import Machine, Taint, TaskClass
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
-from firmament.flow.problem import WAIT_BUCKETS, PlacementProblem
 from firmament.solvers.base import Solver
 from firmament.solvers.ortools_solver import OrToolsSolver
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.flow.heights import Charge, Heights
-from firmament.flow.problem import PlacementProblem
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.size_costs import Charge, Heights
 
 
 def with_heights(

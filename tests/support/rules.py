@@ -8,8 +8,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import Requirement, SpreadRule, TaskSelector, TaskTerm
-from firmament.rules.ruleset import ClassRules, Counter, RuleSet, SoftSpreading, Spreading
-from firmament.rules.state import RuleState
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.ruleset import ClassRules, Counter, RuleSet, SoftSpreading, Spreading
 
 
 def ints(*numbers: int) -> Int64:

@@ -6,7 +6,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec.structs import replace
 
-from firmament.configuration import SchedulerConfiguration, build_core
+from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import events_from_proto, reports_from_proto, round_to_proto

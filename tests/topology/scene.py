@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
 from cost_models.registry import load_model
-from cost_models.topology_terms import GROUP_RECORD, TREE_RECORD
 from firmament.core.configuration import RoundOptions, WeightedModel
 from firmament.core.events import (
     BindingReport,

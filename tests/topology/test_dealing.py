@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import Int64
-from firmament.flow.problem import Assignments
-from firmament.rounds.topology_dealing import Choosy, deal
+from firmament.core.flow.problem import Assignments
+from firmament.core.placement.tree_groups.dealing import Choosy, deal
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.rules import ints
 

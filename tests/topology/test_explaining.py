@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cost_models.topology_terms import NOT_IN_TREE
+from cost_models.group_terms import NOT_IN_TREE
 from firmament.core.results import MachineVerdict, ModelVerdict
 from firmament.core.scheduler import Scheduler
 from tests.support.core import machine

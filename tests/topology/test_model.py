@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
+from cost_models.checks.sample_inputs import Case, ordinary_machines, ordinary_shapes
 from cost_models.conformance import check_model
+from cost_models.group_terms import GROUP_RECORD, TREE_RECORD, LevelRule, plans_groups
 from cost_models.interface import MachineColumns, ModelArgumentError
 from cost_models.registry import load_model
-from cost_models.sample_inputs import Case, ordinary_machines, ordinary_shapes
-from cost_models.topology import Topology
-from cost_models.topology_records import BadTopologyRecordError, parse_group, parse_tree
-from cost_models.topology_terms import GROUP_RECORD, TREE_RECORD, LevelRule, plans_groups
-from cost_models.topology_trees import RACK_LABEL
+from cost_models.tree_groups.records import BadTopologyRecordError, parse_group, parse_tree
+from cost_models.tree_groups.topology import Topology
+from cost_models.tree_groups.trees import RACK_LABEL
 
 
 def columns(

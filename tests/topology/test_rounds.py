@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cost_models.topology_terms import NOT_IN_TREE
+from cost_models.group_terms import NOT_IN_TREE
 from firmament.core.events import ClassDefined, Event, MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from firmament.core.results import GangPhase

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from firmament.topology.rules import Rule
+from firmament.core.tree_solver.rules import Rule
 from tests.topology_solver.cases import Case
 
 Path = tuple[str, ...]
@@ -42,7 +42,7 @@ def keeps(rules: Sequence[Rule], paths: Sequence[Path], counts: Sequence[int]) -
 
 
 def worth(case: Case, paths: Sequence[Path], counts: Sequence[int]) -> tuple[Any, ...]:
-    """How good a placement is in the order of `firmament.topology.solver`, less being better."""
+    """How good a placement is in the order of `firmament.core.tree_solver.solver`, less being better."""
     room = (case.slots + case.held).tolist()
     sign = {"best-fit": 1, "roomiest": -1, "cheapest": 0}[case.choice]
     obedience: list[Any] = []

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.topology import regular
-from firmament.topology.assignment import assign
-from firmament.topology.counts import progression, reachable
-from firmament.topology.profiles import _by_table, best_profile
-from firmament.topology.rules import Rule, Shortage
+from firmament.core.tree_solver import regular
+from firmament.core.tree_solver.assignment import assign
+from firmament.core.tree_solver.counts import progression, reachable
+from firmament.core.tree_solver.profiles import _by_table, best_profile
+from firmament.core.tree_solver.rules import Rule, Shortage
 from tests.topology_solver.cases import random_rule
 from tests.topology_solver.exhaustive import keeps
 from tests.topology_solver.trees import asked, full_tree, per_unit, placed

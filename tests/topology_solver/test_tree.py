@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.topology.tree import build_tree
+from firmament.core.tree_solver.tree import build_tree
 from tests.topology_solver.trees import full_tree
 
 

@@ -1,0 +1,1 @@
+"""What models are given and answer with: arrays, columns, assessments, quantities."""

@@ -1,0 +1,190 @@
+"""What a cost model answers: figures, a filter, and the limits on what tasks share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.api.arrays import Bool, Float64, Int64
+
+
+@dataclass(frozen=True, slots=True)
+class SparseArcs:
+    """Figures for single (shape, machine) pairs, replacing those of the row: ``shape``, ``machine``: int64[A],
+    ``raw``: float64[A]. For models that prefer a few machines and price all others alike.
+    """
+
+    shape: Int64
+    machine: Int64
+    raw: Float64
+
+
+class ByTask(Protocol):
+    """Figures of the tasks on machines. To be asked while the cluster is as the model was shown it."""
+
+    def amounts(self, places: Int64) -> Int64:
+        """Return int64[V], the figures of the tasks in these ``places`` (int64[V]) of ``Load.assigned``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a machine's joint row gets back when tasks leave it: for certain so much, whoever else stays.
+
+    Of each task that leaves, ``by_kind`` (int64[P], 0 or more) for its kind of ``MachineColumns.residents``, or
+    ``by_task`` (0 or more) for its place in ``Load.assigned``; exactly one of them is given. The first ``owed``
+    (int64[R], 0 or more) that comes back makes good what tasks there have taken beyond the limit. ``barred``:
+    bool[S], shapes that the model's filter refuses as long as something is owed, though they may take nothing
+    themselves; None: there are none.
+    """
+
+    owed: Int64
+    by_kind: Int64 | None = None
+    by_task: ByTask | None = None
+    barred: Bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JointRows:
+    """Limits on what tasks of any shapes use together, which a flow of single units cannot bound.
+
+    Row ``row_of[m]`` (int64[M], -1: none) takes ``amount[s]`` (int64[S]) from every task of shape ``s`` on machine
+    ``m``; the amounts on a row never exceed ``limit`` (int64[R]). ``reason`` is what a machine that lacks room is
+    rejected with. A row of its own per machine is ``row_of = arange(M)``. ``returned``: what evicting gives back, only
+    where no two machines share a row; None: nothing is certain to come back.
+    """
+
+    row_of: Int64
+    amount: Int64
+    limit: Int64
+    reason: str
+    returned: Returned | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether two machines share a row."""
+        machines = np.bincount(self.row_of + 1)[1:]  # -1, no row, is in the first bin
+        return bool(machines.max(initial=0) > 1)
+
+    def holds(self) -> Bool:
+        """bool[S]: shapes that the rows keep out somewhere: those that take of them, or are barred by what is owed."""
+        takes: Bool = self.amount > 0
+        barred = None if self.returned is None else self.returned.barred
+        return takes if barred is None else takes | barred
+
+
+class Ledger(Protocol):
+    """Room that tasks share in a way that no joint row can say, such as a kubelet's alignment of what they ask for.
+
+    A ledger stands for the machines as they are when the round begins; the scheduler works on copies, and books on
+    them what it admits. Room grows by booking at most where order counts. ``reason``: why a machine without room is
+    refused.
+    """
+
+    reason: str
+
+    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+        """bool[A]: the ledger counts on tasks of ``shapes[i]`` reaching ``machines[i]`` in order of admission."""
+        ...
+
+    def room(self, shape: int) -> Int64:
+        """int64[M]: how many more tasks of a shape each machine takes by themselves; a large number: any."""
+        ...
+
+    def room_at(self, shapes: Int64, machines: Int64) -> Int64:
+        """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        ...
+
+    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry and one task after
+        another; returns how many of each entry it took: int64[A]. Machines may repeat.
+        """
+        ...
+
+    def copy(self) -> Ledger:
+        """Return an independent copy."""
+        ...
+
+
+class Opening(Protocol):
+    """What machines behind a ledger would take if tasks that are there now went. To be asked within the round only.
+
+    ``held``: bool[S, M], machines that the model's filter refuses to a shape for nothing but what tasks there hold.
+    Tasks go by the numbers of ``Arrivals.task``.
+    """
+
+    held: Bool
+
+    def promising(self, shape: int, tasks: Int64) -> Bool:
+        """bool[M]: machines that could open for a task of a shape if all of ``tasks`` went; the others would not."""
+        ...
+
+    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+        """Whether a machine certainly takes one task of a shape once ``tasks`` are gone, if nobody else has come by
+        then. More tasks never turn it from true to false.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """A native figure that stands at ``start`` (float64[M], counted from the model's best) before the round, and that
+    every task raises by its size: ``amount[s] @ rate[:, m]`` for one of shape ``s`` on machine ``m``.
+
+    ``rate``: float64[R, M], ``amount``: float64[S, R]; all at least 0. For models whose ``growth`` is the size of the
+    mean task: a flow sees no more, and where tasks differ in size the sums of their sizes are levelled after it.
+    """
+
+    start: Float64
+    rate: Float64
+    amount: Float64
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A model's answer for a batch of shapes.
+
+    ``raw``: numeric[S, M] (or [S, 1] where it is the same for every machine): native figure of a first task.
+    ``feasible``: bool[S, M] or None (all); ``reason``: why a machine is refused. Where that differs: ``causes``,
+    int16[S, M], index into ``reasons`` where not feasible (elsewhere of no meaning). ``sparse``: exceptions to ``raw``.
+    ``joint``: joint rows; ``occupied``: bool[S, M], machines that are refused for nothing but what tasks there have
+    taken of joint rows that say what they get back, None for none. ``ledger``: what joint rows cannot say; ``opening``:
+    what evicting changes for it, None if machines that it counts on the order of are to be left alone.
+    ``score``: float64[S, M], the 0..100 score as the model's upstream defines it, if it does;
+    None: the score is ``100 - points``. ``growth``: float64[M], what ``crowding`` says, for the mean task of the batch;
+    for models whose crowding depends on more than a request; None: ``crowding`` is asked. ``heights``: how ``raw`` adds
+    up of the sizes of tasks, if it does and that is to be levelled. ``notes``: bad input that the
+    model came across, each one line that names the object, the field, the fault and what was assumed instead; the
+    scheduler logs each text once.
+    """
+
+    raw: NDArray[Any]
+    feasible: Bool | None = None
+    reason: str = ""
+    sparse: SparseArcs | None = None
+    joint: Sequence[JointRows] = ()
+    occupied: Bool | None = None
+    ledger: Ledger | None = None
+    opening: Opening | None = None
+    score: Float64 | None = None
+    growth: Float64 | None = None
+    heights: Heights | None = None
+    notes: Sequence[str] = ()
+    causes: NDArray[np.int16] | None = None
+    reasons: Sequence[str] = ()
+
+    def refusals(self, shape: int) -> Iterator[tuple[str, Bool]]:
+        """Yield each reason for which machines are refused to a shape, with those machines: bool[M]."""
+        if self.feasible is None:
+            return
+        refused = ~self.feasible[shape]
+        if self.causes is None:
+            yield self.reason, refused
+            return
+        causes = self.causes[shape]
+        for index in np.unique(causes[refused]).tolist():
+            yield self.reasons[index], refused & (causes == index)

@@ -1,0 +1,1 @@
+"""Parts of ``cost_models.conformance``: sample inputs, and the checks of each kind of answer."""

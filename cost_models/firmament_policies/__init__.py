@@ -1,0 +1,1 @@
+"""Base policies: Firmament's, and those that stand beside them."""

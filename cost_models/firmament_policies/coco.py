@@ -1,0 +1,126 @@
+"""Coordinated co-location: tasks keep away from neighbours that slow them down, and from loaded machines.
+
+Source: Firmament's CoCo cost model. Per machine, with one processing unit each as in Kubernetes, a task of type U pays
+
+    sum over residents of penalty[their type][U]          on the arc to the machine
+  + S * e^(busy / slots), S = sum over residents of all four penalties of their type
+  + load = sum over dimensions of 1000 * taken / capacity, 0 where a machine has none of a dimension.
+
+S * e^(busy / slots) is the original's S on the unit's arc plus S * e^(busy / total) - S on the machine's. Dimensions
+are cpu, memory, disk and network; the original told the directions of the network apart. What is taken is what
+residents have reserved, or what was measured if that is more: a sample does not know what was reserved since.
+
+That a task fits what is not reserved (the original's strict reservations) is the scheduler's exact fit. Priority and
+task -> unscheduled are not rebuilt: the scheduler's own unscheduled cost, dearer than any placement and growing with
+wait and priority, stands in their place. So do its exact units for the capacities of the original's arcs. The request's
+own share of the largest machine was charged alike everywhere, and is left out. Mended here:
+
+* tasks of one round saw each other's neither load nor penalties, so a batch of devils and rabbits landed together. Load
+  and penalties now grow with each task that a round puts on a machine, and types are kept apart by a forecast: machines
+  are shared out among groups of the types that wait, and a task pays the penalties of the neighbours that are expected
+  on a machine. The forecast steers and forbids nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cost_models.arguments import Arguments
+from cost_models.firmament_policies.forecast import Forecast
+from cost_models.firmament_policies.task_types import LABEL, TYPES, TaskType, resident_counts, types_of
+from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.registry import Kind
+
+DIMENSIONS = ("cpu", "memory", "ephemeral-storage", "network.aware.com/bandwidth")
+OMEGA = 1000.0
+"""Cost of one dimension that is taken entirely."""
+
+PENALTIES = np.array(
+    [  # turtle, sheep, rabbit, devil: the newcomer
+        [50.0, 50.0, 50.0, 50.0],  # turtle: the resident
+        [10.0, 50.0, 100.0, 200.0],
+        [10.0, 50.0, 200.0, 1000.0],
+        [10.0, 200.0, 1000.0, 200.0],
+    ]
+)
+"""float64[TYPES, TYPES]: what a newcomer (column) pays for a resident (row)."""
+PENALTIES.setflags(write=False)
+
+
+class Coco:
+    """Charges for the interference of a machine's tasks and for load in several dimensions.
+
+    Argument ``dimensions``: the resources whose load counts (cpu, memory, ephemeral-storage and bandwidth).
+    """
+
+    name = "coco"
+    kind: ClassVar[Kind] = "policy"
+    range = Range(best=0, worst=5 * OMEGA, bounded=False)
+    label_keys: Sequence[str] = (LABEL,)
+    record_kinds: Sequence[str] = ()
+    uses_residents = True
+
+    def __init__(self, **args: Any) -> None:
+        read = Arguments(self.name, args)
+        self._dimensions = tuple(dict.fromkeys(read.texts("dimensions", DIMENSIONS)))
+        read.finish()
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return penalties, interference and load: float64[S, M]; their growth is that of the batch's mixture."""
+        types, notes = types_of(shapes.rows)
+        residents = resident_counts(machines)
+        penalties = PENALTIES.T @ residents
+        alike = PENALTIES.sum(axis=1) @ residents * _fullness(machines) + self._load(machines)
+        expected = Forecast.of(machines, shapes, types, penalties, PENALTIES).penalties(PENALTIES)
+        raw = (penalties + expected + alike)[types]
+        return Assessment(raw=raw, growth=self._growth(machines, shapes, types), notes=notes)
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        """Return the growth for sheep, which tasks are by default."""
+        mixture = np.zeros(TYPES)
+        mixture[TaskType.SHEEP] = 1.0
+        return self._grown(machines, request.astype(np.float64), mixture)
+
+    def _growth(self, machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:
+        """Growth for the mean request and the mixture of types of the batch."""
+        tasks = max(1, int(shapes.counts.sum()))
+        mean = (shapes.needs.astype(np.float64) * shapes.counts[:, None]).sum(axis=0) / tasks
+        mixture = np.bincount(types, weights=shapes.counts, minlength=TYPES) / tasks
+        return self._grown(machines, mean, mixture)
+
+    def _grown(self, machines: MachineColumns, request: Float64, mixture: Float64) -> Float64:
+        """What one more task adds for the next of its type: its share of load, its part of S, and its penalty."""
+        growth = mixture @ PENALTIES.diagonal() + mixture @ PENALTIES.sum(axis=1) * _fullness(machines)
+        for column in self._columns(machines):
+            capacity = machines.capacity[:, column].astype(np.float64)
+            share = np.divide(request[column], capacity, out=np.zeros(machines.count), where=capacity > 0)
+            growth += OMEGA * np.minimum(share, 1.0)
+        return growth
+
+    def _load(self, machines: MachineColumns) -> Float64:
+        """Thousandths taken, summed over dimensions: float64[M]."""
+        load = np.zeros(machines.count)
+        for column in self._columns(machines):
+            capacity = machines.capacity[:, column].astype(np.float64)
+            taken = np.fmax(
+                machines.requested(column), machines.usage[:, column]
+            )  # of a number and NaN, the number
+            share = np.divide(taken, capacity, out=np.zeros(machines.count), where=capacity > 0)
+            load += OMEGA * np.clip(share, 0.0, 1.0)
+        return load
+
+    def _columns(self, machines: MachineColumns) -> list[int]:
+        found = [machines.column(name) for name in self._dimensions]
+        return [column for column in found if column is not None]
+
+
+def _fullness(machines: MachineColumns) -> Float64:
+    """e^(busy / slots) per machine: float64[M], from 1 to e. Slots are the pods that a machine takes."""
+    column = machines.column("pods")
+    if column is None:
+        return np.ones(machines.count)
+    slots = np.maximum(machines.capacity[:, column], 1)
+    return np.exp(np.minimum(machines.running / slots, 1.0))

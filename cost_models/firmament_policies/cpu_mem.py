@@ -1,0 +1,181 @@
+"""The default policy: least requested cpu and memory, balanced between the two.
+
+Source: Firmament's CPU_MEM cost model, whose i-th slot on a machine costs
+
+    L + B + (1000 - NA) + (1000 - PA) + T + V
+
+with L = (floor(1000 fc) + floor(1000 fr)) / 2, fc and fr the fractions of cpu and memory that are taken, and
+B = floor(1000 var(fc, fr)), the population variance of the two. Mended here:
+
+* the task's own request counts in fc and fr (the original charged slot i for the i tasks before it only), so an empty
+  machine is not equally good for a small and a large task;
+* exact fits are accepted: whether a task fits is decided by the scheduler's exact integers, not by the model;
+* joint fit: tasks of different classes cannot overfill a machine together, the scheduler's joint rows see to that;
+* the terms for the task's own preferences (NA, PA: 1000 when nothing is preferred; T, V: 0) stay at their neutral
+  values. Preferences are charged once, under ``kubernetes``, and not normalised across rounds.
+
+Tasks that state no request are assumed to need something (``ShapeBatch.needs``), as kube-scheduler does when it scores
+nodes; else hundreds of them would cost nothing, and share one machine.
+
+Fractions are of what the machine offers to tasks (allocatable). What is taken is, with the argument ``availability:
+auto``, the measured use where a fresh report of it exists, and what tasks requested elsewhere (see ``availability``);
+the original had a flag that chose one of the two for all machines. Whether a task fits is decided by requests alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, repeat
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.api.availability import (
+    AVAILABILITIES,
+    EXPIRATION_SECONDS,
+    Availability,
+    taken,
+    taken_until,
+)
+from cost_models.arguments import Arguments
+from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.registry import Kind
+
+NEUTRAL_PREFERENCES = 2000
+"""(1000 - NA) + (1000 - PA) of a task without preferences."""
+
+TWICE_NEUTRAL = 2 * NEUTRAL_PREFERENCES
+
+LARGEST_L = 1000
+LARGEST_B = 250
+"""Variance of two fractions in 0..1 is at most a quarter."""
+
+
+IN_CACHE = 2**16
+"""Figures that are reckoned at once: with what they are made of they stay in a processor's own cache."""
+
+KEPT_AMOUNTS = 256
+"""Rows over machines that are kept at once for the amounts of a resource; bounds memory."""
+
+
+class CpuMem:
+    """Charges for the cpu and memory that are taken after the placement, and for imbalance between them."""
+
+    name = "cpu_mem"
+    kind: ClassVar[Kind] = "policy"
+    range = Range(best=NEUTRAL_PREFERENCES, worst=NEUTRAL_PREFERENCES + LARGEST_L + LARGEST_B)
+    record_kinds = ()
+    per_machine = True
+
+    def __init__(self, **args: Any) -> None:
+        read = Arguments(self.name, args)
+        self._availability = cast("Availability", read.choice("availability", AVAILABILITIES))
+        self._expiration = read.number("expirationSeconds", EXPIRATION_SECONDS, least=1)
+        read.finish()
+
+    @property
+    def uses_unseen(self) -> bool:
+        """Whether requests are added to measured use."""
+        return self._availability != "reservation"
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return the cost of a machine's next slot: int16[S, M].
+
+        A few rows at a time, so that intermediate arrays stay in the processor's cache, and in 16 bits wherever whole
+        numbers do, as answers for thousands of shapes are larger than any cache. The divisions are exact where it
+        matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
+        number that it equals; and floor(floor(x) / 250) is floor(x / 250).
+        """
+        needs = shapes.needs
+        cpus, memories = self._fractions(machines, "cpu"), self._fractions(machines, "memory", TWICE_NEUTRAL)
+        after = zip(cpus.after_each(needs), memories.after_each(needs), strict=True)
+        raw = np.empty((shapes.count, machines.count), dtype=np.int16)
+        height = max(1, IN_CACHE // max(1, machines.count))
+        size = min(height, shapes.count), machines.count
+        squares, levels = np.empty(size), np.empty(size, dtype=np.uint16)
+        for begin in range(0, shapes.count, height):
+            # No figure is negative or above 4095, so they are the same with and without a sign.
+            rows = raw[begin : begin + height].view(np.uint16)
+            square, level = squares[: len(rows)], levels[: len(rows)]
+            for row, (cpu, memory) in enumerate(islice(after, len(rows))):
+                np.subtract(cpu.fourths, memory.fourths, out=square[row])
+                np.add(cpu.whole, memory.whole, out=level[row])
+            # 1000 * ((fc - fr) / 2)^2 is a 250th of the squared difference of fourths of thousandths.
+            np.multiply(square, square, out=square)
+            np.copyto(rows, square, casting="unsafe")  # at most 62,500 and not negative: this is their floor
+            np.floor_divide(rows, 250, out=rows)
+            np.right_shift(level, 1, out=level)
+            np.add(rows, level, out=rows)
+        return Assessment(raw=raw)
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        """Return the growth of L per task: 500 x (cpu share + memory share) of the machine.
+
+        The change of B is left out: it may have either sign, and is smaller than that of L.
+        """
+        growth = np.zeros(machines.count)
+        for resource in ("cpu", "memory"):
+            column = machines.column(resource)
+            if column is not None:
+                growth += 500.0 * request[column] / np.maximum(machines.capacity[:, column], 1)
+        return np.minimum(growth, LARGEST_L)
+
+    def lasts_until(self, machines: MachineColumns) -> Float64:
+        """Return when the last report about each machine will have expired; see ``taken_until``."""
+        return taken_until(machines, self._availability, self._expiration)
+
+    def _fractions(self, machines: MachineColumns, resource: str, added: int = 0) -> _Fractions:
+        """Fractions of ``resource``; a machine without any of it counts as full. ``added``: see ``_Thousandths``."""
+        column = machines.column(resource)
+        if column is None:
+            return _Fractions(np.full(machines.count, 1000.0), np.ones(machines.count), None, added)
+        capacity = machines.capacity[:, column]
+        used = taken(machines, column, self._availability, self._expiration)
+        thousandths = np.where(capacity > 0, 1000.0 * used, 1000.0)
+        return _Fractions(thousandths, np.maximum(capacity, 1).astype(np.float64), column, added)
+
+
+@dataclass(frozen=True, slots=True)
+class _Thousandths:
+    """Thousandths of a resource per machine, at most 1000: fourths of them (float64[M]), and their floors ``whole``, to
+    which something is added that all machines have in common.
+    """
+
+    fourths: Float64
+    whole: NDArray[np.uint16]
+
+
+class _Fractions:
+    """Thousandths of one resource that are taken, per machine, before and after one more task.
+
+    Shapes ask for few different amounts, so what is taken after each is computed once.
+    """
+
+    def __init__(self, taken: Float64, capacity: Float64, column: int | None, added: int) -> None:
+        self._taken = taken
+        self._capacity = capacity
+        self._column = column
+        self._added = added
+        self._after: dict[int, _Thousandths] = {}
+
+    def after_each(self, requests: Int64) -> Iterator[_Thousandths]:
+        """Thousandths taken once a task with each of ``requests`` (int64[S, K]) is there."""
+        column = self._column
+        return map(self._with, repeat(0, len(requests)) if column is None else requests[:, column].tolist())
+
+    def _with(self, amount: int) -> _Thousandths:
+        """Thousandths taken once a task that asks for ``amount`` is there."""
+        found = self._after.get(amount)
+        if found is None:
+            if len(self._after) >= KEPT_AMOUNTS:
+                self._after.clear()
+            fractions = self._taken + 1000.0 * amount
+            fractions /= self._capacity
+            np.minimum(fractions, 1000.0, out=fractions)
+            whole = fractions.astype(np.uint16)
+            whole += self._added
+            fractions *= 0.25
+            found = self._after[amount] = _Thousandths(fractions, whole)
+        return found

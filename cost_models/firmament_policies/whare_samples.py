@@ -1,0 +1,149 @@
+"""How fast programs ran before, by machine type and by the tasks that ran beside them.
+
+One record of kind ``WhareMapSample`` describes runs of one program on one machine type; its payload is JSON:
+
+    {"program": "sort", "machineType": "m5.large", "runtimeSeconds": 12.5, "instructions": 4.0e10,
+     "coRunners": {"devil": 1, "sheep": 3}, "count": 2}
+
+``coRunners`` (tasks of each type on the machine, the run itself not counted; types left out are 0) may be missing, if
+it is not known; ``count`` (1) is how many runs the figures are the mean of. The name of a record is the sender's
+choice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cost_models.firmament_policies.task_types import TaskType
+
+RECORD_KIND = "WhareMapSample"
+PICO = 1e12
+
+CoRunners = tuple[int, ...]
+"""Tasks by type, in order of ``TaskType``."""
+
+_KEYS = {"program", "machineType", "runtimeSeconds", "instructions", "coRunners", "count"}
+
+
+class BadSampleError(ValueError):
+    """A payload that is no sample; the message says which field and why."""
+
+
+@dataclass(slots=True)
+class Mean:
+    """A mean over runs."""
+
+    total: float = 0.0
+    runs: int = 0
+
+    def add(self, figure: float, runs: int) -> None:
+        """Count ``runs`` runs of the given mean figure."""
+        self.total += figure * runs
+        self.runs += runs
+
+    @property
+    def value(self) -> float:
+        """The mean over all runs added."""
+        return self.total / self.runs
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Picoseconds per instruction of one program: ``psi`` by machine type, ``xi`` by co-runners and machine type."""
+
+    psi: dict[str, Mean] = field(default_factory=dict)
+    xi: dict[tuple[CoRunners, str], Mean] = field(default_factory=dict)
+
+    @property
+    def best(self) -> float:
+        """The lowest mean of all: what 100 stands for."""
+        return min(mean.value for mean in (*self.psi.values(), *self.xi.values()))
+
+    @property
+    def worst(self) -> float:
+        """The highest mean of a machine type."""
+        return max(mean.value for mean in self.psi.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One record, read: ``figure`` is in picoseconds per instruction."""
+
+    program: str
+    machine_type: str
+    figure: float
+    runs: int
+    co_runners: CoRunners | None
+
+
+def read_samples(records: Mapping[str, bytes]) -> tuple[dict[str, Program], tuple[str, ...]]:
+    """Return what is known of each program, and a note for each record that is none.
+
+    Records are read in order of name, so that equal records give equal means to the last digit.
+    """
+    programs: dict[str, Program] = {}
+    notes = []
+    for name in sorted(records):
+        try:
+            sample = parse_sample(records[name])
+        except BadSampleError as error:
+            notes.append(f"record {RECORD_KIND}/{name!r}: {error}; it is ignored")
+            continue
+        program = programs.setdefault(sample.program, Program())
+        program.psi.setdefault(sample.machine_type, Mean()).add(sample.figure, sample.runs)
+        if sample.co_runners is not None:
+            key = (sample.co_runners, sample.machine_type)
+            program.xi.setdefault(key, Mean()).add(sample.figure, sample.runs)
+    return programs, tuple(notes)
+
+
+def parse_sample(payload: bytes) -> Sample:
+    """Read one payload; raises ``BadSampleError``."""
+    try:
+        entry = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise BadSampleError("the payload is not valid JSON") from error
+    if not isinstance(entry, dict):
+        raise BadSampleError("the payload is not a JSON object")
+    unknown = sorted(set(entry) - _KEYS)
+    if unknown:
+        raise BadSampleError(f"unknown key {unknown[0][:40]!r}")
+    seconds = _number(entry, "runtimeSeconds", least=1e-6, most=1e9)
+    instructions = _number(entry, "instructions", least=1.0, most=1e24)
+    return Sample(
+        program=_text(entry, "program"),
+        machine_type=_text(entry, "machineType"),
+        figure=seconds * PICO / instructions,
+        runs=_whole("count", entry.get("count", 1), least=1),
+        co_runners=_co_runners(entry["coRunners"]) if "coRunners" in entry else None,
+    )
+
+
+def _co_runners(value: Any) -> CoRunners:
+    names = {kind.name.lower(): kind for kind in TaskType}
+    if not isinstance(value, dict) or not set(value) <= set(names):
+        raise BadSampleError(f"coRunners is not an object with keys among {', '.join(names)}")
+    return tuple(_whole(f"coRunners.{name}", value.get(name, 0), least=0) for name in names)
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value:
+        raise BadSampleError(f"{key} is not a non-empty text")
+    return value
+
+
+def _number(entry: Mapping[str, Any], key: str, *, least: float, most: float) -> float:
+    value = entry.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise BadSampleError(f"{key} is not a number from {least:g} to {most:g}")
+    return float(value)
+
+
+def _whole(key: str, value: Any, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**9:
+        raise BadSampleError(f"{key} is not a whole number from {least} to 1000000000")
+    return value

@@ -1,0 +1,1 @@
+"""Load-aware scheduling, as Koordinator's: thresholds of use, estimates, scores."""

@@ -1,0 +1,163 @@
+"""What ``load_threshold`` is configured with: Koordinator's LoadAwareSchedulingArgs, and what goes beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, cast
+
+from cost_models.api.durations import seconds_of
+from cost_models.arguments import Arguments
+from cost_models.interface import ModelArgumentError
+from cost_models.load_aware.risk import Risk, read_risk
+from cost_models.load_aware.strategy import Strategy, read_strategy
+
+MODEL = "load_threshold"
+AGGREGATIONS = ("avg", "p50", "p90", "p95", "p99")
+
+Percentages: TypeAlias = Mapping[str, int]
+"""Whole percent, or weights, by resource."""
+
+Rounding: TypeAlias = Literal["exact", "upstream"]
+Missing: TypeAlias = Literal["upstream", "failOpen", "failClosed", "estimate"]
+Hot: TypeAlias = Literal["reject", "leastLoaded"]
+
+DEFAULT_THRESHOLDS: Percentages = MappingProxyType({"cpu": 65, "memory": 95})
+DEFAULT_FACTORS: Percentages = MappingProxyType({"cpu": 85, "memory": 70})
+NONE: Percentages = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Use over a period: ``kind`` (avg, p50, ...; "": the last figure), over ``seconds`` (0: the longest period)."""
+
+    kind: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The arguments, checked and with defaults. ``known``: the resources that count, sorted by name.
+
+    ``after_scheduled``, ``after_initialized``: seconds, 0 for off.
+    """
+
+    expiration: float
+    filter_expired: bool
+    pass_expired: bool
+    weights: Percentages
+    dominant_weight: int
+    thresholds: Percentages
+    prod_thresholds: Percentages
+    prod_includes_system: bool
+    score_prod: bool
+    factors: Percentages
+    after_scheduled: int
+    after_initialized: int
+    customize: bool
+    aggregated_thresholds: Percentages
+    filter_aggregation: Aggregation
+    score_aggregation: Aggregation
+    rounding: Rounding
+    missing: Missing
+    hot: Hot
+    risk: Risk
+    strategy: Strategy
+    known: tuple[str, ...]
+
+
+def read_settings(args: Mapping[str, Any]) -> Settings:
+    """Check the configuration's ``args``. Raises ``ModelArgumentError`` for the first that is wrong."""
+    read = Arguments(MODEL, args)
+    dominant = _whole(read, "dominantResourceWeight", 0, most=100)
+    factors = {**DEFAULT_FACTORS, **_percentages(read, "estimatedScalingFactors", least=1)}
+    weights = _percentages(read, "resourceWeights", least=1)
+    if not weights and dominant == 0:
+        weights = MappingProxyType({"cpu": 1, "memory": 1})
+    for name in sorted(set(weights) - set(factors)):
+        raise _error(f"resourceWeights.{name}", weights[name], "for a resource in estimatedScalingFactors")
+    thresholds = _percentages(read, "usageThresholds") or DEFAULT_THRESHOLDS
+    prod_thresholds = _percentages(read, "prodUsageThresholds")
+    aggregated, filtering, scoring = _aggregated(read.mapping("aggregated"))
+    supported = read.texts("supportedResources", ()) if read.anything("supportedResources") else ()
+    read.anything("estimator")  # there is one estimator; upstream takes it for unknown names, too
+    known = {"cpu", "memory", *thresholds, *prod_thresholds, *aggregated, *weights, *factors, *supported}
+    settings = Settings(
+        expiration=_whole(read, "nodeMetricExpirationSeconds", 180, least=1),
+        filter_expired=read.flag("filterExpiredNodeMetrics", default=True),
+        pass_expired=read.flag("enableScheduleWhenNodeMetricsExpired", default=False),
+        weights=weights,
+        dominant_weight=dominant,
+        thresholds=thresholds,
+        prod_thresholds=prod_thresholds,
+        prod_includes_system=read.flag("prodUsageIncludeSys", default=False),
+        score_prod=read.flag("scoreAccordingProdUsage", default=False),
+        factors=factors,
+        after_scheduled=max(0, _whole(read, "estimatedSecondsAfterPodScheduled", 0, least=-(10**9))),
+        after_initialized=max(0, _whole(read, "estimatedSecondsAfterInitialized", 0, least=-(10**9))),
+        customize=read.flag("allowCustomizeEstimation", default=False),
+        aggregated_thresholds=aggregated,
+        filter_aggregation=filtering,
+        score_aggregation=scoring,
+        rounding=cast("Rounding", read.choice("thresholdRounding", ("exact", "upstream"))),
+        missing=cast(
+            "Missing", read.choice("missingMetrics", ("upstream", "failOpen", "failClosed", "estimate"))
+        ),
+        hot=cast("Hot", read.choice("whenAllHot", ("reject", "leastLoaded"))),
+        risk=read_risk(MODEL, read.mapping("usageRisk")),
+        strategy=read_strategy(MODEL, read.mapping("scoringStrategy")),
+        known=tuple(sorted(known)),
+    )
+    read.finish()
+    return settings
+
+
+def _aggregated(args: Mapping[str, Any]) -> tuple[Percentages, Aggregation, Aggregation]:
+    """Thresholds and aggregation of the filter (off unless both are given), and the aggregation of the score."""
+    read = Arguments(f"{MODEL}: aggregated", args)
+    thresholds = _percentages(read, "usageThresholds")
+    filtering = Aggregation(_kind(read, "usageAggregationType"), _duration(read, "usageAggregatedDuration"))
+    scoring = Aggregation(_kind(read, "scoreAggregationType"), _duration(read, "scoreAggregatedDuration"))
+    read.finish()
+    if not filtering.kind:
+        thresholds = NONE
+    return thresholds, filtering, scoring
+
+
+def _percentages(read: Arguments, name: str, *, least: int = 0) -> Percentages:
+    """A map from resources to whole numbers from ``least`` to 100, empty by default."""
+    given = read.mapping(name)
+    for resource, value in given.items():
+        if not resource or not _is_whole(value, least, 100):
+            raise _error(f"{name}.{resource}", value, f"a whole number from {least} to 100")
+    return MappingProxyType(dict(given))
+
+
+def _whole(read: Arguments, name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
+    value = read.number(name, default, least=least, most=most)
+    if not value.is_integer():
+        raise _error(name, value, "a whole number")
+    return int(value)
+
+
+def _kind(read: Arguments, name: str) -> str:
+    return read.choice(name, AGGREGATIONS) if read.anything(name) else ""
+
+
+def _duration(read: Arguments, name: str) -> float:
+    value = read.anything(name)
+    if value is None:
+        return 0.0
+    seconds = float(value) if _is_whole(value, 0, 10**9) else seconds_of(value)
+    if seconds is None:
+        raise _error(name, value, "a duration such as 5m or 1h30m")
+    return seconds
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _error(name: str, value: object, allowed: str) -> ModelArgumentError:
+    return ModelArgumentError(f"{MODEL}: {name} is {value!r}; it must be {allowed}")

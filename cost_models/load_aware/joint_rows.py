@@ -1,0 +1,143 @@
+"""The room that thresholds of use leave, and joint rows for what tasks of one round take of it together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.api.arrays import Int8
+from cost_models.interface import Bool, Int64, JointRows, Returned
+from cost_models.load_aware.arguments import Settings
+from cost_models.load_aware.task_use import RunningTasks
+from cost_models.load_aware.thresholds import NO_LIMIT
+
+EXPIRED = "node(s) nodeMetric expired"
+MISSING = "node(s) nodeMetric missing"
+
+EXCEEDED = 2
+"""Place of the first resource's reasons, after those for want of a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What machines can still take by one set of thresholds.
+
+    ``left``: int64[R, M], how much more may be used, ``NO_LIMIT`` without a threshold. ``refused``: int8[M], 0: the
+    last report is too old, 1: there is none, -1: neither matters. ``percent``, ``used``: int64[R, M], the thresholds
+    and the use that they are held against. ``aggregated``: bool[M], that is use over a period. ``estimated``: bool[M],
+    that is estimates alone, for want of a report.
+    """
+
+    left: Int64
+    refused: Int8
+    percent: Int64
+    used: Int64
+    aggregated: Bool
+    estimated: Bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """``whole``: for tasks that are not of class koord-prod; ``prod``: for those that are. They differ on the machines
+    where ``separate`` (bool[M]), which have thresholds for prod tasks. ``allocatable``: int64[R, M].
+    """
+
+    whole: Room
+    prod: Room
+    separate: Bool
+    allocatable: Int64
+
+
+def refusal_reasons(settings: Settings) -> tuple[str, ...]:
+    """Why machines are refused: no report; then by resource, for the last use and for use over a period."""
+    reasons = [EXPIRED, MISSING]
+    for name in settings.known:
+        reasons += [
+            f"node(s) {name} usage exceed threshold",
+            f"node(s) {name} aggregated usage exceed threshold",
+        ]
+    return tuple(reasons)
+
+
+def joint_rows(
+    space: Rooms, amounts: Int64, kinds: tuple[Bool, Bool], running: RunningTasks | None, settings: Settings
+) -> tuple[JointRows, ...]:
+    """One row per machine, resource and set of thresholds, where there is a limit and some task to be held to it.
+
+    ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and those that
+    thresholds count for. Of these no task may come while a threshold is exceeded, whatever it takes: where that can
+    be made good by evictions, there are rows as well.
+    """
+    prod, held = kinds
+    reasons = refusal_reasons(settings)
+    every = np.arange(len(space.separate), dtype=np.int64)
+    rows = []
+    for part in _parts(space, prod):
+        if not part.machines.any():
+            continue
+        for position, left in enumerate(part.room.left):
+            amount = np.where(part.shapes, amounts[:, position], 0)
+            limited = part.machines & (left < NO_LIMIT // 2)
+            exceeded = part.machines & (left < 0)
+            barred = part.shapes & held & (running is not None) & bool(exceeded.any())
+            if not (limited.any() and (amount.any() or barred.any())):
+                continue
+            back = None
+            if running is not None:
+                owed = np.where(exceeded, -left, 0)
+                leaving = _Leaving(running, position, part.room.estimated, part.prod)
+                back = Returned(owed, by_task=leaving, barred=barred)
+            limit = np.where(limited, np.maximum(left, 0), 0)
+            reason = reasons[EXCEEDED + 2 * position + part.period]
+            rows.append(JointRows(np.where(limited, every, -1), amount, limit, reason, back))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """``machines`` (bool[M]) that hold ``shapes`` (bool[S]) to ``room``, of ``prod`` tasks alone or of all; ``period``:
+    1 for use over a period.
+    """
+
+    room: Room
+    machines: Bool
+    shapes: Bool
+    period: int
+    prod: bool
+
+
+def _parts(space: Rooms, prod: Bool) -> Iterator[_Part]:
+    """Who is held to what, where; each shape to at most one room of a machine."""
+    all_shapes = np.ones_like(prod)
+    for period in (0, 1):
+        alike = space.whole.aggregated == bool(period)
+        yield _Part(space.whole, ~space.separate & alike, all_shapes, period, prod=False)
+        yield _Part(space.whole, space.separate & alike, ~prod, period, prod=False)
+    yield _Part(space.prod, space.separate, prod, 0, prod=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """By how much the use of a machine is lower for certain once a task has left it, in one resource.
+
+    Of all tasks' use that is by how much its estimate exceeds what is reported of it: what is reported of the machine
+    stays, as nobody knows how much of it was the task's. The use of ``prod`` tasks is a sum over single tasks. Where
+    estimates stand for a report (``alone``: bool[M]), all of the estimate.
+    """
+
+    running: RunningTasks
+    position: int
+    alone: Bool
+    prod: bool
+
+    def amounts(self, places: Int64) -> Int64:
+        """Amounts of the tasks in ``places``: int64[V]."""
+        running, position = self.running, self.position
+        known, guessed = (
+            (running.prod_use(position, places), running.prod_alone(position, places))
+            if self.prod
+            else (running.beyond(position, places), running.alone(position, places))
+        )
+        return np.where(self.alone[running.assigned.machine[places]], guessed, known).astype(np.int64)

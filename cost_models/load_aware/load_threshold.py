@@ -1,0 +1,164 @@
+"""Load-aware scheduling: keeps tasks off machines that are used beyond a threshold, and balances measured use.
+
+Source: Koordinator's LoadAwareScheduling plugin (filter and score) and, as further scoring strategies, Trimaran's
+TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and defaults are named as theirs. Differences:
+
+* a machine is excluded when its estimated use *reaches* a threshold, compared in whole numbers; upstream's rounding to
+  whole percent is there as ``thresholdRounding: upstream``;
+* what tasks of one round add up to is held to the thresholds by joint rows, over all classes; upstream places one task
+  after another and counts each in the next one's filter;
+* ``missingMetrics`` says what to do without (fresh) reports: ``upstream`` follows upstream's arguments, ``failOpen``
+  and ``failClosed`` let tasks pass or refuse them, ``estimate`` takes the estimates of all tasks for the use;
+* ``whenAllHot: leastLoaded`` lets a task go where it exceeds a threshold least, if it would reach one on every machine
+  that could take it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.api.arrays import Int8, any_of_row
+from cost_models.interface import (
+    Assessment,
+    Assigned,
+    Bool,
+    Float64,
+    Int64,
+    Load,
+    MachineColumns,
+    Range,
+    ShapeBatch,
+)
+from cost_models.load_aware.annotations import node_annotations
+from cost_models.load_aware.arguments import MODEL, read_settings
+from cost_models.load_aware.estimates import estimates, scaled
+from cost_models.load_aware.machine_use import machine_use
+from cost_models.load_aware.margins import with_margins
+from cost_models.load_aware.room import rooms, verdicts
+from cost_models.load_aware.scores import percent_per_unit, used_growth
+from cost_models.load_aware.scoring import Scorer, weights_of
+from cost_models.load_aware.thresholds import allocatable_amounts, thresholds
+from cost_models.registry import Kind
+
+
+class LoadThreshold:
+    """Refuses machines at a threshold of use, and charges 100 less the score.
+
+    Arguments: those of Koordinator's LoadAwareSchedulingArgs, and ``thresholdRounding`` (exact, upstream),
+    ``missingMetrics`` (upstream, failOpen, failClosed, estimate), ``whenAllHot`` (reject, leastLoaded),
+    ``scoringStrategy`` (``type``: LeastUsed, MostUsed, TargetLoadPacking, LoadVariationRiskBalancing, with the
+    parameters that Trimaran names).
+    """
+
+    name = MODEL
+    kind: ClassVar[Kind] = "overlay"
+    range = Range(best=100, worst=0, bounded=False)
+    record_kinds: Sequence[str] = ()
+    uses_load = True
+
+    def __init__(self, **args: Any) -> None:
+        self._settings = read_settings(args)
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return scores, refusals, and joint rows for what tasks use together.
+
+        ``raw`` is the score, less than 0 on machines that are taken although they are at a threshold.
+        """
+        settings = self._settings
+        load = machines.load or _nothing_reported(machines)
+        expected = estimates(shapes.rows, shapes.requests, machines.resources, settings)
+        custom = node_annotations(machines.names, machines.annotations)
+        limits = thresholds(machines, settings, custom)
+        use = machine_use(
+            machines,
+            load,
+            settings,
+            prod=settings.score_prod or bool(limits.prod.any()),
+            alone=any(each.kind for each in (*limits.aggregations, settings.score_aggregation)),
+        )
+        space = rooms(machines, load, use, limits, settings)
+        space, charged = with_margins(space, use, expected.amounts, shapes.counts, settings)
+        daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
+        eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
+        running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks
+        kinds = expected.prod, ~daemons
+        judged = verdicts(space, expected.amounts, charged, kinds, running, eligible, settings)
+        scored = Scorer(machines, load, use, space.allocatable, settings).scores(shapes, expected)
+        return Assessment(
+            raw=_figures(scored.score, judged.excess),
+            feasible=judged.feasible,
+            causes=judged.causes,
+            reasons=judged.reasons,
+            joint=judged.joint,
+            occupied=judged.occupied,
+            # Elsewhere the native figure is the score.
+            score=scored.score.astype(np.float64) if judged.excess else None,
+            growth=scored.growth,
+            heights=scored.heights,
+            notes=(*custom.notes, *expected.notes),
+        )
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
+        """Return by how much the score of the least used falls per task. Limits and classes count in ``assess``."""
+        settings = self._settings
+        if settings.strategy.name != "LeastUsed":
+            return np.zeros(machines.count)
+        allocatable = allocatable_amounts(machines, settings, {})
+        amounts = scaled(request, machines.resources, settings.factors, settings.known)
+        return used_growth(amounts, percent_per_unit(allocatable.T), weights_of(settings))
+
+
+def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:
+    """Scores in 8 bits, as answers for many shapes are larger than any cache; less than 0 by ``excess``."""
+    if not excess:
+        return score
+    raw = score.astype(np.float64)
+    for shape, beyond in excess.items():
+        raw[shape] = -beyond
+    return raw
+
+
+def _eligible(machines: MachineColumns, shapes: ShapeBatch) -> Iterator[Bool]:
+    """Yield for each shape the machines that could take a task of it by all other rules and by requests: bool[M]."""
+    for shape, request in enumerate(shapes.requests):
+        fits = ~any_of_row(machines.free[:, : len(request)] < request)
+        yield fits if shapes.allowed is None else fits & shapes.allowed[shape]
+
+
+def _nothing_reported(machines: MachineColumns) -> Load:
+    """The view of a cluster about which nothing is known in detail."""
+    count, columns = machines.capacity.shape
+    return Load(
+        reported=np.zeros(count, dtype=np.bool_),
+        interval=np.zeros(count),
+        system=np.zeros((count, columns)),
+        total=machines.capacity,
+        windows=_NoWindows(count, columns),
+        assigned=Assigned(
+            machine=np.zeros(0, dtype=np.int64),
+            kind=np.zeros(0, dtype=np.int64),
+            time=np.zeros(0),
+            initialized=np.zeros(0),
+            reported=np.zeros(0, dtype=np.bool_),
+            usage=np.zeros((0, columns)),
+            prod=np.zeros(0, dtype=np.bool_),
+            kinds=(),
+            requests=np.zeros((0, columns), dtype=np.int64),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _NoWindows:
+    """Windows of machines of which nothing is known."""
+
+    machines: int
+    resources: int
+
+    def usage(self, kind: str, seconds: float) -> Float64:  # noqa: ARG002 - the same for all
+        return np.full((self.machines, self.resources), np.nan)

@@ -1,0 +1,179 @@
+"""Which machines thresholds of use leave open to which shapes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.api.arrays import any_of_row
+from cost_models.interface import Bool, Float64, Int64, JointRows, Load, MachineColumns
+from cost_models.load_aware.arguments import Settings
+from cost_models.load_aware.joint_rows import EXCEEDED, Room, Rooms, joint_rows, refusal_reasons
+from cost_models.load_aware.machine_use import Use, aggregated
+from cost_models.load_aware.task_use import RunningTasks
+from cost_models.load_aware.thresholds import NO_LIMIT, Thresholds, headroom
+
+Int16: TypeAlias = NDArray[np.int16]
+
+_OPEN, _EXPIRED, _MISSING = -1, 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """``feasible``: bool[S, M]; ``causes``: int16[S, M], index into ``reasons`` where not; None for both if no machine
+    is refused. ``joint``: what admitted tasks add up to; ``occupied``: bool[S, M], machines refused for nothing but
+    what tasks there use, None if joint rows do not say what comes back. ``excess``: by shape that would reach a
+    threshold wherever it could go, and goes to the least bad machine: percent above the threshold that each machine
+    would reach, float64[M].
+    """
+
+    feasible: Bool | None
+    causes: Int16 | None
+    reasons: tuple[str, ...]
+    joint: tuple[JointRows, ...]
+    occupied: Bool | None
+    excess: dict[int, Float64]
+
+
+def rooms(machines: MachineColumns, load: Load, use: Use, limits: Thresholds, settings: Settings) -> Rooms:
+    """Hold the use of all machines against their thresholds."""
+    kinds = np.array([each.kind != "" for each in limits.aggregations], dtype=np.bool_)
+    used = aggregated(machines, load, use, settings, limits.aggregations[0])
+    for index, aggregation in enumerate(limits.aggregations[1:], start=1):
+        rows = limits.aggregation == index
+        used[rows] = aggregated(machines, load, use, settings, aggregation)[rows]
+    whole = _room(load, use, limits.whole, limits.allocatable, (used, use.estimated), settings)
+    whole = replace(whole, aggregated=kinds[limits.aggregation])
+    separate = any_of_row(limits.prod > 0)
+    allocatable = np.ascontiguousarray(limits.allocatable.T)
+    if not separate.any():
+        return Rooms(whole, whole, separate, allocatable)
+    prod = _room(load, use, limits.prod, limits.allocatable, (use.prod, use.prod_estimated), settings)
+    return Rooms(whole, _merged(separate, prod, whole), separate, allocatable)
+
+
+def verdicts(
+    space: Rooms,
+    amounts: Int64,
+    charged: Int64,
+    kinds: tuple[Bool, Bool],
+    running: RunningTasks | None,
+    eligible: Iterable[Bool] | None,
+    settings: Settings,
+) -> Verdicts:
+    """Judge every machine for every shape.
+
+    ``amounts``: int64[S, R], the estimate of a task; ``charged``: what it takes of the room. ``kinds``: bool[S] each,
+    shapes of class koord-prod, and those to which thresholds count. ``running``: what comes back when tasks leave
+    follows from these; None if nothing is to. ``eligible``: per shape bool[M], machines that could take a task
+    otherwise, None where it does not matter whether all of them are at a threshold.
+    """
+    prod, held = kinds[0], kinds[1].copy()
+    size = len(amounts), space.separate.shape[0]
+    feasible, causes = None, None
+    excess: dict[int, Float64] = {}
+    least = np.where(prod[:, None], _open_to_all(space.prod), _open_to_all(space.whole))
+    doubtful = held & (charged > least).any(axis=1)
+    candidates = iter(eligible) if eligible is not None else itertools.repeat(None)
+    for shape, others in zip(range(len(amounts)), candidates, strict=False):
+        if not doubtful[shape]:
+            continue
+        room = space.prod if prod[shape] else space.whole
+        cause = _causes(room, charged[shape])
+        if others is not None and others.any() and (cause[others] >= 0).all():
+            cause = room.refused.astype(np.int16)
+            excess[shape] = _excess(room, amounts[shape], space.allocatable)
+            held[shape] = False
+        if (cause >= 0).any():
+            if feasible is None or causes is None:
+                feasible, causes = np.ones(size, dtype=np.bool_), np.full(size, -1, dtype=np.int16)
+            feasible[shape], causes[shape] = cause < 0, cause
+    bound = np.where(held[:, None], charged, 0)
+    joint = joint_rows(space, bound, (prod, held), running, settings)
+    occupied = None if running is None or causes is None else causes >= EXCEEDED
+    return Verdicts(feasible, causes, refusal_reasons(settings), joint, occupied, excess)
+
+
+def _room(
+    load: Load,
+    use: Use,
+    percent: Int64,
+    allocatable: Int64,
+    used: tuple[Int64, Int64],
+    settings: Settings,
+) -> Room:
+    """Room by ``percent`` of ``allocatable`` beside what is ``used`` by reports, and by estimates alone.
+
+    Without any threshold nothing else is looked at. A report that is too old refuses the machine or lets everything
+    pass; so does none at all, or one without figures, as the configuration says.
+    """
+    expired = load.reported & ~use.fresh
+    unknown = ~use.measured | expired
+    refused = np.full(len(percent), _OPEN, dtype=np.int8)
+    ignored = np.zeros_like(unknown)
+    if settings.missing == "upstream":
+        expired &= settings.filter_expired
+        if not settings.pass_expired:
+            refused[expired] = _EXPIRED
+        ignored = ~use.measured | (expired & settings.pass_expired)
+    elif settings.missing == "failOpen":
+        ignored = unknown
+    elif settings.missing == "failClosed":
+        refused[unknown] = np.where(expired[unknown], _EXPIRED, _MISSING)
+    estimated = unknown if settings.missing == "estimate" else np.zeros_like(unknown)
+    held = np.where(estimated[:, None], used[1], used[0]) if estimated.any() else used[0]
+    refused[~any_of_row(percent > 0)] = _OPEN
+    left = headroom(percent, allocatable, held, settings.rounding)
+    left[ignored] = NO_LIMIT
+    return Room(
+        left=np.ascontiguousarray(left.T),
+        refused=refused,
+        percent=np.ascontiguousarray(percent.T),
+        used=np.ascontiguousarray(held.T),
+        aggregated=np.zeros(len(percent), dtype=np.bool_),
+        estimated=estimated,
+    )
+
+
+def _merged(where: Bool, one: Room, other: Room) -> Room:
+    """``one`` for the machines in ``where``, ``other`` for the rest."""
+    return Room(
+        left=np.where(where, one.left, other.left),
+        refused=np.where(where, one.refused, other.refused),
+        percent=np.where(where, one.percent, other.percent),
+        used=np.where(where, one.used, other.used),
+        aggregated=np.where(where, one.aggregated, other.aggregated),
+        estimated=one.estimated,
+    )
+
+
+def _open_to_all(room: Room) -> Int64:
+    """Up to which amounts every machine takes a task: int64[R], less than 0 if some machine takes none."""
+    if (room.refused >= 0).any() or not room.left.shape[1]:
+        return np.full(len(room.left), -1, dtype=np.int64)
+    least: Int64 = room.left.min(axis=1)
+    return least
+
+
+def _causes(room: Room, amounts: Int64) -> Int16:
+    """Index into ``_reasons`` of the first cause by which a machine is refused, -1 for none: int16[M]."""
+    cause = room.refused.astype(np.int16)
+    for position, amount in enumerate(amounts.tolist()):
+        exceeded = (room.left[position] < amount) & (cause < 0)
+        if exceeded.any():
+            cause[exceeded] = EXCEEDED + 2 * position + room.aggregated[exceeded]
+    return cause
+
+
+def _excess(room: Room, amounts: Int64, allocatable: Int64) -> Float64:
+    """By how many percent of what a machine offers the worst resource would exceed its threshold: float64[M]."""
+    total = (room.used + amounts[:, None]) * 100.0
+    share = np.divide(total, allocatable, out=np.zeros_like(total), where=allocatable > 0)
+    over = np.where((room.percent > 0) & (allocatable > 0), share - room.percent, 0.0)
+    worst: Float64 = np.maximum(over.max(axis=0, initial=0.0), 0.0)
+    return worst

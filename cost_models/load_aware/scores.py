@@ -1,0 +1,168 @@
+"""Scores of machines by their use, 0 to 100, each as its upstream plugin defines it, and how they fall per task.
+
+* ``LeastUsed`` (Koordinator): per resource (allocatable - use) * 100 div allocatable, 0 if there is more use than
+  that; the mean by weight, the worst resource with a weight of its own.
+* ``MostUsed``: the same with use in place of what is left: pack below the thresholds.
+* ``TargetLoadPacking`` (Trimaran), of cpu alone: with U the percentage of use and T the target,
+  (100 - T) U / T + T up to T, T (100 - U) / (100 - T) above.
+* ``LoadVariationRiskBalancing`` (Trimaran): (1 - (mean + deviation) / 2) * 100 of the worse of cpu and memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.api.arrays import Int8
+from cost_models.interface import Float64, Int64
+from cost_models.load_aware.arguments import Percentages
+from cost_models.load_aware.strategy import Strategy
+
+EXACT = 2**45
+"""Below this, a quotient of 100 x amount and amount is never rounded up to a whole number in floating point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights by resource, int64[R], and that of the worst resource."""
+
+    resources: Int64
+    worst: int
+
+    @classmethod
+    def of(cls, weights: Percentages, worst: int, known: Sequence[str]) -> Weights:
+        """Weights in the order of ``known``."""
+        return cls(np.array([weights.get(name, 0) for name in known], dtype=np.int64), worst)
+
+    @property
+    def total(self) -> int:
+        """Sum of all weights."""
+        return int(self.resources.sum()) + self.worst
+
+
+class UsedScores:
+    """``LeastUsed`` or ``MostUsed`` of machines; ``use``, ``allocatable``: int64[R, M].
+
+    Scores are whole numbers of few digits: they are kept in 8 bits, as those for many shapes are larger than any cache,
+    and summed in as few bits as weights allow.
+    """
+
+    def __init__(self, use: Int64, allocatable: Int64, weights: Weights, *, most: bool) -> None:
+        self._most = most
+        self._counted = [
+            (position, weight)
+            for position, weight in enumerate(weights.resources.tolist())
+            if weight or weights.worst
+        ]
+        self._sums = np.min_scalar_type(100 * max(weights.total, 1)).type
+        self._worst, self._total = weights.worst, self._sums(weights.total)
+        largest = max(int(allocatable.max(initial=0)), int(use.max(initial=0)))
+        self._type = np.float64 if largest < EXACT else np.int64
+        offered = np.maximum(allocatable, 1)
+        # Where nothing is offered, any use is too much.
+        left = allocatable - use
+        left[allocatable <= 0] = -1
+        self._offered = offered.astype(self._type)
+        self._left = (left * 100).astype(self._type)
+        self._least = self._left.min(axis=1, initial=np.iinfo(np.int64).max).tolist()
+        # An array: with a single number, numpy takes twice as long to find the larger.
+        self._nothing = np.zeros(left.shape[1], dtype=self._type)
+
+    def of(self, amounts: Int64) -> Int8:
+        """Scores for tasks of ``amounts`` (int64[N, R]): int8[N, M], 0 to 100."""
+        machines = self._left.shape[1]
+        if not self._counted:
+            return np.zeros((len(amounts), machines), dtype=np.int8)
+        singles = [self._singles(position, amounts[:, position].tolist()) for position, _ in self._counted]
+        columns = [
+            self._weighted(column, weight) for column, (_, weight) in zip(singles, self._counted, strict=True)
+        ]
+        if self._worst:
+            worst = (np.minimum.reduce(parts) for parts in zip(*singles, strict=True))
+            columns.append(self._weighted(worst, self._worst))
+        sums = np.empty((len(amounts), machines), dtype=self._sums)
+        for row, first, *others in zip(sums, *columns, strict=True):
+            row[:] = first
+            for other in others:
+                np.add(row, other, out=row)
+        np.floor_divide(sums, self._total, out=sums)
+        return sums.view(np.int8) if sums.itemsize == 1 else sums.astype(np.int8)
+
+    def _weighted(self, scores: Iterable[NDArray[np.uint8]], weight: int) -> Iterable[NDArray[Any]]:
+        """Scores times a weight, in as many bits as sums have where that makes a difference."""
+        return scores if weight == 1 else (np.multiply(each, weight, dtype=self._sums) for each in scores)
+
+    def _singles(self, position: int, amounts: Sequence[int]) -> list[NDArray[np.uint8]]:
+        """Scores of one resource; tasks of different shapes often ask for as much."""
+        single = {amount: self._single(position, amount) for amount in set(amounts)}
+        return [single[amount] for amount in amounts]
+
+    def _single(self, position: int, amount: int) -> NDArray[np.uint8]:
+        """Score of one resource. There may be as many as there are shapes."""
+        offered = self._offered[position]
+        part = self._left[position] - amount * 100
+        if self._most:
+            part = np.where(part < 0, 0, 100 * offered - part)
+        elif amount * 100 > self._least[position]:
+            np.maximum(part, self._nothing, out=part)
+        score = part // offered if self._type is np.int64 else np.divide(part, offered, out=part)
+        return score.astype(np.uint8)
+
+
+def percent_per_unit(allocatable: Int64) -> Float64:
+    """Percent that one unit is of what is offered, 0 where nothing is: float64[R, M], as ``allocatable``."""
+    percent = 100.0 / np.maximum(allocatable, 1)
+    percent[allocatable <= 0] = 0.0
+    return percent
+
+
+def used_growth(amounts: Float64, per_unit: Float64, weights: Weights) -> Float64:
+    """By how much ``LeastUsed`` falls per task of ``amounts`` (float64[R]): float64[M]; by ``percent_per_unit``."""
+    if weights.total == 0:
+        return np.zeros(per_unit.shape[1])
+    share = np.minimum(amounts[:, None] * per_unit, 100.0)
+    growth: Float64 = weights.resources.astype(np.float64) @ share
+    if weights.worst:
+        growth += weights.worst * share.max(axis=0, initial=0.0)
+    return growth / weights.total
+
+
+def used_rates(per_unit: Float64, weights: Weights) -> Float64:
+    """By how much ``LeastUsed`` falls per unit of each resource, the worst one apart: float64[R, M]."""
+    return per_unit * (weights.resources[:, None] / max(1, weights.total))
+
+
+def used_percent(use: Int64, per_unit: Float64) -> Float64:
+    """Percentages of use, at most 100, which is also what stands for nothing to use: float64[R, M]."""
+    percent = np.minimum(use * per_unit, 100.0)
+    percent[per_unit == 0] = 100.0
+    return percent
+
+
+def packing_score(percent: Float64, target: float) -> Float64:
+    """``TargetLoadPacking`` for a percentage of use after the placement: whole numbers, 0 above 100 percent."""
+    score = np.where(
+        percent > target,
+        target * (100.0 - percent) / (100.0 - target),
+        (100.0 - target) * percent / target + target,
+    )
+    return np.where(percent > 100.0, 0.0, np.floor(score + 0.5))
+
+
+def variation_score(
+    use: Float64, deviation: Float64, request: float, capacity: Float64, strategy: Strategy
+) -> Float64:
+    """``LoadVariationRiskBalancing`` of one resource, not rounded yet: float64[M], 0 without capacity."""
+    offered = np.maximum(capacity, 1e-9)
+    mean = np.clip((np.clip(use, 0, capacity) + max(request, 0.0)) / offered, 0.0, 1.0)
+    spread = np.clip(np.clip(deviation, 0, capacity) / offered, 0.0, 1.0)
+    if strategy.sensitivity > 0:
+        spread = spread ** (1.0 / strategy.sensitivity)
+    elif strategy.sensitivity == 0:
+        spread = np.floor(spread)  # to an infinite power
+    spread = np.clip(spread * strategy.margin, 0.0, 1.0)
+    return np.where(capacity > 0, (1.0 - (mean + spread) / 2.0) * 100.0, 0.0)

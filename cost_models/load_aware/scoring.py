@@ -1,0 +1,204 @@
+"""Scores every shape on every machine by the configured strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.api.arrays import Int8
+from cost_models.interface import Bool, Float64, Heights, Int64, Load, MachineColumns, ShapeBatch, ShapeRow
+from cost_models.load_aware.arguments import Settings
+from cost_models.load_aware.estimates import Estimates, rounded
+from cost_models.load_aware.machine_use import Use, aggregated
+from cost_models.load_aware.scores import (
+    UsedScores,
+    Weights,
+    packing_score,
+    percent_per_unit,
+    used_growth,
+    used_percent,
+    used_rates,
+    variation_score,
+)
+from cost_models.load_aware.strategy import Strategy
+
+BLIND_SECONDS = 60.0
+"""Trimaran: tasks that got their machine less than this before the last report are not in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """``score``: int8[S, M], 0 to 100; ``growth``: float64[M], by how much one falls per task; ``heights``: what is
+    below 100 before scores are rounded, where it is a sum of what single tasks use; None where it is not.
+    """
+
+    score: Int8
+    growth: Float64
+    heights: Heights | None = None
+
+
+def weights_of(settings: Settings) -> Weights:
+    """The weights of the used-amount strategies."""
+    return Weights.of(settings.weights, settings.dominant_weight, settings.known)
+
+
+class Scorer:
+    """Scores for one picture of the machines. One without fresh figures has 0, unless estimates stand for them."""
+
+    def __init__(
+        self, machines: MachineColumns, load: Load, use: Use, allocatable: Int64, settings: Settings
+    ) -> None:
+        """``allocatable``: int64[R, M]."""
+        self._machines = machines
+        self._load = load
+        self._use = use
+        self._allocatable = allocatable
+        self._settings = settings
+        self._known: Bool = use.measured & use.fresh
+        self._scored = np.ones_like(self._known) if settings.missing == "estimate" else self._known
+        self._estimated = self._estimated_use()
+
+    def scores(self, shapes: ShapeBatch, expected: Estimates) -> Scored:
+        """Score all shapes."""
+        strategy = self._settings.strategy
+        if strategy.name == "TargetLoadPacking":
+            scored = self._packing(shapes, strategy)
+        elif strategy.name == "LoadVariationRiskBalancing":
+            scored = self._variation(shapes, strategy)
+        else:
+            scored = self._used(shapes, expected, most=strategy.name == "MostUsed")
+        if not self._scored.all():
+            scored.score[:, ~self._scored] = 0
+        return scored
+
+    def _used(self, shapes: ShapeBatch, expected: Estimates, *, most: bool) -> Scored:
+        settings = self._settings
+        weights = weights_of(settings)
+        score = UsedScores(self._estimated.T, self._allocatable, weights, most=most).of(expected.amounts)
+        if settings.score_prod and expected.prod.any():
+            by_prod = UsedScores(self._prod_use().T, self._allocatable, weights, most=most)
+            score[expected.prod] = by_prod.of(expected.amounts[expected.prod])
+        if most:
+            return Scored(score, np.zeros(self._machines.count))
+        mean = expected.amounts.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
+        per_unit = percent_per_unit(self._allocatable)
+        return Scored(score, used_growth(mean, per_unit, weights), self._heights(expected, per_unit, weights))
+
+    def _heights(self, expected: Estimates, per_unit: Float64, weights: Weights) -> Heights | None:
+        """None where the worst resource counts, or prod pods see another use: neither is one sum per machine."""
+        if self._settings.score_prod or weights.worst or not weights.total:
+            return None
+        rate = used_rates(per_unit, weights)
+        start = weights.resources @ used_percent(self._estimated.T, per_unit) / weights.total
+        return Heights(np.where(self._scored, start, 100.0), rate, expected.amounts.astype(np.float64))
+
+    def _packing(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
+        """Of cpu, and of what the hardware has, as upstream does."""
+        column = self._machines.column("cpu")
+        count = self._machines.count
+        if column is None:
+            return Scored(np.zeros((shapes.count, count), dtype=np.int8), np.zeros(count))
+        total = self._load.total[:, column].astype(np.float64)
+        offered = np.maximum(total, 1.0)
+        used = self._cpu_figures() + self._unseen(column, strategy)
+        added = [
+            predicted_cpu(row, int(request), strategy)
+            for row, request in zip(shapes.rows, shapes.requests[:, column], strict=True)
+        ]
+        score = np.empty((shapes.count, count), dtype=np.int8)
+        for shape, amount in enumerate(added):
+            percent = np.where(total > 0, 100.0 * (used + amount) / offered, 0.0)
+            score[shape] = packing_score(percent, strategy.target)
+        mean = float(np.array(added, dtype=np.float64) @ shapes.counts) / max(1, int(shapes.counts.sum()))
+        return Scored(
+            score, _falling_to_full(100.0 * used / offered, 100.0 * mean / offered, strategy.target)
+        )
+
+    def _unseen(self, column: int, strategy: Strategy) -> Float64:
+        """Predicted cpu of tasks that the last report does not show: float64[M]."""
+        assigned = self._load.assigned
+        report = self._machines.usage_time[assigned.machine]
+        unseen = ~(report - assigned.time >= BLIND_SECONDS)
+        predicted = np.array(
+            [
+                predicted_cpu(row, int(request), strategy)
+                for row, request in zip(assigned.kinds, assigned.requests[:, column], strict=True)
+            ],
+            dtype=np.float64,
+        )
+        amounts = predicted[assigned.kind[unseen]] if len(predicted) else np.zeros(0)
+        return np.bincount(assigned.machine[unseen], weights=amounts, minlength=self._machines.count).astype(
+            np.float64
+        )
+
+    def _variation(self, shapes: ShapeBatch, strategy: Strategy) -> Scored:
+        settings = self._settings
+        score = np.full((shapes.count, self._machines.count), 100.0)
+        growth = np.zeros(self._machines.count)
+        deviation = self._load.windows.usage("std", settings.score_aggregation.seconds)
+        used = self._estimated.astype(np.float64)
+        mean = shapes.requests.astype(np.float64).T @ shapes.counts / max(1, int(shapes.counts.sum()))
+        for resource in ("cpu", "memory"):
+            column, position = self._machines.column(resource), settings.known.index(resource)
+            if column is None:
+                score[:] = 0.0
+                continue
+            capacity = self._allocatable[position].astype(np.float64)
+            spread = np.nan_to_num(deviation[:, column])
+            for shape in range(shapes.count):
+                request = float(shapes.requests[shape, column])
+                single = variation_score(used[:, position], spread, request, capacity, strategy)
+                np.minimum(score[shape], single, out=score[shape])
+            share = np.where(capacity > 0, mean[column] / np.maximum(capacity, 1.0), 0.0)
+            np.maximum(growth, 50.0 * np.minimum(share, 1.0), out=growth)
+        return Scored(np.floor(score + 0.5).astype(np.int8), growth)
+
+    def _estimated_use(self) -> Int64:
+        """Use of all tasks for the score, by estimates alone where there are no fresh figures: int64[M, R]."""
+        settings = self._settings
+        figures = aggregated(self._machines, self._load, self._use, settings, settings.score_aggregation)
+        return figures if self._known.all() else np.where(self._known[:, None], figures, self._use.estimated)
+
+    def _prod_use(self) -> Int64:
+        """The same of tasks of class koord-prod alone: int64[M, R]."""
+        return np.where(self._known[:, None], self._use.prod, self._use.prod_estimated)
+
+    def _cpu_figures(self) -> Float64:
+        """Measured cpu alone, tasks that it does not show left out: float64[M]."""
+        position = self._settings.known.index("cpu")
+        use = self._use
+        shown = self._estimated[:, position] - use.delta[:, position]
+        return np.where(self._known, shown, 0).astype(np.float64)
+
+
+def predicted_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:
+    """Trimaran's prediction of a pod's cpu in milli-cores: per container its limit, else a multiple of its request.
+
+    Containers that say nothing count as ``default_cpu``. Of a pod whose containers are not known, the pod as a whole.
+    """
+    overhead = dict(row.overhead).get("cpu", 0)
+    apps = [each for each in row.containers if each.kind == "app"]
+    if not apps:
+        return _predicted(dict(row.limits).get("cpu"), request or None, strategy)
+    return overhead + sum(
+        _predicted(dict(each.limits).get("cpu"), dict(each.requests).get("cpu"), strategy) for each in apps
+    )
+
+
+def _predicted(limit: int | None, request: int | None, strategy: Strategy) -> int:
+    if limit is not None:
+        return limit
+    return strategy.default_cpu if request is None else rounded(request * strategy.multiplier)
+
+
+def _falling_to_full(percent: Float64, step: Float64, target: float) -> Float64:
+    """Points by which the packing score falls per task of ``step`` percent, as a straight line down to a full machine.
+
+    The score itself rises up to the target and falls from there. A flow needs costs that never fall, and a line that
+    ends where the score does spreads a batch over the machines nearest to the target instead of filling one.
+    """
+    left = np.maximum(100.0 - percent, step)
+    line = packing_score(np.minimum(percent, 100.0), target) / np.maximum(left, 1e-9)
+    steep = target / (100.0 - target)
+    return np.minimum(np.where(percent >= target, steep, line) * step, 100.0)

@@ -1,0 +1,127 @@
+"""Thresholds of use: which ones a machine has, and how much more may be used before one is reached.
+
+A task is held to exactly one set of thresholds: the prod ones if it is of class koord-prod and the machine has some,
+else those of the whole machine, aggregated or not. Amounts are whole numbers throughout, so that a threshold is never
+missed by a rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64, MachineColumns
+from cost_models.load_aware.annotations import NodeAnnotations
+from cost_models.load_aware.arguments import Aggregation, Percentages, Rounding, Settings
+
+MOST_PERCENT = 500
+"""Higher thresholds count as this: products with amounts have to stay within 64 bits."""
+
+NO_LIMIT = np.iinfo(np.int64).max // 4
+"""Room where there is no threshold; sums with it stay within 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Percent by machine and resource of ``Settings.known``, int64[M, R], 0 for none.
+
+    ``whole``: of the use of all tasks; by ``aggregation`` index into ``aggregations``, int64[M]. ``prod``: of the use
+    of prod tasks. ``allocatable``: int64[M, R], what they are percent of.
+    """
+
+    whole: Int64
+    aggregation: Int64
+    aggregations: tuple[Aggregation, ...]
+    prod: Int64
+    allocatable: Int64
+
+
+def thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotations) -> Thresholds:
+    """Thresholds of all machines: the configuration's, and instead of those a machine's own."""
+    count = machines.count
+    common = settings.aggregated_thresholds or settings.thresholds
+    whole = np.tile(_vector(common, settings), (count, 1))
+    prod = np.tile(_vector(settings.prod_thresholds, settings), (count, 1))
+    aggregation = np.zeros(count, dtype=np.int64)
+    aggregations = [settings.filter_aggregation if settings.aggregated_thresholds else Aggregation()]
+    for row, own in custom.thresholds.items():
+        if own.aggregated:
+            whole[row] = _vector(own.aggregated, settings)
+            if own.aggregation not in aggregations:
+                aggregations.append(own.aggregation)
+            aggregation[row] = aggregations.index(own.aggregation)
+        elif own.usage and not settings.aggregated_thresholds:
+            whole[row] = _vector(own.usage, settings)
+        if own.prod:
+            prod[row] = _vector(own.prod, settings)
+    allocatable = allocatable_amounts(machines, settings, custom.allocatable)
+    return Thresholds(whole, aggregation, tuple(aggregations), prod, allocatable)
+
+
+def allocatable_amounts(
+    machines: MachineColumns, settings: Settings, own: Mapping[int, Mapping[str, int]]
+) -> Int64:
+    """What machines offer in the resources that count, their own statements first: int64[M, R]."""
+    amounts = np.zeros((machines.count, len(settings.known)), dtype=np.int64)
+    for position, name in enumerate(settings.known):
+        column = machines.column(name)
+        if column is not None:
+            amounts[:, position] = machines.capacity[:, column]
+    for row, stated in own.items():
+        for position, name in enumerate(settings.known):
+            if name in stated:
+                amounts[row, position] = stated[name]
+    return amounts
+
+
+def headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding) -> Int64:
+    """How much more may be used without reaching a threshold: int64[M, R], negative where one is exceeded.
+
+    ``exact``: what is used must stay below ``percent`` of ``allocatable``. ``upstream``: its percentage, in floating
+    point and rounded to a whole number, halves up, must not exceed ``percent``. ``NO_LIMIT`` where there is no
+    threshold, or nothing to take a part of.
+    """
+    limited = (percent > 0) & (allocatable > 0)
+    if limited.all():
+        return _LARGEST[rounding](percent, allocatable) - used
+    limit = _LARGEST[rounding](np.where(limited, percent, 1), np.where(limited, allocatable, 1))
+    return np.where(limited, limit - used, NO_LIMIT)
+
+
+def _largest_below(percent: Int64, allocatable: Int64) -> Int64:
+    """The largest t with 100 t < percent x allocatable."""
+    return (percent * allocatable - 1) // 100
+
+
+def _largest_rounding_down(percent: Int64, allocatable: Int64) -> Int64:
+    """The largest t whose percentage, computed and rounded as Go does, does not exceed ``percent``.
+
+    The exact solution of 200 t < (2 percent + 1) allocatable is at most one off: the percentage has an error of two
+    roundings.
+    """
+
+    def exceeds(total: Int64) -> Bool:
+        share = total.astype(np.float64) / allocatable.astype(np.float64) * 100.0
+        exceeded: Bool = share >= percent + 0.5  # rounding halves away from zero
+        return exceeded
+
+    total = ((2 * percent + 1) * allocatable - 1) // 200
+    for _ in range(2):
+        total = np.where(exceeds(total), total - 1, total)
+    for _ in range(2):
+        total = np.where(exceeds(total + 1), total, total + 1)
+    return total
+
+
+_LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = MappingProxyType(
+    {"exact": _largest_below, "upstream": _largest_rounding_down}
+)
+
+
+def _vector(percentages: Percentages, settings: Settings) -> Int64:
+    """Percentages of the resources that count; others never do. Negative ones are none."""
+    values = [min(max(percentages.get(name, 0), 0), MOST_PERCENT) for name in settings.known]
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Network overhead between the parts of an application, as the network-aware plugins have it."""

@@ -1,0 +1,1 @@
+"""NUMA fit: which zones a task would get, as the kubelet's Topology Manager gives them."""

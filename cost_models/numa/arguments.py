@@ -1,0 +1,94 @@
+"""What ``numa_fit`` is configured with: the arguments of upstream's plugin, and a few more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cost_models.arguments import Arguments
+from cost_models.interface import ModelArgumentError
+from cost_models.numa.records import POLICIES
+
+MODEL_NAME = "numa_fit"
+
+STRATEGIES = ("LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUMANodes")
+MODELLED = ("restricted", "best-effort")
+
+WITHOUT_EFFECT = ("cacheResyncPeriodSeconds", "cache")
+"""Upstream's arguments about its cache: accepted, so that a configuration can be taken over, and not needed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumaOptions:
+    """Arguments, checked.
+
+    ``strategy`` scores; ``weights`` by resource, 1 for others. ``proposal``: alignment as the proposal has it (memory,
+    huge pages and cpu of tasks that are not guaranteed always pass). ``kubelet_sidecars``: these keep what they take.
+    ``modelled``: policies that are beside single-numa-node, as indices into ``POLICIES``. ``pod_hints``: annotations
+    count. ``distance_cost``: points per 10 units of mean distance beyond the local one. ``refuse_unknown``: machines
+    without a record take no task that needs alignment. ``stale_after``: seconds, 0 for never, after which a record is
+    stale; then ``stale`` is "use", "ignore" or "refuse". ``settle``: seconds that a record may lag behind the kubelet.
+    ``discard_reserved``: machines with tasks that their record does not count yet take no more. ``evicting``: tasks may
+    be evicted for the sake of their zones.
+    """
+
+    strategy: str = STRATEGIES[0]
+    weights: Mapping[str, int] = field(default_factory=dict)
+    proposal: bool = False
+    kubelet_sidecars: bool = False
+    modelled: frozenset[int] = frozenset()
+    pod_hints: bool = False
+    distance_cost: float = 0.0
+    refuse_unknown: bool = False
+    stale_after: float = 0.0
+    stale: str = "use"
+    settle: float = 0.0
+    discard_reserved: bool = False
+    evicting: bool = False
+
+
+def read_options(given: Mapping[str, Any]) -> NumaOptions:
+    """Check the arguments; raises ``ModelArgumentError``."""
+    arguments = Arguments(MODEL_NAME, given)
+    strategy, weights = _scoring(arguments.mapping("scoringStrategy"))
+    modelled = arguments.choices("modelledPolicies", MODELLED)
+    options = NumaOptions(
+        strategy=strategy,
+        weights=weights,
+        proposal=arguments.choice("memoryAlignment", ("upstream", "proposal")) == "proposal",
+        kubelet_sidecars=arguments.choice("sidecars", ("upstream", "kubelet")) == "kubelet",
+        modelled=frozenset(POLICIES.index(policy) for policy in modelled),
+        pod_hints=arguments.flag("podHints", default=False),
+        distance_cost=arguments.number("distanceCost", 0.0, most=100.0),
+        refuse_unknown=arguments.choice("missingTopology", ("allow", "refuse")) == "refuse",
+        stale_after=arguments.number("staleAfterSeconds", 0.0),
+        stale=arguments.choice("staleTopology", ("use", "ignore", "refuse")),
+        settle=arguments.number("settleSeconds", 0.0, most=86_400.0),
+        discard_reserved=arguments.flag("discardReservedNodes", default=False),
+        evicting=arguments.choice("preemptionMode", ("Disabled", "Enabled")) == "Enabled",
+    )
+    for name in WITHOUT_EFFECT:
+        arguments.anything(name)
+    arguments.finish()
+    return options
+
+
+def _scoring(given: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+    """Type and weights of the scoring strategy; a weight of 0 counts as 1, as upstream has it."""
+    inner = Arguments(f"{MODEL_NAME}: scoringStrategy", given)
+    strategy = inner.choice("type", STRATEGIES)
+    weights: dict[str, int] = {}
+    for entry in inner.entries("resources"):
+        each = Arguments(f"{MODEL_NAME}: scoringStrategy.resources", entry)
+        name = each.text("name", "")
+        weight = each.number("weight", 1.0, most=100.0)
+        each.finish()
+        if not weight.is_integer():
+            raise ModelArgumentError(
+                f"{MODEL_NAME}: scoringStrategy.resources: weight of {name} is {weight!r}; "
+                "it must be a whole number, 0 to 100"
+            )
+        weights[name] = int(weight) or 1
+    inner.finish()
+    return strategy, weights

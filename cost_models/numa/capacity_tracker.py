@@ -1,0 +1,110 @@
+"""The ledger of zones: what a round's placements take, as the kubelets will take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from cost_models.interface import Bool, Int32, Int64
+from cost_models.numa.arguments import MODEL_NAME
+from cost_models.numa.division import UNLIMITED
+from cost_models.numa.room import ZoneRoom
+from cost_models.numa.saving import room_arrays
+from cost_models.saved_ledgers import Arrays
+
+REASON = "cannot align pod"
+"""Why a machine is refused whose zones are full once the round's placements are there."""
+
+UNKNOWN = -1
+ANY = np.int32(2**31 - 1)
+"""Stands for ``UNLIMITED`` in what is remembered."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """Answers that still hold, ``UNKNOWN`` elsewhere: a network is built several times between two bookings.
+
+    ``exact``: int32[S, M] of ``ZoneRoom.room``; ``rough``: int32[S, M] of ``ZoneRoom.room_of``.
+    """
+
+    exact: Int32
+    rough: Int32
+
+    @classmethod
+    def nothing(cls, zones: ZoneRoom) -> _Told:
+        """Nothing is remembered yet."""
+        shape = zones.requests.count, len(zones.policy)
+        return cls(*(np.full(shape, UNKNOWN, dtype=np.int32) for _ in range(2)))
+
+    def copy(self) -> _Told:
+        """Return an independent copy."""
+        return _Told(self.exact.copy(), self.rough.copy())
+
+    def forget(self, machines: Int64) -> None:
+        """Something was booked on ``machines``."""
+        self.exact[:, machines] = UNKNOWN
+        self.rough[:, machines] = UNKNOWN
+
+
+@dataclass(slots=True)
+class ZoneLedger:
+    """Zones behind the scheduler's ``Ledger``; see there for what the methods guarantee.
+
+    The kubelet sees tasks in the order in which they are bound and gives each the lowest zone that fits, so the order
+    of admission has to be that of bindings wherever it aligns.
+    """
+
+    zones: ZoneRoom
+    reason: str = REASON
+    model: ClassVar[str] = MODEL_NAME
+    _told: _Told | None = field(default=None, compare=False)
+
+    def ordered(self, shapes: Int64, machines: Int64) -> Bool:
+        """bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
+        return self.zones.policies(shapes, machines) > 0
+
+    def room(self, shape: int) -> Int64:
+        """int64[M]: how many more tasks of a shape each machine takes by themselves."""
+        told = self._memory().rough[shape]
+        unknown = np.flatnonzero(told == UNKNOWN)
+        if 2 * len(unknown) > len(told):
+            told[:] = np.minimum(self.zones.room_of(shape), ANY)
+        elif len(unknown):
+            told[unknown] = np.minimum(self.zones.room(np.full(len(unknown), shape), unknown), ANY)
+        return _widened(told)
+
+    def room_at(self, shapes: Int64, machines: Int64) -> Int64:
+        """int64[A]: how many more tasks of ``shapes[i]`` machine ``machines[i]`` takes by themselves."""
+        exact = self._memory().exact
+        told = exact[shapes, machines]
+        unknown = np.flatnonzero(told == UNKNOWN)
+        if len(unknown):
+            of, at = shapes[unknown], machines[unknown]
+            told[unknown] = np.minimum(self.zones.room(of, at), ANY)
+            exact[of, at] = told[unknown]
+        return _widened(told)
+
+    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
+        if self._told is not None:
+            self._told.forget(np.unique(machines))
+        return self.zones.take(shapes, machines, counts)
+
+    def copy(self) -> ZoneLedger:
+        """Return an independent copy."""
+        return ZoneLedger(self.zones.copy(), self.reason, None if self._told is None else self._told.copy())
+
+    def saved(self) -> Arrays:
+        """What the zones have and what shapes ask of them; not what is remembered of it."""
+        return room_arrays(self.zones)
+
+    def _memory(self) -> _Told:
+        if self._told is None:
+            self._told = _Told.nothing(self.zones)
+        return self._told
+
+
+def _widened(told: Int32) -> Int64:
+    return np.where(told == ANY, UNLIMITED, told).astype(np.int64)

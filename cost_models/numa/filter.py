@@ -1,0 +1,84 @@
+"""Which machines' kubelets would admit a task now, and why not the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Int64
+from cost_models.numa.requests import Requests
+from cost_models.numa.room import ZoneRoom
+
+INVALID = "invalid node topology data"
+UNKNOWN = "no node topology data"
+NO_POD = "cannot align pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """``feasible``: bool[S, M]; ``causes``: int16[S, M], index into ``reasons`` where not feasible."""
+
+    feasible: Bool
+    causes: NDArray[np.int16]
+    reasons: tuple[str, ...]
+
+    @property
+    def unaligned(self) -> Bool:
+        """bool[S, M]: where not feasible, whether that is for want of room in the zones."""
+        return self.causes > self.reasons.index(UNKNOWN)
+
+
+def filter_rows(room: ZoneRoom, shapes: int, known: Bool, invalid: Bool, *, refuse_unknown: bool) -> Verdicts:
+    """Judge the first ``shapes`` shapes of ``room``.
+
+    ``known``: bool[M], machines with data; ``invalid``: bool[M], machines whose data must not be relied on. Tasks that
+    are not checked pass everywhere; others need data where ``refuse_unknown`` says so, or they themselves.
+    """
+    requests = room.requests
+    machines = room.left.shape[1]
+    reasons = [INVALID, UNKNOWN]
+    index_of: dict[str, int] = {}
+    feasible = np.ones((shapes, machines), dtype=np.bool_)
+    causes = np.zeros((shapes, machines), dtype=np.int16)
+    unaligned: dict[bytes, Int64] = {}
+    for shape in np.flatnonzero(requests.checked[:shapes]).tolist():
+        key = _key(requests, shape)
+        if key not in unaligned:
+            unaligned[key] = room.failing(shape)
+        failing = unaligned[key]
+        for unit in np.unique(failing[failing >= 0]).tolist():
+            text = _reason(requests, shape, unit)
+            if text not in index_of:
+                index_of[text] = len(reasons)
+                reasons.append(text)
+            causes[shape, failing == unit] = index_of[text]
+        refused = failing >= 0
+        if refuse_unknown or requests.hint[shape] > 0:
+            causes[shape, ~known] = 1
+            refused |= ~known
+        causes[shape, invalid] = 0
+        feasible[shape] = ~(refused | invalid)
+    return Verdicts(feasible, causes, tuple(reasons))
+
+
+def _key(requests: Requests, shape: int) -> bytes:
+    """Equal for shapes whose units ask for the same."""
+    parts = (
+        requests.threshold[shape],
+        requests.taken[shape],
+        requests.init_threshold[shape],
+        requests.apps[shape],
+        requests.hint[shape],
+    )
+    return b"".join(part.tobytes() for part in parts)
+
+
+def _reason(requests: Requests, shape: int, unit: int) -> str:
+    units = requests.threshold.shape[1]
+    if unit == 0:
+        return NO_POD
+    if unit < units:
+        return f"cannot align container: {requests.names[shape][unit]}"
+    return f"cannot align {requests.init_names[shape][unit - units]}"

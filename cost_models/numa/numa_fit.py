@@ -1,0 +1,240 @@
+"""NUMA fit: tasks go where the kubelet's Topology Manager will admit them, and where zones suit them best.
+
+Source: the NodeResourceTopologyMatch plugin of kubernetes-sigs/scheduler-plugins: its filter for the policy
+single-numa-node in container and pod scope, and its four scores; ``numa_room`` and ``numa_scores`` state them. Added:
+
+* **A batch, not one pod at a time.** A ledger simulates the kubelets over the placements of a round, in their order, so
+  that pods of different classes do not count on the same zone. The zone is not chosen here: the kubelet takes the
+  lowest that fits. An arc from a class to a machine therefore has the sum of the zones' slots as its capacity.
+* **One zone is charged, not all.** Until a record counts a task, it is replayed on the record's figures, and takes the
+  zone that its kubelet will have given it; upstream's cache subtracts it from every zone.
+* **Other policies** (``modelledPolicies``), the distance of zones (``distanceCost``), and pods that ask for alignment
+  themselves (``podHints``), all off unless asked for.
+
+Mended: any zone ids; what is rounded and divided is otherwise as upstream has it, so that scores are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import (
+    Arrivals,
+    Assessment,
+    Bool,
+    Float64,
+    Int64,
+    MachineColumns,
+    Range,
+    ShapeBatch,
+)
+from cost_models.numa.arguments import MODEL_NAME, NumaOptions, read_options
+from cost_models.numa.capacity_tracker import ZoneLedger
+from cost_models.numa.filter import UNKNOWN, Verdicts, filter_rows
+from cost_models.numa.least_zones import least_zones_scores
+from cost_models.numa.records import RECORD_KIND
+from cost_models.numa.requests import Pod, bad_hints, compile_requests, pods_of, resources_of
+from cost_models.numa.room import SINGLE, ZoneRoom
+from cost_models.numa.room_after_eviction import ZoneOpening, residing
+from cost_models.numa.saving import read_room
+from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone_values
+from cost_models.numa.stated_room import zone_room
+from cost_models.numa.uncounted import uncounted
+from cost_models.numa.zones import TopologyReader, ZoneTable
+from cost_models.registry import Kind
+from cost_models.saved_ledgers import Arrays
+
+LOCAL_DISTANCE = 10
+
+
+class NumaFit:
+    """Filters and scores machines by their NUMA zones; ``numa_arguments`` says what the arguments are.
+
+    The native figure is the score, less what the distance of the zones costs.
+    """
+
+    name = MODEL_NAME
+    kind: ClassVar[Kind] = "overlay"
+    range = Range(best=PERFECT, worst=0)
+    record_kinds: Sequence[str] = (RECORD_KIND,)
+    uses_arrivals = True
+
+    def __init__(self, **args: Any) -> None:
+        self._options = read_options(args)
+        self._reader = TopologyReader()
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return filter, scores and ledger; see the module."""
+        options = self._options
+        table, notes = self._reader.read(machines.names, machines.records.get(RECORD_KIND, {}))
+        pods = pods_of(shapes.rows, shapes.requests, machines.resources, options)
+        notes = (*notes, *bad_hints(shapes, options))
+        if table is None:
+            return _without_records(machines, pods, options, notes)
+        arrivals = uncounted(machines.arrivals, table, options)
+        kinds = _kinds(machines.arrivals if options.evicting else arrivals)
+        every = [*pods, *_described(kinds, machines, options)]
+        table = table.with_resources(resources_of(every))
+        requests = compile_requests(every, table.resources, options)
+        table, invalid = _fresh(table, arrivals, machines.now, options)
+        room = zone_room(table, requests, _policies(table, options), _absent(machines, table.resources))
+        available = _replayed(room, table, arrivals, kinds, len(pods))
+        verdicts = filter_rows(room, len(pods), table.known, invalid, refuse_unknown=options.refuse_unknown)
+        if options.strategy in STRATEGIES:
+            zones = zone_values(table, available, options)
+            score = allocation_scores(table, zones, requests, len(pods), STRATEGIES[options.strategy])
+        else:
+            score = least_zones_scores(table, available, requests, len(pods))
+        raw = score
+        if options.distance_cost > 0:
+            raw = np.maximum(0.0, score - options.distance_cost * _remoteness(room, table, len(pods)))
+        aligns = bool((room.policy > 0).any() or requests.hint.any())
+        return Assessment(
+            raw=raw,
+            feasible=verdicts.feasible,
+            causes=verdicts.causes,
+            reasons=verdicts.reasons,
+            reason=verdicts.reasons[0],
+            score=score,
+            ledger=ZoneLedger(room) if aligns else None,
+            opening=_opening(room, table, machines.arrivals, arrivals, kinds, verdicts, ~invalid)
+            if aligns and options.evicting
+            else None,
+            notes=notes,
+        )
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
+        """Return 0: scores are those of a first task, and the ledger keeps tasks from crowding a zone."""
+        return np.zeros(machines.count)
+
+    @staticmethod
+    def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> ZoneLedger:
+        """Return the ledger of a saved round; see ``saved_ledgers``."""
+        return ZoneLedger(read_room(arrays, shapes, machines))
+
+
+def _without_records(
+    machines: MachineColumns, pods: list[Pod], options: NumaOptions, notes: tuple[str, ...]
+) -> Assessment:
+    """The answer while nothing is known of any zone: upstream scores guaranteed pods 0, and lets all pass."""
+    raw = np.array([[0.0 if pod.guaranteed else float(PERFECT)] for pod in pods]).reshape(-1, 1)
+    feasible: Bool | None = None
+    refused = [
+        (options.refuse_unknown and not pod.best_effort) or (options.pod_hints and pod.hint > 0)
+        for pod in pods
+    ]
+    if any(refused):
+        feasible = np.repeat(~np.array(refused, dtype=np.bool_)[:, None], machines.count, axis=1)
+    return Assessment(
+        raw=raw,
+        score=np.broadcast_to(raw, (len(pods), machines.count)),
+        feasible=feasible,
+        reason=UNKNOWN,
+        notes=notes,
+    )
+
+
+def _kinds(arrivals: Arrivals | None) -> Int64:
+    """Numbers of the kinds of ``arrivals``, ascending."""
+    return np.empty(0, dtype=np.int64) if arrivals is None else np.unique(arrivals.kind)
+
+
+def _described(kinds: Int64, machines: MachineColumns, options: NumaOptions) -> list[Pod]:
+    """What ``kinds`` of arrivals ask for."""
+    if machines.arrivals is None or not len(kinds):
+        return []
+    known = machines.arrivals.kinds
+    return pods_of(known.rows(kinds), known.requests(kinds), machines.resources, options)
+
+
+def _policies(table: ZoneTable, options: NumaOptions) -> NDArray[np.int8]:
+    """int8[M]: the policies under which machines are looked at, 0 for those that are not."""
+    looked_at = np.isin(table.policy, [SINGLE, *sorted(options.modelled)])
+    return np.where(looked_at, table.policy, np.int8(0)).astype(np.int8)
+
+
+def _absent(machines: MachineColumns, resources: tuple[str, ...]) -> Bool:
+    """bool[R, M]: machines that have nothing of a resource at all."""
+    columns = [machines.column(name) for name in resources]
+    everywhere = np.ones(machines.count, dtype=np.bool_)
+    rows = [everywhere if column is None else machines.capacity[:, column] == 0 for column in columns]
+    return np.array(rows, dtype=np.bool_).reshape(len(resources), machines.count)
+
+
+def _fresh(
+    table: ZoneTable, arrivals: Arrivals | None, now: float, options: NumaOptions
+) -> tuple[ZoneTable, Bool]:
+    """The table without data that are to be ignored; and machines whose data are not to be relied on: bool[M].
+
+    Where tasks had to go for another one, nobody knows which zone that one gets until a record counts it.
+    """
+    invalid = np.zeros(table.machines, dtype=np.bool_)
+    if arrivals is not None:
+        invalid[arrivals.machine[arrivals.displacing]] = True
+    if options.discard_reserved and arrivals is not None:
+        invalid[arrivals.machine] = True
+        invalid &= table.known
+    if options.stale_after > 0 and options.stale != "use":
+        stale = table.known & ~(
+            now - table.updated <= options.stale_after
+        )  # a time that is not known is stale
+        if options.stale == "refuse":
+            invalid |= stale
+        else:
+            table = table.without(stale)
+    return table, invalid
+
+
+def _replayed(room: ZoneRoom, table: ZoneTable, arrivals: Arrivals | None, kinds: Int64, first: int) -> Int64:
+    """Book tasks that the records do not count yet; what is left in the zones that list it: int64[R, M, Z].
+
+    ``first``: the shape in ``room`` of the first of ``kinds``.
+    """
+    if arrivals is None:
+        return table.amounts[0]
+    before = room.left.copy()
+    shapes = np.searchsorted(kinds, arrivals.kind) + first
+    room.take(shapes, arrivals.machine, np.ones(len(arrivals.kind), dtype=np.int64))
+    return np.maximum(table.amounts[0] - (before - room.left), 0)
+
+
+def _opening(
+    room: ZoneRoom,
+    table: ZoneTable,
+    arrivals: Arrivals | None,
+    uncounted_yet: Arrivals | None,
+    kinds: Int64,
+    verdicts: Verdicts,
+    valid: Bool,
+) -> ZoneOpening | None:
+    """What evicting would open. Machines whose record does not count all tasks there are left alone."""
+    if arrivals is None:
+        return None
+    counted = (room.policy == SINGLE) & valid
+    if uncounted_yet is not None:
+        counted[uncounted_yet.machine] = False
+    return ZoneOpening(
+        held=~verdicts.feasible & verdicts.unaligned,
+        open_to_it=counted,
+        requests=room.requests,
+        pod_scope=room.pod_scope,
+        left=room.left,
+        given=np.where(table.listed, table.amounts[1] - table.amounts[0], 0),
+        residing=residing(arrivals, kinds, room.requests.count - len(kinds)),
+    )
+
+
+def _remoteness(room: ZoneRoom, table: ZoneTable, shapes: int) -> Float64:
+    """Mean distance of the zones that a task takes, in units of 10 beyond the local one: float64[shapes, M]."""
+    remoteness = np.zeros((shapes, table.machines))
+    for shape in range(shapes):
+        _, used = room.first(shape)
+        pairs = used[:, :, None] & used[:, None, :]
+        count = pairs.sum(axis=(1, 2))
+        mean = np.where(pairs, table.distance, 0).sum(axis=(1, 2)) / np.maximum(count, 1)
+        remoteness[shape] = np.where(count > 0, np.maximum(mean - LOCAL_DISTANCE, 0), 0) / LOCAL_DISTANCE
+    return remoteness

@@ -1,0 +1,242 @@
+"""What tasks ask of NUMA zones: one vector for the pod as a whole, and one for each container.
+
+Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology. A pod's own request is, per resource, the larger of
+what its containers ask for together and what any init container asks for, plus the runtime's overhead. Sidecars count
+as init containers there; with ``kubelet_sidecars`` they count as what they are, containers that keep what they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, ContainerRow, Int64, ShapeBatch, ShapeRow
+from cost_models.numa.arguments import NumaOptions
+from cost_models.numa.containers import Alignment
+from cost_models.numa.records import POLICIES
+
+HINT = "firmament.io/numa-policy"
+"""Pod annotation: the weakest of the kubelet's policies that the pod accepts on its machine."""
+
+NOT_ASKED = -2
+"""Threshold of a resource that is not asked for: less than any amount that a zone can have."""
+
+_ALWAYS_ALLOCATABLE = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
+
+
+def is_native(resource: str) -> bool:
+    """Whether a resource is aligned for guaranteed pods only: cpu, memory and huge pages."""
+    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+def is_host_level(resource: str) -> bool:
+    """Whether a resource may well belong to no zone: storage and devices."""
+    return resource in ("ephemeral-storage", "storage") or "/" in resource
+
+
+def is_always_allocatable(resource: str) -> bool:
+    """Whether every machine has the resource, if only 0 of it."""
+    return resource in _ALWAYS_ALLOCATABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What S shapes ask for, by R resources; at most U units and I init containers each. Read-only.
+
+    Unit 0 is the pod as a whole, units 1 to ``apps[s]`` (int64[S]) are its containers in order. Per unit: ``amounts``:
+    int64[S, U, R] as written; ``threshold``: what a zone must have left at least, ``NOT_ASKED`` where it does not
+    matter; ``taken``: what is subtracted from the zone. Of init containers likewise: ``init_amounts``: int64[S, I, R],
+    ``init_threshold``; those that are not there ask for nothing. ``names``: per shape those of the units, "" for the
+    pod; ``init_names``: kind and name. ``guaranteed``, ``checked``: bool[S]; tasks that are not checked go anywhere.
+    ``hint``: int8[S], the weakest policy that is accepted, 0 for any. ``init_implied``: bool[S], shapes that need no
+    look at their init containers: they have one container, which asks for as much as each of those.
+    """
+
+    resources: tuple[str, ...]
+    apps: Int64
+    amounts: Int64
+    threshold: Int64
+    taken: Int64
+    init_amounts: Int64
+    init_threshold: Int64
+    names: tuple[tuple[str, ...], ...]
+    init_names: tuple[tuple[str, ...], ...]
+    guaranteed: Bool
+    checked: Bool
+    hint: NDArray[np.int8]
+    init_implied: Bool
+
+    @property
+    def count(self) -> int:
+        """S, the number of shapes."""
+        return len(self.apps)
+
+    def alignment(self, shapes: Int64) -> Alignment:
+        """What the containers of ``shapes`` (int64[A]) ask for, one by one."""
+        containers = slice(1, int(self.apps[shapes].max(initial=1)) + 1)
+        return Alignment(
+            threshold=_last(self.threshold[shapes, containers]),
+            taken=_last(self.taken[shapes, containers]),
+            init=_last(self.init_threshold[shapes]),
+        )
+
+
+def _last(amounts: Int64) -> Int64:
+    """int64[U, R, A] of int64[A, U, R], contiguous."""
+    return np.ascontiguousarray(amounts.transpose(1, 2, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One shape: its containers, what the whole asks for, and whether it is guaranteed or best-effort."""
+
+    apps: tuple[ContainerRow, ...]
+    init: tuple[ContainerRow, ...]
+    whole: Mapping[str, int]
+    guaranteed: bool
+    best_effort: bool
+    hint: int
+
+
+def pods_of(
+    rows: Sequence[ShapeRow], requests: Int64, names: Sequence[str], options: NumaOptions
+) -> list[Pod]:
+    """What each shape asks for: ``requests``: int64[S, K], of the resources ``names``, for those without containers."""
+    return [
+        _pod(row, dict(zip(names, request.tolist(), strict=False)), options)
+        for row, request in zip(rows, requests, strict=True)
+    ]
+
+
+def resources_of(pods: Sequence[Pod]) -> list[str]:
+    """Names of all resources that any container or pod asks for."""
+    found = {name for pod in pods for name in pod.whole}
+    for pod in pods:
+        for container in (*pod.apps, *pod.init):
+            found.update(name for name, amount in container.requests if amount > 0)
+    return sorted(found)
+
+
+def compile_requests(pods: Sequence[Pod], resources: tuple[str, ...], options: NumaOptions) -> Requests:
+    """Put what pods ask for into columns over ``resources``, which must name all that they ask for."""
+    units = [_units(pod, options) for pod in pods]
+    amounts = _stacked([each for each, _ in units], resources)
+    init_amounts = _stacked([init for _, init in units], resources)
+    guaranteed = np.array([pod.guaranteed for pod in pods], dtype=np.bool_)
+    native = np.array([is_native(name) for name in resources], dtype=np.bool_)
+    enforced = (guaranteed[:, None] | ~native)[:, None, :]
+    counted = ~_skipped(resources, guaranteed, options)[:, None, :]
+    taken = np.where(counted & enforced, amounts, 0)
+    threshold = np.where(counted & (amounts > 0), taken, NOT_ASKED)
+    init_threshold = np.where(
+        counted & (init_amounts > 0), np.where(enforced, init_amounts, 0), np.int64(NOT_ASKED)
+    )
+    apps = np.array([len(each) - 1 for each, _ in units], dtype=np.int64)
+    init_count = np.array([len(init) for _, init in units], dtype=np.int64)
+    covered = (init_threshold <= threshold[:, min(1, threshold.shape[1] - 1), None, :]).all(axis=(1, 2))
+    foreign = ((amounts > 0) & ~native).any(axis=(1, 2)) | ((init_amounts > 0) & ~native).any(axis=(1, 2))
+    best_effort = np.array([pod.best_effort for pod in pods], dtype=np.bool_)
+    return Requests(
+        resources=resources,
+        apps=apps,
+        amounts=amounts,
+        threshold=threshold,
+        taken=taken,
+        init_amounts=init_amounts,
+        init_threshold=init_threshold,
+        names=tuple(tuple(name for name, _ in each) for each, _ in units),
+        init_names=tuple(tuple(name for name, _ in init) for _, init in units),
+        guaranteed=guaranteed,
+        checked=~best_effort | foreign,
+        hint=np.array([pod.hint if options.pod_hints else 0 for pod in pods], dtype=np.int8),
+        init_implied=(init_count == 0) | ((apps == 1) & covered),
+    )
+
+
+def bad_hints(shapes: ShapeBatch, options: NumaOptions) -> list[str]:
+    """Notes on annotations that name no policy."""
+    if not options.pod_hints:
+        return []
+    values = sorted({row.annotations[HINT] for row in shapes.rows if HINT in row.annotations} - set(POLICIES))
+    return [
+        f"annotation {HINT} of a pod is {value[:80]!r}; it must be one of {', '.join(POLICIES)}; it is ignored"
+        for value in values
+    ]
+
+
+def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> Pod:
+    """A shape without containers counts as one guaranteed container that asks for all: nothing goes unchecked."""
+    containers = row.containers
+    if not containers:
+        amounts = tuple((name, amount) for name, amount in request.items() if amount > 0 and name != "pods")
+        containers = (ContainerRow("", "app", amounts),)
+    hint = row.annotations.get(HINT, POLICIES[0])
+    return Pod(
+        apps=tuple(each for each in containers if each.kind == "app"),
+        init=tuple(each for each in containers if each.kind != "app"),
+        whole=_whole(containers, row.overhead, sidecars=options.kubelet_sidecars),
+        guaranteed=row.qos in ("Guaranteed", ""),
+        best_effort=row.qos == "BestEffort" or not any(each.requests for each in containers),
+        hint=POLICIES.index(hint) if hint in POLICIES else 0,
+    )
+
+
+def _whole(
+    containers: Sequence[ContainerRow], overhead: Sequence[tuple[str, int]], *, sidecars: bool
+) -> dict[str, int]:
+    """max(sum of containers, each init container) + overhead; ``sidecars``: these add up as they begin."""
+    total: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    running: dict[str, int] = {}
+    for each in containers:
+        for name, amount in each.requests:
+            if each.kind == "app" or (sidecars and each.kind == "sidecar"):
+                total[name] = total.get(name, 0) + amount
+            if sidecars and each.kind == "sidecar":
+                running[name] = running.get(name, 0) + amount
+            elif each.kind != "app":
+                peak[name] = max(peak.get(name, 0), amount + running.get(name, 0))
+    for name, amount in peak.items():
+        total[name] = max(total.get(name, 0), amount)
+    for name, amount in overhead:
+        total[name] = total.get(name, 0) + amount
+    return {name: amount for name, amount in total.items() if amount > 0}
+
+
+_Named = tuple[str, Mapping[str, int]]
+
+
+def _units(pod: Pod, options: NumaOptions) -> tuple[list[_Named], list[_Named]]:
+    """The pod and its containers, then its init containers; each with a name and what it asks for."""
+    kept = [each for each in pod.init if options.kubelet_sidecars and each.kind == "sidecar"]
+    checked = [each for each in pod.init if each not in kept]
+    units: list[_Named] = [("", pod.whole)]
+    units += [(each.name, dict(each.requests)) for each in (*kept, *pod.apps)]
+    words = {"init": "init container", "sidecar": "sidecar container"}
+    return units, [(f"{words[each.kind]}: {each.name}", dict(each.requests)) for each in checked]
+
+
+def _stacked(units: Sequence[Sequence[_Named]], resources: tuple[str, ...]) -> Int64:
+    """Amounts of each shape's units, padded with units that ask for nothing: int64[S, U, R]."""
+    column = {name: index for index, name in enumerate(resources)}
+    width = max((len(each) for each in units), default=0)
+    amounts = np.zeros((len(units), width, len(resources)), dtype=np.int64)
+    for shape, each in enumerate(units):
+        for unit, (_, wanted) in enumerate(each):
+            for name, amount in wanted.items():
+                if amount > 0:
+                    amounts[shape, unit, column[name]] = amount
+    return amounts
+
+
+def _skipped(resources: Sequence[str], guaranteed: Bool, options: NumaOptions) -> Bool:
+    """bool[S, R]: what the proposal lets pass: memory, huge pages, and cpu of pods that are not guaranteed."""
+    skipped = np.zeros((len(guaranteed), len(resources)), dtype=np.bool_)
+    if options.proposal:
+        for column, name in enumerate(resources):
+            if is_native(name):
+                skipped[:, column] = ~guaranteed if name == "cpu" else True
+    return skipped

@@ -1,0 +1,295 @@
+"""The room in the zones of all machines, and how kubelets give it away: the Topology Manager, many machines at a time.
+
+Under single-numa-node a container (in pod scope: the pod) gets the lowest zone that has room for all of it, whatever
+zone anybody would like better, and a pod of which one container gets none is not admitted. Containers come in order,
+and so do pods; nothing is tried again in another order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Int64
+from cost_models.numa.containers import ADMITTED, admit
+from cost_models.numa.division import UNLIMITED, UNLISTED, slots_at, slots_everywhere
+from cost_models.numa.masks import choose_sets, spread_over
+from cost_models.numa.records import POLICIES
+from cost_models.numa.requests import Requests
+
+SIMULATED = 16
+"""Most tasks that are tried on a machine, one after another, to say how many fit where there is no formula."""
+
+SINGLE = POLICIES.index("single-numa-node")
+RESTRICTED = POLICIES.index("restricted")
+
+
+@dataclass(slots=True)
+class ZoneRoom:
+    """What is left in M machines' zones for S shapes.
+
+    ``left``: int64[R, M, Z], ``UNLISTED`` or ``UNLIMITED`` where that holds; the one thing here that changes.
+    ``policy``: int8[M], index into ``POLICIES``, 0 where tasks are not looked at. ``total``: int64[R, M, Z], what a
+    zone has when it is empty.
+    """
+
+    requests: Requests
+    policy: NDArray[np.int8]
+    pod_scope: Bool
+    total: Int64
+    left: Int64
+
+    def copy(self) -> ZoneRoom:
+        """Return a copy that can be booked on by itself."""
+        return ZoneRoom(self.requests, self.policy, self.pod_scope, self.total, self.left.copy())
+
+    def policies(self, shapes: Int64, machines: Int64) -> NDArray[np.int8]:
+        """int8[A]: the policy under which ``machines[i]`` takes ``shapes[i]``: its own, or a stricter one asked for."""
+        effective = np.maximum(self.policy[machines], self.requests.hint[shapes])
+        return np.where(self.requests.checked[shapes], effective, np.int8(0)).astype(np.int8)
+
+    # --- how many ------------------------------------------------------------------------------------------------
+
+    def room(self, shapes: Int64, machines: Int64) -> Int64:
+        """How many more tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A].
+
+        Exact up to ``SIMULATED``; larger figures are too low where a pod's containers are aligned one by one.
+        """
+        room = np.full(len(shapes), UNLIMITED)
+        policy = self.policies(shapes, machines)
+        simple = self._one_unit(shapes, machines) & (policy == SINGLE)
+        where = np.flatnonzero(simple)
+        if len(where):
+            room[where] = self._slots(shapes[where], machines[where]).sum(axis=1)
+        where = np.flatnonzero(~simple & (policy >= RESTRICTED))
+        if len(where):
+            limit = np.full(len(where), SIMULATED)
+            room[where] = self._admit(shapes[where], machines[where], limit, book=False)
+        return np.minimum(room, UNLIMITED)
+
+    def room_of(self, shape: int) -> Int64:
+        """As ``room``, for one shape on every machine; only 1 where a pod's containers are aligned one by one."""
+        machines = np.arange(len(self.policy))
+        shapes = np.full(len(machines), shape)
+        policy = self.policies(shapes, machines)
+        simple = self._one_unit(shapes, machines) & (policy == SINGLE)
+        room = self._simple_room(shape, simple)
+        where = np.flatnonzero(~simple & (policy >= RESTRICTED))
+        if len(where):
+            room[where] = self._admit(shapes[where], where, np.ones(len(where), dtype=np.int64), book=False)
+        return room
+
+    def first(self, shape: int) -> tuple[Int64, Bool]:
+        """What becomes of one task of a shape on each machine, and the zones that it takes: int64[M], bool[M, Z].
+
+        The former is -1 where it is admitted, else the unit that finds no zone (0: the pod as a whole), or for an init
+        container its index and the number of units.
+        """
+        machines = np.arange(len(self.policy))
+        return self._try(self.left.copy(), np.full(len(machines), shape), machines)
+
+    def failing(self, shape: int) -> Int64:
+        """As ``first``, without the zones, and faster."""
+        machines = np.arange(len(self.policy))
+        shapes = np.full(len(machines), shape)
+        policy = self.policies(shapes, machines)
+        single, one = policy == SINGLE, self._one_unit(shapes, machines)
+        lacks = self._simple_room(shape, single & one) <= 0
+        failing = np.where(lacks, self._unit(shapes, machines), np.int64(-1))
+        apart = np.flatnonzero(single & ~one)
+        if len(apart):
+            alignment = self.requests.alignment(shapes[apart])
+            _, failed = admit(self.left.take(apart, axis=1), alignment, np.ones(len(apart), dtype=np.int64))
+            containers, units = len(alignment.threshold), self.requests.threshold.shape[1]
+            within = np.where(failed < containers, failed + 1, failed - containers + units)
+            failing[apart] = np.where(failed == ADMITTED, -1, within)
+        other = np.flatnonzero((policy > 0) & ~single)
+        if len(other):
+            failing[other], _ = self._try(self.left[:, other], shapes[other], other)
+        return failing
+
+    # --- booking -------------------------------------------------------------------------------------------------
+
+    def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``, entry by entry: int64[A] of how many."""
+        taken = counts.copy()
+        relevant = np.flatnonzero((self.policies(shapes, machines) > 0) & (counts > 0))
+        turn = _turns(machines[relevant])
+        for number in range(int(turn.max(initial=-1)) + 1):
+            entries = relevant[turn == number]
+            taken[entries] = self._take_distinct(shapes[entries], machines[entries], counts[entries])
+        return taken
+
+    def _take_distinct(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
+        """As ``take``, where no machine repeats."""
+        taken = np.zeros(len(shapes), dtype=np.int64)
+        simple = self._one_unit(shapes, machines) & (self.policies(shapes, machines) == SINGLE)
+        where = np.flatnonzero(simple)
+        if len(where):
+            slots = self._slots(shapes[where], machines[where])
+            before = np.cumsum(slots, axis=1) - slots
+            per_zone = np.clip(counts[where][:, None] - before, 0, slots)
+            unit = self._unit(shapes[where], machines[where])
+            each = self.requests.taken[shapes[where], unit].T
+            self.left[:, machines[where]] -= each[:, :, None] * per_zone
+            taken[where] = per_zone.sum(axis=1)
+        where = np.flatnonzero(~simple)
+        if len(where):
+            taken[where] = self._admit(shapes[where], machines[where], counts[where], book=True)
+        return taken
+
+    # --- one unit under single-numa-node: by division --------------------------------------------------------------
+
+    def _one_unit(self, shapes: Int64, machines: Int64) -> Bool:
+        """bool[A]: the task is aligned as one, and its init containers ask for no more than that."""
+        requests = self.requests
+        return self.pod_scope[machines] | ((requests.apps[shapes] == 1) & requests.init_implied[shapes])
+
+    def _unit(self, shapes: Int64, machines: Int64) -> Int64:
+        """int64[A]: the unit that is aligned, of tasks that are aligned as one."""
+        return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
+
+    def _slots(self, shapes: Int64, machines: Int64) -> Int64:
+        """How many tasks, aligned as one, each zone takes: int64[A, Z]."""
+        unit = self._unit(shapes, machines)
+        threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
+        return slots_at(self.left, machines, threshold, taken)
+
+    def _simple_room(self, shape: int, simple: Bool) -> Int64:
+        """How many tasks of one shape each machine takes where they are aligned as one: int64[M], elsewhere any."""
+        room = np.full(len(self.policy), UNLIMITED)
+        for unit, members in ((0, self.pod_scope), (1, ~self.pod_scope)):
+            where = simple & members
+            if where.any():
+                aligned = min(unit, int(self.requests.apps[shape]))
+                threshold, taken = (
+                    self.requests.threshold[shape, aligned],
+                    self.requests.taken[shape, aligned],
+                )
+                np.copyto(room, slots_everywhere(self.left, threshold, taken).sum(axis=1), where=where)
+        return room
+
+    # --- anything else: task by task -----------------------------------------------------------------------------
+
+    def _admit(self, shapes: Int64, machines: Int64, limit: Int64, *, book: bool) -> Int64:
+        """Admit up to ``limit[i]`` tasks of ``shapes[i]`` to ``machines[i]``, all different if booked: int64[A]."""
+        admitted = np.zeros(len(shapes), dtype=np.int64)
+        apart = (self.policies(shapes, machines) == SINGLE) & ~self.pod_scope[machines]
+        where = np.flatnonzero(apart)
+        if len(where):
+            local = self.left.take(machines[where], axis=1)
+            admitted[where], _ = admit(local, self.requests.alignment(shapes[where]), limit[where])
+            if book:
+                self.left[:, machines[where]] = local
+        where = np.flatnonzero(~apart)
+        if len(where):
+            local = self.left[:, machines[where]]
+            admitted[where] = self._admit_variously(local, shapes[where], machines[where], limit[where])
+            if book:
+                self.left[:, machines[where]] = local
+        return admitted
+
+    def _admit_variously(self, local: Int64, shapes: Int64, machines: Int64, limit: Int64) -> Int64:
+        """As ``_admit``, under any policy and in any scope, to the zones in ``local`` (int64[R, A, Z])."""
+        admitted = np.zeros(len(shapes), dtype=np.int64)
+        live = np.flatnonzero(limit > 0)
+        while len(live):
+            trial = local[:, live]
+            failed, _ = self._try(trial, shapes[live], machines[live])
+            fits = failed < 0
+            live = live[fits]
+            local[:, live] = trial[:, fits]
+            admitted[live] += 1
+            live = live[admitted[live] < limit[live]]
+        return admitted
+
+    def _try(self, trial: Int64, shapes: Int64, machines: Int64) -> tuple[Int64, Bool]:
+        """Admit one task to each machine's zones in ``trial``, in pieces if it is refused; see ``first``."""
+        requests = self.requests
+        policy = self.policies(shapes, machines)
+        whole = self.pod_scope[machines]
+        failed = np.full(len(shapes), -1, dtype=np.int64)
+        used = np.zeros(trial.shape[1:], dtype=np.bool_)
+        units = requests.threshold.shape[1]
+        for index in range(requests.init_threshold.shape[1]):
+            where = np.flatnonzero(~whole & (failed < 0) & (policy > 0))
+            threshold = requests.init_threshold[shapes[where], index].T
+            nothing = np.zeros_like(threshold)
+            refused = self._give(trial, used.copy(), where, threshold, nothing, machines, policy)
+            failed[refused] = units + index
+        for unit in range(units):
+            due = whole if unit == 0 else ~whole & (requests.apps[shapes] >= unit)
+            where = np.flatnonzero(due & (failed < 0) & (policy > 0))
+            if len(where):
+                threshold = requests.threshold[shapes[where], unit].T
+                taken = requests.taken[shapes[where], unit].T
+                failed[self._give(trial, used, where, threshold, taken, machines, policy)] = unit
+        return failed, used
+
+    def _give(
+        self,
+        trial: Int64,
+        used: Bool,
+        where: Int64,
+        threshold: Int64,
+        taken: Int64,
+        machines: Int64,
+        policy: NDArray[np.int8],
+    ) -> Int64:
+        """Give a unit its zones in ``trial`` and mark them in ``used``; returns the entries of ``where`` refused one.
+
+        ``threshold``, ``taken``: int64[R, len(where)]; ``machines``, ``policy``: as long as ``trial``.
+        """
+        single = policy[where] == SINGLE
+        if not single.all():
+            several = np.flatnonzero(~single)
+            rows = where[several]
+            wanted = np.maximum(threshold[:, several], 0)
+            admitted, zones, amounts = self._choose(
+                trial[:, rows], threshold[:, several], wanted, machines[rows], policy[rows]
+            )
+            takes: Bool = np.any(taken[:, several], axis=0)
+            trial[:, rows] -= np.where(takes[None, :, None], amounts, 0)
+            used[rows] |= zones
+            refused = [rows[~admitted]]
+            where, threshold, taken = where[single], threshold[:, single], taken[:, single]
+        else:
+            refused = []
+        fits: Bool = np.ones((len(where), trial.shape[2]), dtype=np.bool_)
+        everyone = len(where) == trial.shape[1]
+        asked = np.flatnonzero((threshold >= 0).any(axis=1)).tolist()
+        for row in asked:
+            left = trial[row] if everyone else trial[row, where]
+            fits &= left >= threshold[row][:, None]
+        found: Bool = np.any(fits, axis=1)
+        zone = fits.argmax(axis=1)
+        for row in asked:
+            trial[row, where, zone] -= np.where(found, taken[row], 0)
+        used[where, zone] |= found & (threshold >= 0).any(axis=0)
+        return np.concatenate([*refused, where[~found]])
+
+    def _choose(
+        self, left: Int64, threshold: Int64, wanted: Int64, machines: Int64, policy: NDArray[np.int8]
+    ) -> tuple[Bool, Bool, Int64]:
+        """Where policies other than single-numa-node put a unit: bool[A] admitted, bool[A, Z], int64[R, A, Z].
+
+        The zones, and what to subtract from each. ``left``: int64[R, A, Z]; ``threshold``, ``wanted``: int64[R, A].
+        """
+        aligned_only = policy == RESTRICTED
+        aligned = np.where(left.max(axis=2) >= UNLIMITED // 2, 0, wanted)
+        total = self.total[:, machines]
+        admitted, zones = choose_sets(np.maximum(left, 0), aligned, total, aligned_only=aligned_only)
+        listed = ((left > UNLISTED).any(axis=2) | (threshold < 0)).all(axis=0)
+        return admitted & (listed | ~aligned_only), zones, spread_over(left, aligned, zones)
+
+
+def _turns(machines: Int64) -> Int64:
+    """How many entries before it name the same machine: int64[A]."""
+    order = np.argsort(machines, kind="stable")
+    ordered = machines[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ordered
+    turn = np.empty(len(machines), dtype=np.int64)
+    turn[order] = np.arange(len(machines)) - np.repeat(first, np.diff(np.r_[first, len(machines)]))
+    return turn

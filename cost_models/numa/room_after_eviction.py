@@ -1,0 +1,202 @@
+"""Whether the zones of a machine would have room for a task if others went, although nobody says who has which zone.
+
+A record states what zones have left, and what they have in all; who took the difference it does not say. What is known
+is that each container (in pod scope each pod) of a task that the record counts has one zone for all that it takes
+exclusively, and that a zone cannot have given away more than it has. So there are several possible *worlds*, and a
+machine opens for a task only if some zone has room for the whole of it in every one of them. That is stricter than the
+kubelet, which may put containers into different zones; but whatever it does with the first ones, a zone with room for
+all of them still takes the last. Nor does it hurt if more has become free than was counted on.
+
+Exclusive are, as in upstream's eviction simulation: whole cpus, memory and huge pages of guaranteed tasks, and devices.
+Of a resource of which all tasks together should have more than the zones have given away, no task gives anything back:
+it is not handed out by zone there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Arrivals, Bool, Int64
+from cost_models.numa.requests import Requests
+
+CORE = 1_000
+
+NEVER = 2**62
+"""Lack of a zone that has no room, whoever goes."""
+
+MOST_WORLDS = 2_000
+"""Steps of one search for a world without room; beyond that a machine counts as one that does not open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residing:
+    """Tasks that records count, in order of their machines: ``machine``, ``task``, ``shape``: int64[A]; ``shape``
+    numbers rows of the requests.
+    """
+
+    machine: Int64
+    task: Int64
+    shape: Int64
+
+
+class ZoneOpening:
+    """What machines would take behind the scheduler's ``Opening``; see there for what the methods guarantee.
+
+    ``held``: bool[S, M]. ``open_to_it``: bool[M], machines that align under single-numa-node, whose record is to be
+    relied on and counts all tasks there. ``left``: int64[R, M, Z] as in ``ZoneRoom``; ``given``: int64[R, M, Z], what
+    the zones have given away.
+    """
+
+    def __init__(
+        self,
+        held: Bool,
+        open_to_it: Bool,
+        requests: Requests,
+        pod_scope: Bool,
+        left: Int64,
+        given: Int64,
+        residing: Residing,
+    ) -> None:
+        self.held = held
+        self._open = open_to_it
+        self._requests = requests
+        self._pod_scope = pod_scope
+        self._left = left
+        self._given = given
+        self._residing = residing
+        self._first = np.searchsorted(residing.machine, np.arange(len(open_to_it) + 1))
+        self._exclusive = exclusive_amounts(requests)
+        self._understood = self._accounted()
+
+    def promising(self, shape: int, tasks: Int64) -> Bool:
+        """bool[M]: machines that could open if all of ``tasks`` went; where it is False they do not."""
+        residing = self._residing
+        gone = np.isin(residing.task, tasks)
+        back = np.zeros(self._left.shape[:2], dtype=np.int64)
+        amounts = self._exclusive[residing.shape[gone]]
+        total = np.where(
+            self._pod_scope[residing.machine[gone]], amounts[:, 0].T, amounts[:, 1:].sum(axis=1).T
+        )
+        for row in range(len(back)):
+            np.add.at(back[row], residing.machine[gone], total[row])
+        back *= self._understood
+        threshold = self._requests.threshold[shape, 0]
+        fits: Bool = np.ones(self._left.shape[1:], dtype=np.bool_)
+        for row in np.flatnonzero(threshold >= 0).tolist():
+            most = np.minimum(self._given[row], back[row][:, None])
+            fits &= (self._left[row] >= 0) & (self._left[row] + most >= threshold[row])
+        return self._open & fits.any(axis=1)
+
+    def opens(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
+        """Whether the machine would take one task of a shape once ``tasks`` are gone, and nobody else has come."""
+        if not self._open[machine]:
+            return False
+        threshold = self._requests.threshold[shape, 0]
+        asked = threshold >= 0
+        left = self._left[:, machine].T
+        listed: Bool = np.all(left[:, asked] >= 0, axis=1)
+        if not listed.any():
+            return False
+        # Tasks that go may have been in zones, too, that the one that comes cannot have.
+        lacking = np.where(listed[:, None], np.where(asked, threshold - left, 0), NEVER)
+        understood = self._understood[:, machine]
+        given = self._given[:, machine].T * understood
+        parts = self._parts(machine, tasks) * understood
+        return not _world_without_room(lacking, given, parts[(parts > 0).any(axis=1)])
+
+    def _parts(self, machine: int, tasks: Collection[int]) -> Int64:
+        """int64[N, R]: what each unit of those of ``tasks`` that are on a machine takes exclusively."""
+        span = slice(int(self._first[machine]), int(self._first[machine + 1]))
+        shapes = self._residing.shape[span][np.isin(self._residing.task[span], list(tasks))]
+        units = slice(0, 1) if self._pod_scope[machine] else slice(1, None)
+        return self._exclusive[shapes, units].reshape(-1, self._exclusive.shape[2])
+
+    def _accounted(self) -> Bool:
+        """bool[R, M]: resources of which zones have given away at least what all tasks there take."""
+        residing = self._residing
+        whole = self._pod_scope[residing.machine][:, None]
+        amounts = self._exclusive[residing.shape]
+        each = np.where(whole, amounts[:, 0], amounts[:, 1:].sum(axis=1))
+        taken = np.zeros(self._given.shape[:2], dtype=np.int64)
+        for row in range(len(taken)):
+            np.add.at(taken[row], residing.machine, each[:, row])
+        accounted: Bool = self._given.sum(axis=2) >= taken
+        return accounted
+
+
+def residing(arrivals: Arrivals, kinds: Int64, first: int) -> Residing:
+    """The tasks of ``arrivals`` whose kinds are among ``kinds`` (ascending), of which the first is shape ``first``."""
+    order = np.argsort(arrivals.machine, kind="stable")
+    return Residing(
+        machine=arrivals.machine[order],
+        task=arrivals.task[order],
+        shape=first + np.searchsorted(kinds, arrivals.kind[order]),
+    )
+
+
+def exclusive_amounts(requests: Requests) -> Int64:
+    """int64[S, U, R]: of what is subtracted from zones, what the kubelet hands out exclusively."""
+    amounts = requests.taken.copy()
+    if "cpu" in requests.resources:
+        cpu = amounts[:, :, requests.resources.index("cpu")]
+        cpu[cpu % CORE > 0] = 0
+    return amounts
+
+
+def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
+    """Whether ``parts`` may have been where their going leaves every zone without room; True also if it takes too long.
+
+    ``lacking``: int64[Z, r], what each zone lacks (0 or less for nothing); ``given``: int64[Z, r], what it has given
+    away; ``parts``: int64[N, r]. A part that can have been nowhere gives nothing back.
+    """
+    if (lacking <= 0).all(axis=1).any():
+        return False
+    order = np.lexsort(parts.T)[::-1] if len(parts) else np.empty(0, dtype=np.int64)
+    ordered = [tuple(part) for part in parts[order].tolist()]
+    hopeless = np.full(lacking.shape, NEVER)
+    if not _Worlds(hopeless.tolist(), given.tolist(), ordered).without_room(0, 0):
+        return True  # there is no world at all: what the record says and who is there contradict each other
+    return _Worlds(lacking.tolist(), given.tolist(), ordered).without_room(0, 0)
+
+
+class _Worlds:
+    """Puts parts into zones one by one, the largest first, and drops a world as soon as a zone has room."""
+
+    def __init__(
+        self, lacking: list[list[int]], given: list[list[int]], parts: list[tuple[int, ...]]
+    ) -> None:
+        self._lacking = lacking
+        self._given = given
+        self._parts = [part for part in parts if any(_all_at_most(part, zone) for zone in given)]
+        self._steps = 0
+
+    def without_room(self, index: int, begin: int) -> bool:
+        """Whether the parts from ``index`` on can go somewhere, equal ones from zone ``begin`` on."""
+        self._steps += 1
+        if index == len(self._parts) or self._steps > MOST_WORLDS:
+            return True
+        part = self._parts[index]
+        same = index + 1 < len(self._parts) and self._parts[index + 1] == part
+        for zone in range(begin, len(self._given)):
+            if not _all_at_most(part, self._given[zone]):
+                continue
+            self._move(zone, part, 1)
+            found = any(each > 0 for each in self._lacking[zone]) and self.without_room(
+                index + 1, zone if same else 0
+            )
+            self._move(zone, part, -1)
+            if found:
+                return True
+        return False
+
+    def _move(self, zone: int, part: tuple[int, ...], times: int) -> None:
+        for row, amount in enumerate(part):
+            self._lacking[zone][row] -= amount * times
+            self._given[zone][row] -= amount * times
+
+
+def _all_at_most(part: tuple[int, ...], zone: list[int]) -> bool:
+    return all(amount <= most for amount, most in zip(part, zone, strict=True))

@@ -1,0 +1,146 @@
+"""How well a machine's zones suit a task: upstream's LeastAllocated, MostAllocated and BalancedAllocation.
+
+Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology: score.go and the strategies beside it. All figures
+are integers, every division truncates. Amounts count as ``Quantity.Value()`` has them, rounded up: 1500 milli-cores
+are 2 cores.
+
+    LeastAllocated(zone)      sum w s / sum w,  s = (available - request) x 100 / available, 0 if that is not enough
+    MostAllocated(zone)       the same with     s = request x 100 / available
+    BalancedAllocation(zone)  (1 - sample variance of request / available) x 100, 0 if a fraction exceeds 1
+
+over the resources that are requested; one that the zone does not list has s = 0. A machine has the least score of its
+zones, those that score 0 left out ("assume the kubelet picks the worst"); in container scope the mean over containers,
+init containers among them, nothing subtracted between them. Tasks that are not guaranteed score 100; machines that
+align nothing, and those without a record, 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from cost_models.numa.arguments import NumaOptions
+from cost_models.numa.requests import Requests
+from cost_models.numa.room import SINGLE
+from cost_models.numa.zones import ZoneTable
+
+PERFECT = 100
+
+Strategy = Callable[["ZoneValues", Int64], Int64]
+
+
+def values_of(resources: tuple[str, ...], amounts: Int64, axis: int) -> Int64:
+    """``Quantity.Value()`` of amounts, whose resources run along ``axis``: cpu in whole cores, rounded up."""
+    values = amounts.copy()
+    if "cpu" in resources:
+        where = [slice(None)] * amounts.ndim
+        where[axis] = slice(resources.index("cpu"), resources.index("cpu") + 1)
+        values[tuple(where)] = -(-amounts[tuple(where)] // 1000)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneValues:
+    """What zones have, for scores: ``available``: int64[R, M, Z], rounded up, 0 where a zone does not list a resource.
+
+    ``listed``, ``there``: bool[R, M, Z] and bool[M, Z]; ``weights``: int64[R].
+    """
+
+    available: Int64
+    listed: Bool
+    there: Bool
+    weights: Int64
+
+
+def zone_values(table: ZoneTable, available: Int64, options: NumaOptions) -> ZoneValues:
+    """``available``: int64[R, M, Z], what is left in the zones of ``table``."""
+    return ZoneValues(
+        available=values_of(table.resources, available, axis=0),
+        listed=table.listed,
+        there=np.arange(table.listed.shape[2]) < table.zones[:, None],
+        weights=np.array([options.weights.get(name, 1) for name in table.resources], dtype=np.int64),
+    )
+
+
+def allocation_scores(
+    table: ZoneTable, zones: ZoneValues, requests: Requests, shapes: int, strategy: Strategy
+) -> Float64:
+    """Scores of the first ``shapes`` shapes on every machine: float64[shapes, M]."""
+    values = values_of(requests.resources, requests.amounts[:shapes], axis=2)
+    init_values = values_of(requests.resources, requests.init_amounts[:shapes], axis=2)
+    scored = table.policy == SINGLE
+    scores = np.zeros((shapes, table.machines))
+    by_request: dict[bytes, Int64] = {}
+
+    def machine_scores(request: Int64) -> Int64:
+        key = request.tobytes()
+        if key not in by_request:
+            by_request[key] = _worst_zone(strategy(zones, request), zones.there)
+        return by_request[key]
+
+    for shape in range(shapes):
+        if not requests.guaranteed[shape]:
+            scores[shape] = PERFECT
+            continue
+        row = np.zeros(table.machines, dtype=np.int64)
+        if (scored & table.pod_scope).any():
+            row = machine_scores(values[shape, 0])
+        if (scored & ~table.pod_scope).any():
+            apps, init = int(requests.apps[shape]), len(requests.init_names[shape])
+            units = [*init_values[shape, :init], *values[shape, 1 : apps + 1]]
+            total = sum((machine_scores(unit) for unit in units), np.zeros(table.machines, dtype=np.int64))
+            row = np.where(table.pod_scope, row, total // max(1, len(units)))
+        scores[shape] = np.where(scored, row, 0)
+    return scores
+
+
+def least_allocated(zones: ZoneValues, request: Int64) -> Int64:
+    """Score of a request (int64[R]) in each zone: int64[M, Z]."""
+    return _weighted(zones, request, lambda available, wanted: (available - wanted) * PERFECT // available)
+
+
+def most_allocated(zones: ZoneValues, request: Int64) -> Int64:
+    """Score of a request (int64[R]) in each zone: int64[M, Z]."""
+    return _weighted(zones, request, lambda available, wanted: wanted * PERFECT // available)
+
+
+def balanced_allocation(zones: ZoneValues, request: Int64) -> Int64:
+    """Score of a request (int64[R]) in each zone: int64[M, Z]."""
+    rows = np.flatnonzero(request > 0)
+    available = zones.available[rows].astype(np.float64)
+    fractions = np.ones_like(available)
+    np.divide(request[rows, None, None], available, out=fractions, where=available > 0)
+    variance = fractions.var(axis=0, ddof=1) if len(rows) > 1 else np.zeros(fractions.shape[1:])
+    scores = np.trunc((1.0 - variance) * PERFECT)
+    scores[(fractions > 1).any(axis=0)] = 0
+    return np.clip(scores, 0, PERFECT).astype(np.int64)
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "LeastAllocated": least_allocated,
+    "MostAllocated": most_allocated,
+    "BalancedAllocation": balanced_allocation,
+}
+"""By the names that upstream gives them. LeastNUMANodes works otherwise."""
+
+
+def _weighted(zones: ZoneValues, request: Int64, share: Callable[[Int64, int], Int64]) -> Int64:
+    total = np.zeros(zones.there.shape, dtype=np.int64)
+    weights = 0
+    for row in np.flatnonzero(request > 0).tolist():
+        available, wanted = zones.available[row], int(request[row])
+        enough = available >= wanted
+        score = share(np.maximum(available, 1), wanted)
+        total += np.where(enough, score * zones.weights[row], 0)
+        weights += int(zones.weights[row])
+    return total // max(1, weights)
+
+
+def _worst_zone(scores: Int64, there: Bool) -> Int64:
+    """The least score of each machine's zones that is not 0, 0 if all are: int64[M]."""
+    counting = there & (scores > 0)
+    worst = np.where(counting, scores, PERFECT + 1).min(axis=1, initial=PERFECT + 1)
+    return np.where(worst > PERFECT, 0, worst)

@@ -1,0 +1,176 @@
+"""The NUMA zones of all machines as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Float64, Int64
+from cost_models.numa.records import (
+    RECORD_KIND,
+    UNKNOWN_DISTANCE,
+    BadTopologyError,
+    Topology,
+    parse_topology,
+)
+
+NO_RECORD = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneTable:
+    """Zones of M machines, at most Z (1 or more) each, in order of their ids; R resources. Read-only.
+
+    ``policy``: int8[M], index into ``POLICIES``, -1 for a machine without a record; ``pod_scope``: bool[M];
+    ``max_zones``: int64[M]; ``updated``: float64[M], NaN if not known; ``zones``: int64[M], how many there are;
+    ``listed``: bool[R, M, Z], False where there is no zone; ``amounts``: int64[3, R, M, Z], available, allocatable and
+    there at all; ``distance``: int64[M, Z, Z]. ``missing``: by machine the ids of tasks that the figures do not count,
+    for machines of which that is known.
+    """
+
+    resources: tuple[str, ...]
+    policy: NDArray[np.int8]
+    pod_scope: Bool
+    max_zones: Int64
+    updated: Float64
+    zones: Int64
+    listed: Bool
+    amounts: Int64
+    distance: Int64
+    missing: Mapping[int, frozenset[str]]
+
+    @property
+    def machines(self) -> int:
+        """M, the number of machines."""
+        return len(self.policy)
+
+    @property
+    def known(self) -> Bool:
+        """bool[M]: machines that have a record."""
+        return self.policy != NO_RECORD
+
+    def with_resources(self, names: Sequence[str]) -> ZoneTable:
+        """The table with rows for ``names`` as well; no zone lists what was not there before."""
+        new = tuple(name for name in names if name not in self.resources)
+        if not new:
+            return self
+        shape = (len(new), *self.listed.shape[1:])
+        return replace(
+            self,
+            resources=(*self.resources, *new),
+            listed=np.concatenate([self.listed, np.zeros(shape, dtype=np.bool_)]),
+            amounts=np.concatenate([self.amounts, np.zeros((3, *shape), dtype=np.int64)], axis=1),
+        )
+
+    def without(self, machines: Bool) -> ZoneTable:
+        """The table as if ``machines`` (bool[M]) had no record."""
+        return replace(
+            self,
+            policy=np.where(machines, np.int8(NO_RECORD), self.policy).astype(np.int8),
+            zones=np.where(machines, 0, self.zones),
+            listed=self.listed & ~machines[:, None],
+        )
+
+
+class TopologyReader:
+    """Reads records into tables, and keeps what it read last, since few records change from round to round.
+
+    What is kept follows from the records alone, so equal records give equal tables, whatever was read before. Safe to
+    share between threads: what is kept is replaced as a whole.
+    """
+
+    def __init__(self) -> None:
+        self._last: _Reading | None = None
+
+    def read(
+        self, names: Sequence[str], records: Mapping[str, bytes]
+    ) -> tuple[ZoneTable | None, tuple[str, ...]]:
+        """Return the zones of the machines called ``names``, None if none has a record, and notes on bad records."""
+        if not records:
+            return None, ()
+        payloads = [records.get(name) for name in names]
+        last = self._last
+        if last is not None and last.payloads == payloads and last.names == list(names):
+            return last.table, last.notes
+        parsed, notes = _parsed(names, payloads, {} if last is None else last.parsed)
+        found = [None if name not in parsed else parsed[name][1] for name in names]
+        table = _table(found) if any(each is not None for each in found) else None
+        self._last = _Reading(list(names), payloads, parsed, table, notes)
+        return table, notes
+
+
+_Parsed = dict[str, tuple[bytes, Topology | None, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    names: list[str]
+    payloads: list[bytes | None]
+    parsed: _Parsed
+    table: ZoneTable | None
+    notes: tuple[str, ...]
+
+
+def _parsed(
+    names: Sequence[str], payloads: Sequence[bytes | None], before: _Parsed
+) -> tuple[_Parsed, tuple[str, ...]]:
+    """Parse what has changed since ``before``; a bad record counts as none, and is noted."""
+    parsed: _Parsed = {}
+    for name, payload in zip(names, payloads, strict=True):
+        if payload is None:
+            continue
+        known = before.get(name)
+        if known is not None and known[0] == payload:
+            parsed[name] = known
+            continue
+        try:
+            parsed[name] = payload, parse_topology(payload), ""
+        except BadTopologyError as error:
+            note = f"record {RECORD_KIND}/{name!r}: {error}; the machine counts as one without a record"
+            parsed[name] = payload, None, note
+    return parsed, tuple(note for _, _, note in parsed.values() if note)
+
+
+def _table(found: Sequence[Topology | None]) -> ZoneTable:
+    """Columns of the machines' topologies. Machines of the same layout are copied together."""
+    count = len(found)
+    resources = tuple(sorted({name for each in found if each is not None for name in each.resources}))
+    row_of = {name: row for row, name in enumerate(resources)}
+    zones = np.array([0 if each is None else len(each.ids) for each in found], dtype=np.int64)
+    width = max(1, int(zones.max(initial=0)))
+    table = ZoneTable(
+        resources=resources,
+        policy=np.array([NO_RECORD if each is None else each.policy for each in found], dtype=np.int8),
+        pod_scope=np.array([each is not None and each.pod_scope for each in found], dtype=np.bool_),
+        max_zones=np.array([1 if each is None else each.max_zones for each in found], dtype=np.int64),
+        updated=np.array([np.nan if each is None else each.updated for each in found]),
+        zones=zones,
+        listed=np.zeros((len(resources), count, width), dtype=np.bool_),
+        amounts=np.zeros((3, len(resources), count, width), dtype=np.int64),
+        distance=np.full((count, width, width), UNKNOWN_DISTANCE, dtype=np.int64),
+        missing={
+            machine: each.missing
+            for machine, each in enumerate(found)
+            if each is not None and each.missing is not None
+        },
+    )
+    layouts: dict[tuple[tuple[str, ...], int], list[int]] = {}
+    for machine, each in enumerate(found):
+        if each is not None:
+            layouts.setdefault((each.resources, len(each.ids)), []).append(machine)
+    for (names, size), members in layouts.items():
+        alike = [each for machine in members if (each := found[machine]) is not None]
+        rows = np.array([row_of[name] for name in names], dtype=np.int64)[:, None, None]
+        machines = np.array(members, dtype=np.int64)
+        columns = np.arange(size)
+        table.listed[rows, machines[:, None], columns] = np.stack([each.listed for each in alike], axis=1)
+        table.amounts[:, rows, machines[:, None], columns] = np.stack(
+            [each.amounts for each in alike], axis=2
+        )
+        table.distance[machines[:, None, None], columns[:, None], columns] = np.stack(
+            [each.distance for each in alike]
+        )
+    return table

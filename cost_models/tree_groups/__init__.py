@@ -1,0 +1,1 @@
+"""Groups that share out over a tree of machines, as Sakkara's."""

@@ -1,0 +1,109 @@
+"""Topology groups: the tasks of a job share out over a tree of machines by a rule for each of its levels.
+
+Source: KEP-4986 (Sakkara) of kubernetes-sigs/scheduler-plugins. The model reads trees and rules from records
+(`topology_records`) and labels (`topology_trees`), and hands them to the scheduler, which decides how many tasks of a
+group go to which machine before it assigns tasks to those places. It charges nothing: among equally good ways to share
+a group out, what all other models charge decides.
+
+Arguments:
+
+* ``topologyConfigMapNameSpace`` ("default"): the namespace in which the driver looks for the tree's ConfigMap;
+* ``nodeLabels``: labels of machines that give the tree, from the top, when no record of a tree is there. Without them,
+  the label ``sakkara.topology.rack`` does if every machine has it; else all machines stand side by side;
+* ``domainChoice`` ("best-fit"): of units that serve a group equally well, those with the least room, so that small
+  groups do not break up empty ones; "roomiest": those with the most; "cheapest": those that cost least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from cost_models.arguments import Arguments
+from cost_models.group_terms import (
+    GROUP_RECORD,
+    TREE_RECORD,
+    Choice,
+    GroupRules,
+    TopologyTerms,
+)
+from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.registry import Kind
+from cost_models.tree_groups.reading import TopologyReader
+from cost_models.tree_groups.trees import (
+    NODE_LEVEL,
+    Standing,
+    by_default,
+    by_labels,
+    by_record,
+    level_names,
+    unknown_levels,
+)
+
+MODEL_NAME = "topology"
+CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
+
+
+class Topology:
+    """Says how groups share out over the machines; see the module for its arguments."""
+
+    name = MODEL_NAME
+    kind: ClassVar[Kind] = "overlay"
+    range = Range(best=0.0, worst=100.0)
+    record_kinds: Sequence[str] = (TREE_RECORD, GROUP_RECORD)
+    plans_groups = True
+
+    def __init__(self, **args: Any) -> None:
+        given = Arguments(MODEL_NAME, args)
+        self.namespace = given.text("topologyConfigMapNameSpace", "default")
+        self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
+        self._choice = cast("Choice", given.choice("domainChoice", CHOICES))
+        given.finish()
+        self._reader = TopologyReader()
+
+    def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
+        """Return 0: rules for groups are no costs; what is wrong with the records is told here."""
+        self._reader.read(machines.records)
+        notes = self._reader.faults()
+        groups = self._reader.groups()
+        if groups:
+            notes += _unknown(groups, self._levels(machines))
+        return Assessment(raw=np.zeros((shapes.count, 1)), notes=tuple(notes))
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
+        """Return 0: tasks do not crowd each other on a machine."""
+        return np.zeros(machines.count)
+
+    def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
+        """Return the tree of these machines and the rules of all groups.
+
+        A tree that makes no sense counts as none, a group's rules that make none as a soft pack; ``notes`` tell.
+        """
+        self._reader.read(machines.records)
+        tree, groups = self._tree(machines), self._reader.groups()
+        notes = (*self._reader.faults(), *_unknown(groups, tree.levels))
+        resources = self._reader.tree.resources if self._reader.tree is not None else ()
+        return TopologyTerms(tree.levels, tree.paths, groups, self._choice, resources, notes)
+
+    def _levels(self, machines: MachineColumns) -> tuple[str, ...]:
+        if self._reader.tree is not None:
+            return self._reader.tree.named()
+        return (*level_names(self._labels), NODE_LEVEL) if self._labels else by_default(machines).levels
+
+    def _tree(self, machines: MachineColumns) -> Standing:
+        if self._reader.tree is not None:
+            return by_record(self._reader.tree, machines)
+        return by_labels(self._labels, machines) if self._labels else by_default(machines)
+
+
+def _unknown(groups: Mapping[str, GroupRules], levels: Sequence[str]) -> list[str]:
+    """Remarks on rules for levels that the tree does not have."""
+    known = ", ".join(level for level in levels if level)
+    return [
+        f"{GROUP_RECORD} {group.name or name}: constraints: there is no level {level}; "
+        f"it is ignored (levels: {known})"
+        for name, group in groups.items()
+        for level in unknown_levels(levels, group.levels)
+    ]

@@ -1,0 +1,65 @@
+"""Where machines stand in a tree: by a record, by their labels, or all side by side.
+
+A machine's unit is known by its path from the root, so that two rows may each have a rack of the same name. Machines
+that stand higher in a record's tree than others are units of their own on the levels between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cost_models.interface import MachineColumns
+from cost_models.tree_groups.records import TreeRecord
+
+RACK_LABEL = "sakkara.topology.rack"
+NODE_LEVEL = "node"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """``levels``: names from the top; ``paths``: per machine row its units, None outside of the tree."""
+
+    levels: tuple[str, ...]
+    paths: tuple[tuple[str, ...] | None, ...]
+
+
+def by_record(record: TreeRecord, machines: MachineColumns) -> Standing:
+    """Place machines as a record says. Levels are named from the bottom; those above the names have none."""
+    levels = record.named()
+    paths: list[tuple[str, ...] | None] = []
+    for name in machines.names:
+        path = record.paths.get(name)
+        if path is not None and len(path) < len(levels):
+            path += (name,) * (len(levels) - len(path))
+        paths.append(path)
+    return Standing(levels, tuple(paths))
+
+
+def by_labels(keys: Sequence[str], machines: MachineColumns) -> Standing:
+    """Place machines by the values of some labels, from the top; those that lack one are outside of the tree."""
+    paths: list[tuple[str, ...] | None] = []
+    for name, labels in zip(machines.names, machines.labels, strict=True):
+        units = [labels.get(key, "") for key in keys]
+        paths.append((*units, name) if all(units) else None)
+    return Standing((*level_names(keys), NODE_LEVEL), tuple(paths))
+
+
+def level_names(keys: Sequence[str]) -> tuple[str, ...]:
+    """Names of levels given by labels: the part after the last slash, or the whole key where that is not unique."""
+    short = [key.rsplit("/", 1)[-1] for key in keys]
+    taken = [*short, NODE_LEVEL]
+    return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
+
+
+def by_default(machines: MachineColumns) -> Standing:
+    """Place machines by the label of Sakkara's racks if every one has it; else all of them side by side."""
+    if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
+        racks = by_labels((RACK_LABEL,), machines)
+        return Standing(("rack", NODE_LEVEL), racks.paths)
+    return Standing((NODE_LEVEL,), tuple((name,) for name in machines.names))
+
+
+def unknown_levels(levels: Sequence[str], named: Mapping[str, object]) -> list[str]:
+    """Levels in ``named`` that a tree does not have."""
+    return [level for level in named if level not in levels]

@@ -1,0 +1,1 @@
+"""The scheduler's configuration: one YAML document, a section per subject."""

@@ -1,0 +1,303 @@
+"""The scheduler's configuration: one YAML document, checked completely before anything runs.
+
+``load`` reads it, ``build_core`` turns it into what the core takes, ``effective_yaml`` prints it with every
+default filled in. Keys are camelCase, unknown keys are errors, and all faults of a file are collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import yaml
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError, model_validator
+
+from cost_models.interface import ModelArgumentError
+from cost_models.registry import available, load_model
+from firmament.configuration.batch import EvictionSection, FairShareSection, GangSection
+from firmament.configuration.faults import schema_fault
+from firmament.configuration.limits import LimitSection
+from firmament.configuration.network import NetworkSection
+from firmament.configuration.scoring import PodTopologySpreadSection, ScarceResourceSection
+from firmament.configuration.sections import Duration, PositiveDuration, Section, parse_duration
+from firmament.configuration.sharing import AnnouncementSection, RecoverySection
+from firmament.configuration.stream import StreamSection
+from firmament.configuration.utilisation import UtilisationSection
+from firmament.configuration.volumes import VolumeSection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from firmament.core.configuration import CoreConfiguration, RoundOptions
+
+API_VERSION: Final = "firmament.io/v1alpha1"
+KIND: Final = "SchedulerConfiguration"
+
+BASE_POLICIES: tuple[str, ...] = (
+    "cpu_mem", "trivial", "random", "sjf", "quincy", "whare_map", "coco", "octopus", "net", "void",
+)  # fmt: skip
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(self.lines))
+
+
+def parse_time_limit(value: object) -> float | None:
+    """Return seconds as ``parse_duration`` does, above 0; None stays None and means no limit."""
+    if value is None:
+        return None
+    seconds = parse_duration(value)
+    if not 0 < seconds <= 3600:
+        raise ValueError(
+            f"{value!r} is out of range; write more than 0 s and at most 1h, or null for no limit"
+        )
+    return seconds
+
+
+def _listed(value: object) -> object:
+    """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+Weight: TypeAlias = Annotated[StrictInt, Field(ge=1, le=1000)]
+SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
+
+class ModelSection(Section):
+    """A cost model by name, its weight (1..1000) and its arguments as the model names them."""
+
+    name: StrictStr
+    weight: Weight = 1
+    args: dict[StrictStr, Any] = Field(default_factory=dict)
+
+
+class RoundSection(Section):
+    """How rounds are run. Durations are seconds or text such as ``20ms``.
+
+    ``batching_window`` (20 ms): how long a round waits for more events at most once there is work.
+    ``solve_time_limit`` (10 s, null: none): when a solve is cut off and the rest of its round placed
+    greedily. ``max_passes`` (8): solve-and-admit passes before the same happens. ``seed`` (0): turns the
+    order among machines that cost the same. ``reserve_after_rounds`` (8) and ``reserve_after`` (60 s):
+    in how many rounds, and over how long, a task must have been passed over before a machine is reserved for it;
+    ``reserve_for_rounds`` (256) and ``reserve_for`` (300 s): when a reservation lapses, whichever comes first.
+    ``first_backoff`` (1 s), ``last_backoff`` (60 s): pauses after failed bindings; the first is not the longer one.
+    ``refresh_reasons_after`` (60 s): how long after machines have changed it is looked anew what keeps pending tasks.
+    """
+
+    batching_window: Duration = 0.02
+    solve_time_limit: Annotated[float | None, BeforeValidator(parse_time_limit)] = 10.0
+    max_passes: Annotated[StrictInt, Field(ge=1, le=100)] = 8
+    seed: Annotated[StrictInt, Field(ge=0, lt=2**63)] = 0
+    reserve_after_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 8
+    reserve_for_rounds: Annotated[StrictInt, Field(ge=1, le=1_000_000)] = 256
+    reserve_after: Duration = 60.0
+    reserve_for: PositiveDuration = 300.0
+    first_backoff: PositiveDuration = 1.0
+    last_backoff: PositiveDuration = 60.0
+    refresh_reasons_after: PositiveDuration = 60.0
+
+    @model_validator(mode="after")
+    def _backs_off_longer(self) -> RoundSection:
+        if self.first_backoff > self.last_backoff:
+            raise ValueError(
+                f"firstBackoff ({self.first_backoff:g} s) is longer than lastBackoff ({self.last_backoff:g} s); "
+                "lower the first or raise the last"
+            )
+        return self
+
+    def options(self, gangs: GangSection) -> RoundOptions:
+        """Return them, with what becomes of ``gangs``, as the core takes them."""
+        from firmament.core.configuration import RoundOptions
+        from firmament.core.placement.passes import PassOptions
+
+        return RoundOptions(
+            passes=PassOptions(max_passes=self.max_passes, solve_time_limit=self.solve_time_limit),
+            seed=self.seed,
+            reserve_after_rounds=self.reserve_after_rounds,
+            reserve_for_rounds=self.reserve_for_rounds,
+            reserve_after=self.reserve_after,
+            reserve_for=self.reserve_for,
+            first_backoff=self.first_backoff,
+            last_backoff=self.last_backoff,
+            gang_seconds=gangs.timeout,
+            evict_failed_gangs=gangs.evict_failed,
+            refresh_seconds=self.refresh_reasons_after,
+        )
+
+
+class SchedulerConfiguration(Section):
+    """The whole configuration. ``scheduler_names`` may hold ``*``, which stands for every name.
+
+    ``queue_sort`` (topological): which tasks come first where places are scarce, with the overlay ``network_overhead``:
+    by priority, quality of service and wait, or by ``priority`` and wait alone, as without the overlay. Workloads of an
+    AppGroup keep their topology order either way.
+    """
+
+    api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
+    kind: Literal["SchedulerConfiguration"] = KIND
+    scheduler_names: Annotated[tuple[SchedulerName, ...], BeforeValidator(_listed), Field(min_length=1)] = (
+        "poseidon",
+    )
+    policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))
+    cost_models: tuple[ModelSection, ...] = ()
+    queue_sort: Literal["topological", "priority"] = "topological"
+    round: RoundSection = Field(default_factory=RoundSection)
+    utilisation: UtilisationSection = Field(default_factory=UtilisationSection)
+    recovery: RecoverySection = Field(default_factory=RecoverySection)
+    announcements: AnnouncementSection = Field(default_factory=AnnouncementSection)
+    stream: StreamSection = Field(default_factory=StreamSection)
+    volumes: VolumeSection = Field(default_factory=VolumeSection)
+    network: NetworkSection = Field(default_factory=NetworkSection)
+    gangs: GangSection = Field(default_factory=GangSection)
+    evictions: EvictionSection = Field(default_factory=EvictionSection)
+    fair_share: FairShareSection = Field(default_factory=FairShareSection)
+    scarce_resources: ScarceResourceSection = Field(default_factory=ScarceResourceSection)
+    limits: LimitSection = Field(default_factory=LimitSection)
+    pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
+
+    def schedules(self, scheduler_name: str) -> bool:
+        """Say whether pods of this scheduler name are ours."""
+        return "*" in self.scheduler_names or scheduler_name in self.scheduler_names
+
+
+def load(path: Path | None) -> SchedulerConfiguration:
+    """Read and check a configuration file; None gives the defaults. Raises ``ConfigurationError``."""
+    if path is None:
+        return SchedulerConfiguration()
+    document = _read(path)
+    faults: list[str] = []
+    configuration: SchedulerConfiguration | None = None
+    try:
+        configuration = SchedulerConfiguration.model_validate(document, by_alias=True, by_name=False)
+    except ValidationError as error:
+        faults += (schema_fault(detail, SchedulerConfiguration) for detail in error.errors())
+    faults += (f"{key}: is missing; write {key}: {value}" for key, value in _header() if key not in document)
+    faults += _model_faults(document)
+    if faults or configuration is None:
+        raise ConfigurationError(f"{path}: {fault}" for fault in faults)
+    return configuration
+
+
+def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
+    """Load the models and return the core's configuration. Raises ``ConfigurationError``."""
+    from firmament.core.configuration import CoreConfiguration, WeightedModel
+
+    faults = list(_model_faults(configuration.model_dump(by_alias=True, mode="json")))
+    if faults:
+        raise ConfigurationError(f"configuration: {fault}" for fault in faults)
+    sections = (configuration.policy, *configuration.cost_models)
+    policy, *overlays = (WeightedModel(load_model(each.name, each.args), each.weight) for each in sections)
+    applications = any(each.name == "network_overhead" for each in configuration.cost_models)
+    by_quality = applications and configuration.queue_sort == "topological"
+    return CoreConfiguration(
+        policy=policy,
+        overlays=tuple(overlays),
+        options=replace(configuration.round.options(configuration.gangs), by_quality=by_quality),
+        fair_share=configuration.fair_share.share(),
+        scarce=configuration.scarce_resources.model(),
+        quota=configuration.limits.quota(),
+        spread=configuration.pod_topology_spread.constraints(),
+    )
+
+
+def effective_yaml(configuration: SchedulerConfiguration) -> str:
+    """Return the configuration as YAML with every default filled in; ``load`` accepts it again."""
+    document = configuration.model_dump(by_alias=True, mode="json")
+    return yaml.safe_dump(document, sort_keys=False, default_flow_style=False, allow_unicode=True)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """A safe loader that refuses a key given twice, which plain YAML would silently let the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {name!r} is given twice; remove one", key.start_mark
+                )
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the one mapping that the file holds."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            [f"{path}: cannot be read: {error.strerror}; name a readable file"]
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError([f"{path}: is not UTF-8 text; save it as UTF-8 YAML"]) from error
+    try:
+        documents = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
+    except yaml.YAMLError as error:
+        raise ConfigurationError([f"{path}{_yaml_fault(error)}"]) from error
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise ConfigurationError([f"{path}: must hold exactly one YAML mapping of kind {KIND}"])
+    return documents[0]
+
+
+def _yaml_fault(error: yaml.YAMLError) -> str:
+    """Return ``:LINE:COLUMN: what`` for a syntax error."""
+    mark = getattr(error, "problem_mark", None)
+    place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+    return f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable characters'}"
+
+
+def _header() -> tuple[tuple[str, str], ...]:
+    return (("apiVersion", API_VERSION), ("kind", KIND))
+
+
+# --- faults -------------------------------------------------------------------------------------------------
+
+
+def _model_faults(document: Mapping[str, Any]) -> Iterator[str]:
+    """Check names, roles, repetition and arguments of the models; nothing else of the document counts.
+
+    It works on the raw document so that its faults are listed together with those of the schema.
+    """
+    policy = document.get("policy")
+    if isinstance(policy, Mapping):
+        yield from _one_model_fault("policy", policy, base=True)
+    overlays = document.get("costModels")
+    seen: dict[str, str] = {}
+    for index, overlay in enumerate(overlays if isinstance(overlays, (list, tuple)) else ()):
+        if not isinstance(overlay, Mapping):
+            continue
+        field = f"costModels[{index}]"
+        yield from _one_model_fault(field, overlay, base=False)
+        name = overlay.get("name")
+        if isinstance(name, str) and seen.setdefault(name, field) != field:
+            yield f"{field}.name: {name} is already given as {seen[name]}; remove one of them"
+
+
+def _one_model_fault(field: str, section: Mapping[str, Any], *, base: bool) -> Iterator[str]:
+    """Yield what is wrong with one model section, if anything."""
+    name, args = section.get("name"), section.get("args", {})
+    if not isinstance(name, str):
+        return
+    kinds = available()
+    usable = ", ".join(sorted(each for each, kind in kinds.items() if (kind == "policy") == base))
+    remedy = f"use one of: {usable}" if usable else "remove it"
+    role = "a base policy" if base else "an overlay"
+    if name in kinds and (kinds[name] == "policy") != base:
+        other = "costModels" if base else "policy"
+        yield f"{field}.name: {name} is not {role}; move it to {other}"
+    elif name not in kinds:
+        yield f"{field}.name: {name!r} is not a known model; {remedy}"
+    elif isinstance(args, Mapping) and all(isinstance(key, str) for key in args):
+        try:
+            load_model(name, args)
+        except ModelArgumentError as error:
+            yield f"{field}.args: {error}"

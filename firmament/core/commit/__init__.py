@@ -1,0 +1,1 @@
+"""Puts a round's decisions into effect, checked against what has happened meanwhile."""

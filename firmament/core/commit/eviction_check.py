@@ -1,0 +1,251 @@
+"""Holds the evictions that a round decided against the cluster as it is when they are put into effect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.commit.current_limits import by_machine, newly_limited
+from firmament.core.commit.pairs import pairs_now
+from firmament.core.commit.tree_groups import overtaken_groups
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.filters.attached_volumes import saved
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.gangs.members import lacking
+from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.pairs import PairState
+from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+
+class EvictionCheck:
+    """Decisions of one round, and the tasks that they are for (int64[N] rows), after its placements took effect.
+
+    What was decided for a machine holds as a whole or not at all. What was decided for a gang, too, by what the gang
+    needs now; and a gang is never left with fewer tasks than it needs: all of it goes, or nobody beyond what it can
+    spare. Whoever counts on the same victims shares the fate.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        static_rows: StaticRows,
+        picture: Picture,
+        preemption: PreemptionProblem,
+        decided: Sequence[Eviction],
+        guests: Int64,
+    ) -> None:
+        self._cluster = cluster
+        self._static_rows = static_rows
+        self._picture = picture
+        self._preemption = preemption
+        self._decided = decided
+        self._guests = guests
+        self._told = {victim for each in decided for victim in each.evicts}
+        self._pairs: PairState | None = None
+        self._disturbed: Bool = np.zeros(0, dtype=np.bool_)
+        self._newly_limited = False
+
+    def standing(self) -> Bool:
+        """bool[N]: what still holds."""
+        dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
+        moved_on = self._cluster.version != self._picture.version
+        by_machine: dict[int, list[int]] = {}
+        for index, each in enumerate(self._decided):
+            by_machine.setdefault(each.machine, []).append(index)
+        if moved_on:
+            self._pairs = pairs_now(self._cluster, self._picture)
+            self._disturbed = self._picture.seen.disturbed(self._cluster)
+            self._newly_limited = newly_limited(
+                self._cluster, self._static_rows, self._picture, {each.cls for each in self._decided}
+            )
+            for indices in by_machine.values():
+                dropped[indices] = not self._holds(indices)
+            dropped |= self._of_overtaken_groups()
+        while True:
+            before = int(dropped.sum())
+            if before:
+                self._drop_companions(dropped, by_machine)
+            if moved_on or before:
+                self._drop_incomplete(dropped)
+            self._drop_half_evicted(dropped)
+            if int(dropped.sum()) == before:
+                return ~dropped
+
+    # --- what holds together -------------------------------------------------------------------------------------
+
+    def _drop_companions(self, dropped: Bool, by_machine: dict[int, list[int]]) -> None:
+        """Drop what was decided for the same machines, and what counts on the same victims, as what is dropped."""
+        while True:
+            before = int(dropped.sum())
+            lost = {victim for index in np.flatnonzero(dropped).tolist() for victim in self._counts_on(index)}
+            for index in np.flatnonzero(~dropped).tolist():
+                dropped[index] = not lost.isdisjoint(self._counts_on(index))
+            for indices in by_machine.values():
+                dropped[indices] = dropped[indices].any()
+            if int(dropped.sum()) == before:
+                return
+
+    def _counts_on(self, index: int) -> set[int]:
+        return {victim for victim in self._decided[index].awaits if victim in self._told}
+
+    def _of_overtaken_groups(self) -> Bool:
+        """bool[N]: decided for groups with rules that need another number of places now, or others."""
+        tasks, jobs = self._cluster.tasks, self._cluster.jobs
+        terms = self._picture.problem.topology
+        job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
+        machine = np.array([each.machine for each in self._decided], dtype=np.int64)
+        ruled = {self._picture.gangs[gang] for gang in terms.groups} if terms is not None else set()
+        used = {job: machine[job_of == job] for job in ruled.intersection(job_of.tolist())}
+        lost = overtaken_groups(self._cluster, self._picture, used)
+        for name, places in used.items():
+            job = jobs.gang(name)
+            if job is None or lacking(self._cluster, job) != len(places):
+                lost |= {name}
+        return np.isin(job_of, list(lost))
+
+    def _drop_incomplete(self, dropped: Bool) -> None:
+        """Drop what was decided for gangs that would get fewer places than they need now."""
+        tasks, jobs = self._cluster.tasks, self._cluster.jobs
+        coming: dict[str, list[int]] = {}
+        for index in np.flatnonzero(~dropped).tolist():
+            coming.setdefault(tasks.job[int(self._guests[index])], []).append(index)
+        for name, indices in coming.items():
+            job = jobs.gang(name)
+            if job is not None and lacking(self._cluster, job) > len(indices):
+                dropped[indices] = True
+
+    def _drop_half_evicted(self, dropped: Bool) -> None:
+        """Drop what would leave some of a gang behind, but fewer than it needs."""
+        tasks, jobs = self._cluster.tasks, self._cluster.jobs
+        if not jobs.any_gang:
+            return
+        leaves: dict[str, list[int]] = {}
+        told: dict[str, int] = {}
+        for index in np.flatnonzero(~dropped).tolist():
+            for victim in self._decided[index].evicts:
+                name = tasks.job[int(self._preemption.row[victim])]
+                leaves.setdefault(name, []).append(index)
+                told[name] = told.get(name, 0) + 1
+        for name, indices in leaves.items():
+            job = jobs.gang(name)
+            if job is None:
+                continue
+            staying = job.min_members - lacking(self._cluster, job) - told[name]
+            if 0 < staying < job.min_members:
+                dropped[indices] = True
+
+    # --- one machine ---------------------------------------------------------------------------------------------
+
+    def _holds(self, indices: Sequence[int]) -> bool:
+        """Whether all that was decided for one machine is still possible and needed."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        decided = [self._decided[index] for index in indices]
+        if not all(self._models_stand(each) for each in decided):
+            return False
+        machine = self._row_of(decided[0].machine)
+        classes = self._picture.cls[[each.cls for each in decided]]
+        full = machine in cluster.machines.beyond_measure  # whoever leaves
+        if machine < 0 or full or not all(self._waits(index) for index in indices):
+            return False
+        guests = self._guests[list(indices)]
+        lowest = int(self._picture.importance.reach_of(tasks, guests).min())
+        if not all(self._can_go(victim, lowest) for each in decided for victim in each.evicts):
+            return False
+        told = [victim for victim in decided[0].awaits if victim in self._told]
+        leaving = [
+            int(self._preemption.row[each])
+            for each in decided[0].awaits
+            if each not in self._told and self._is_there(each)
+        ]
+        if not all(self._is_there(victim) for victim in told) or not tasks.leaving[leaving].all():
+            return False
+        gone = [*self._preemption.row[told].tolist(), *leaving]
+        here = [row for row in gone if tasks.machine[row] == machine]
+        room = cluster.free_beside(self._picture.tasks)[machine]
+        room = room + self._requests(tasks.cls[here]).sum(axis=0)
+        wanted = self._requests(classes)
+        for index, cls in enumerate(classes.tolist()):
+            less = saved(cluster, cluster.classes.rows[cls].shape, np.array([machine]))
+            if less is not None:
+                wanted[index] -= less[0]
+        if not (wanted.sum(axis=0) <= room)[wanted.any(axis=0)].all():
+            return False
+        pairs = self._pairs
+        let_in = pairs is None or all(pairs.take(each.cls, machine) for each in decided)
+        return let_in and self._rules_allow(machine, classes, gone)
+
+    def _models_stand(self, decided: Eviction) -> bool:
+        """Whether what models said of a machine still holds, as far as it bounds what may come there."""
+        problem, machine = self._picture.problem, decided.machine
+        shape = int(problem.shape[decided.cls])
+        limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
+        if not all(map(by_machine, limited)):
+            return False  # too much may have changed elsewhere
+        others = self._newly_limited or any(
+            each.feasible is not None or each.ledger is not None
+            for each in self._picture.judgement.assessments
+        )
+        return not (self._disturbed[machine] and (limited or others))
+
+    def _row_of(self, machine: int) -> int:
+        """Row, as of now, of a machine of the picture; -1 if it is gone."""
+        return self._cluster.machines.row_of.get(self._picture.machine_names[machine], -1)
+
+    def _waits(self, index: int) -> bool:
+        """Whether a task still waits for what was decided for it."""
+        tasks, picture = self._cluster.tasks, self._picture
+        decided, guest = self._decided[index], int(self._guests[index])
+        cls = int(picture.cls[decided.cls])
+        place = int(picture.first[decided.cls] + np.flatnonzero(picture.members[decided.cls] == guest)[0])
+        return bool(
+            tasks.uid[guest] == picture.uids[place]
+            and tasks.state[guest] == State.PENDING
+            and tasks.cls[guest] == cls
+            and picture.importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
+            and self._static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
+                self._row_of(decided.machine)
+            ]
+        )
+
+    def _is_there(self, victim: int) -> bool:
+        """Whether the task that the picture knew is still on a machine."""
+        tasks, row = self._cluster.tasks, self._preemption.row[victim]
+        return bool(
+            tasks.state[row] == State.BOUND and tasks.sequence[row] == self._preemption.sequence[victim]
+        )
+
+    def _can_go(self, victim: int, below: int) -> bool:
+        tasks, row = self._cluster.tasks, self._preemption.row[victim]
+        machine = self._row_of(int(self._preemption.machine[victim]))
+        return bool(
+            self._is_there(victim)
+            and machine >= 0
+            and tasks.machine[row] == machine
+            and self._picture.importance.standing_of(tasks, row) < below
+            and not tasks.leaving[row]
+        )
+
+    def _requests(self, classes: Int64) -> Int64:
+        rows = self._cluster.classes.rows
+        return self._cluster.request_rows([rows[cls].shape for cls in classes.tolist()])
+
+    def _rules_allow(self, machine: int, classes: Int64, going: list[int]) -> bool:
+        """Whether the rules between tasks let all come, one after another, once ``going`` (rows) are gone."""
+        tasks = self._cluster.tasks
+        there = [row for row in going if tasks.machine[row] >= 0]
+        rules = compile_rules(self._cluster, [*classes.tolist(), *tasks.cls[there].tolist()])
+        if rules is None:
+            return True
+        state = RuleState(rules)
+        for index, row in enumerate(there):
+            state.add(len(classes) + index, int(tasks.machine[row]), -1)
+        for index in range(len(classes)):
+            if not state.allows(index, machine):
+                return False
+            state.add(index, machine)
+        return True

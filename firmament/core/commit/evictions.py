@@ -1,0 +1,178 @@
+"""Puts a round's evictions into effect, checked against what has happened meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.commit.arrival_order import keeps_order
+from firmament.core.commit.dependencies import leaders
+from firmament.core.commit.eviction_check import EvictionCheck
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.flow.problem import Assignments
+from firmament.core.gangs.leaving import held_back
+from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.results import Delta, DeltaKind
+from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.tasks import State
+
+
+def evict(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    evictions: Evictions,
+    picture: Picture,
+    placed: Assignments,
+    decided: Sequence[Eviction],
+) -> tuple[list[Delta], Int64]:
+    """Turn evictions into deltas: those who go first, then those who come and depend on it.
+
+    Who comes is assumed on its machine at once, beside those who go: until they are gone the machine is overfull, and
+    nobody else takes the place. If events arrived since the picture was taken, what was decided is checked again
+    (``EvictionCheck``). Also returns the rows of tasks that lost their place that way; they should try again.
+    """
+    preemption = picture.preemption
+    if preemption is None or not decided:
+        return [], np.empty(0, dtype=np.int64)
+    guests = _guests(picture, placed, decided)
+    decided, coming = held_back(cluster, preemption, decided, guests)
+    early, guests = guests[~coming], guests[coming]
+    stands = EvictionCheck(cluster, static_rows, picture, preemption, decided, guests).standing()
+    lost = np.append(early, guests[~stands])
+    kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
+    for each, keep in zip(decided, stands.tolist(), strict=True):
+        if not keep:
+            cluster.mark(picture.machine_names[each.machine])
+    return _carried_out(cluster, evictions, picture, preemption, placed, kept), lost
+
+
+def withdrawn(cluster: Cluster, evictions: Evictions) -> list[Delta]:
+    """What tells that tasks need not go after all, as nobody waits for that any more."""
+    return [
+        Delta(DeltaKind.PREEMPT, cluster.tasks.uid[task], cluster.where(task), withdrawn=True)
+        for task in evictions.take_needless(cluster)
+    ]
+
+
+def still_leaves(cluster: Cluster, delta: Delta) -> bool:
+    """Whether a task that was told to go when the round began still has to, after what has happened meanwhile."""
+    task = cluster.tasks.row_of.get(delta.uid)
+    return task is not None and bool(cluster.tasks.leaving[task])
+
+
+def _guests(picture: Picture, placed: Assignments, decided: Sequence[Eviction]) -> Int64:
+    """int64[N]: the task (row) that each eviction is for: of each class those that follow the ones placed."""
+    next_of = np.bincount(placed.cls, weights=placed.count, minlength=len(picture.members)).astype(np.int64)
+    guests = np.empty(len(decided), dtype=np.int64)
+    for index, each in enumerate(decided):
+        guests[index] = picture.members[each.cls][next_of[each.cls]]
+        next_of[each.cls] += 1
+    return guests
+
+
+def _carried_out(
+    cluster: Cluster,
+    evictions: Evictions,
+    picture: Picture,
+    preemption: PreemptionProblem,
+    placed: Assignments,
+    kept: Sequence[tuple[Eviction, int]],
+) -> list[Delta]:
+    tasks = cluster.tasks
+    leans = _leans(cluster, picture, placed, kept)
+    before = _before(cluster, picture, preemption, kept)
+    deltas = []
+    coming: list[Delta] = []
+    for index, (each, guest) in enumerate(kept):
+        deltas += [
+            Delta(
+                DeltaKind.PREEMPT,
+                tasks.uid[int(preemption.row[victim])],
+                picture.machine_names[int(preemption.machine[victim])],
+                beyond_budget=victim in each.beyond,
+            )
+            for victim in each.evicts
+        ]
+        evictions.tell(cluster, (int(preemption.row[victim]) for victim in each.evicts))
+        depends_on = tuple(dict.fromkeys((*before[index], *leans.get(index, ()))))
+        name = picture.machine_names[each.machine]
+        coming.append(Delta(DeltaKind.PLACE, tasks.uid[guest], name, depends_on=depends_on))
+    rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
+    come = np.array([guest for _, guest in kept], dtype=np.int64)
+    cluster.assume_all(come, rows)
+    cls = np.array([each.cls for each, _ in kept], dtype=np.int64)
+    machine = np.array([each.machine for each, _ in kept], dtype=np.int64)
+    tasks.displacing[come] = keeps_order(picture, cls, machine)
+    for delta, (_, guest) in zip(coming, kept, strict=True):
+        evictions.count_on(cluster, delta.depends_on, guest)
+    for members in _gangs(picture, kept):
+        evictions.share_fate(cluster, [kept[index][1] for index in members])
+    return [*deltas, *coming]
+
+
+def _gangs(picture: Picture, kept: Sequence[tuple[Eviction, int]]) -> list[list[int]]:
+    """Indices of those who come and belong to one gang, gang by gang, where there are several."""
+    members: dict[int, list[int]] = {}
+    if len(picture.gangs):
+        for index, (each, _) in enumerate(kept):
+            members.setdefault(int(picture.problem.gang[each.cls]), []).append(index)
+    return [indices for gang, indices in members.items() if gang >= 0 and len(indices) > 1]
+
+
+def _before(
+    cluster: Cluster,
+    picture: Picture,
+    preemption: PreemptionProblem,
+    kept: Sequence[tuple[Eviction, int]],
+) -> list[tuple[str, ...]]:
+    """Uids of those who must be gone before each may come.
+
+    The first of a gang waits for all that go for the gang, and the others for the first: if one of those stays, none of
+    the gang is bound.
+    """
+    tasks = cluster.tasks
+    before = [
+        tuple(
+            tasks.uid[int(preemption.row[other])]
+            for other in each.awaits
+            if tasks.sequence[preemption.row[other]] == preemption.sequence[other]
+            and tasks.state[preemption.row[other]] == State.BOUND
+        )
+        for each, _ in kept
+    ]
+    for members in _gangs(picture, kept):
+        everybody = tuple(dict.fromkeys(uid for index in members for uid in before[index]))
+        first = members[0]
+        for index in members[1:]:
+            if len(before[index]) < len(everybody):
+                before[index] = (*before[index], tasks.uid[kept[first][1]])
+        before[first] = everybody
+    return before
+
+
+def _leans(
+    cluster: Cluster, picture: Picture, placed: Assignments, kept: Sequence[tuple[Eviction, int]]
+) -> dict[int, tuple[str, ...]]:
+    """Uids of tasks that must be bound before those who come may be, because they have to be near them, by index."""
+    problem = picture.problem
+    if problem.rules is None or not any(
+        problem.rules.rules(each.cls).attraction is not None for each, _ in kept
+    ):
+        return {}
+    earlier = np.repeat(placed.cls, placed.count), np.repeat(placed.machine, placed.count)
+    uids = []
+    taken: dict[int, int] = {}
+    for cls in earlier[0].tolist():
+        uids.append(picture.uids[int(picture.first[cls]) + taken.get(cls, 0)])
+        taken[cls] = taken.get(cls, 0) + 1
+    found = leaders(
+        problem,
+        np.append(earlier[0], [each.cls for each, _ in kept]),
+        np.append(earlier[1], [each.machine for each, _ in kept]),
+        [*uids, *(cluster.tasks.uid[guest] for _, guest in kept)],
+    )
+    return {index - len(uids): leads for index, leads in found.items() if index >= len(uids)}

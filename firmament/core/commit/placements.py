@@ -1,0 +1,103 @@
+"""Puts a round's decisions into the cluster's state, checked against what has happened meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Int64
+from firmament.core.commit.arrival_order import chained, keeps_order
+from firmament.core.commit.current_limits import LimitsNow
+from firmament.core.commit.dependencies import leaders
+from firmament.core.commit.revalidation import Decided, Recheck
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.results import Placements
+from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state.cluster import Cluster
+
+
+def assume_placements(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    picture: Picture,
+    placed: Assignments,
+    limits: LimitsNow | None = None,
+) -> Placements:
+    """Turn assignments into deltas, of each class the longest waiting tasks first, and assume them on their machines.
+
+    With rules between tasks, or ledgers that count on it, the deltas keep the order of the assignments, in which each
+    is valid when it is made.
+
+    If events arrived since the picture was taken, every single placement is checked again (`rechecking`), against
+    ``limits`` if models have been asked again. What fails stays pending, and the machine is marked as worth another
+    look.
+    """
+    decided = _decided(picture, placed)
+    ordered = keeps_order(picture, decided.cls, decided.row)
+    if cluster.version == picture.version:
+        cluster.assume_all(decided.task, decided.row)
+        kept = np.ones(len(decided.task), dtype=np.bool_)
+    else:
+        kept = Recheck(cluster, static_rows, picture, decided, ordered, limits).assume()
+        for index in np.flatnonzero(~kept).tolist():
+            cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
+    where = np.flatnonzero(kept)
+    if ordered.any():
+        cluster.number_arrivals(decided.task[where])
+        for index in np.flatnonzero(ordered & kept).tolist():
+            # What comes first may move what comes later: a task that did not fit before may fit after it.
+            cluster.mark(decided.machine[index])
+    uids, machines = decided.uid, decided.machine
+    if not kept.all():
+        uids = list(compress(uids, kept.tolist()))
+        machines = list(compress(machines, kept.tolist()))
+    leans = leaders(picture.problem, decided.cls[where], decided.row[where], uids)
+    for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():
+        leans[place] = tuple(dict.fromkeys((*leans.get(place, ()), leader)))
+    return Placements(uids, machines, leans)
+
+
+def _decided(picture: Picture, placed: Assignments) -> Decided:
+    """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
+    if picture.problem.rules is None and not picture.problem.ledgers:
+        order = _by_class(picture.problem, placed)
+        placed = Assignments(placed.cls[order], placed.machine[order], placed.count[order])
+    cls = np.repeat(placed.cls, placed.count)
+    machine = np.repeat(placed.machine, placed.count)
+    by_class = np.argsort(cls, kind="stable")
+    taken = np.bincount(cls, minlength=len(picture.members))
+    place = np.empty(len(cls), dtype=np.int64)
+    place[by_class] = np.arange(len(cls)) + np.repeat(picture.first - (np.cumsum(taken) - taken), taken)
+    return Decided(
+        cls,
+        machine,
+        picture.tasks[place],
+        _chosen(picture.uids, place),
+        _chosen(picture.machine_names, machine),
+    )
+
+
+def _chosen(texts: Sequence[str], which: Int64) -> list[str]:
+    """The texts in these places. As an array, since texts lie all over memory: one by one, each would be waited for."""
+    every: NDArray[np.object_] = np.fromiter(texts, dtype=np.object_, count=len(texts))
+    return every[which].tolist()
+
+
+def _by_class(problem: PlacementProblem, placed: Assignments) -> Int64:
+    """Order of assignments by class, each class's by machine, in that of the tree if any."""
+    if problem.topology is None:
+        return np.argsort(placed.cls * np.int64(problem.machines) + placed.machine, kind="stable")
+    return np.lexsort((placed.machine, problem.topology.position[placed.machine], placed.cls))
+
+
+def decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
+    """Rows of the tasks that assignments are for: of each class the first of its ``members`` (rows)."""
+    if len(placed.cls) == 0:
+        return np.zeros(0, dtype=np.int64)
+    taken = np.zeros(len(members), dtype=np.int64)
+    np.add.at(taken, placed.cls, placed.count)
+    return np.concatenate([rows[:count] for rows, count in zip(members, taken.tolist(), strict=True)])

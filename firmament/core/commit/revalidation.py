@@ -1,0 +1,238 @@
+"""Holds a round's placements against what has happened since its picture was taken, and assumes those that stand.
+
+The task must still wait and be of the same class; the machine must be there, open to it, and have room; rules between
+tasks, pairs of tasks and the limits of models must hold, each placement counting for those after it; and where a ledger
+counts on the order, nothing else may have come to the machine. Of a gang all that it needs stands, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.commit.current_limits import Booking, LimitsNow
+from firmament.core.commit.pairs import pairs_now
+from firmament.core.commit.tree_groups import overtaken_groups
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.filters.attached_volumes import saved
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.gangs.members import lacking
+from firmament.core.rules.counters import RuleState
+from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Placements of a picture, one task each: class and machine row of the problem, its task row and uid then, and
+    the machine's name.
+    """
+
+    cls: Int64
+    row: Int64
+    task: Int64
+    uid: list[str]
+    machine: list[str]
+
+
+class Recheck:
+    """Placements of a picture, in order of admission, before they take effect.
+
+    ``ordered``: bool[N], those that a ledger counts on reaching their machines in order; ``limits``: what models say
+    now, None if that cannot be less than when they were asked.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        static_rows: StaticRows,
+        picture: Picture,
+        decided: Decided,
+        ordered: Bool,
+        limits: LimitsNow | None,
+    ) -> None:
+        self._cluster = cluster
+        self._picture = picture
+        self._decided = decided
+        self._limits = limits
+        shapes = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
+        self._shape = np.array(shapes, dtype=np.int64)[decided.cls]
+        self._promised: Int64 | None = None
+        if len(cluster.promises):
+            self._promised = cluster.promises.amounts(cluster, frozenset(picture.tasks.tolist()))
+        known = cluster.machines.row_of
+        self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
+        self._wanted = self._wanted_of(shapes)
+        self._allowed = self._still_allowed(static_rows)
+        if ordered.any():
+            self._allowed &= ~(ordered & picture.seen.disturbed(cluster)[decided.row])
+        if limits is not None and self._allowed.any():
+            self._allowed &= limits.open_to(self._shape, self._machine)
+
+    def assume(self) -> Bool:
+        """Assume the placements that still hold, of gangs all that they need or none; returns which, bool[N].
+
+        Gangs, and what they need, are taken as they are now. Groups with rules must need just what was decided for
+        them, and find tree, rules and the tasks that they have there as they were.
+        """
+        cluster = self._cluster
+        if not self._allowed.any():
+            return self._allowed
+        gang, need, exact, given_up = self._gangs()
+        while True:
+            kept = self._assume_possible(~np.append(given_up, False)[gang])
+            members = gang[kept & (gang >= 0)]
+            found = np.bincount(members, minlength=len(given_up))
+            broken = (found < need) | (exact & (found != need))
+            broken &= np.isin(np.arange(len(given_up)), members)
+            if not broken.any():
+                return kept
+            given_up |= broken
+            for task in self._decided.task[kept].tolist():
+                cluster.vacate(task)
+                cluster.tasks.state[task] = State.PENDING
+
+    def _gangs(self) -> tuple[Int64, Int64, Bool, Bool]:
+        """int64[N]: the gang of each decided task, -1 for none; of each gang, int64[G]: members that it lacks, bool[G]:
+        it was placed by rules, bool[G]: what that counted on has changed.
+        """
+        cluster, decided = self._cluster, self._decided
+        tasks, jobs = cluster.tasks, cluster.jobs
+        gang = np.full(len(decided.task), -1, dtype=np.int64)
+        number: dict[str, int] = {}
+        if jobs.any_gang:
+            for index, (task, uid) in enumerate(zip(decided.task.tolist(), decided.uid, strict=True)):
+                job = tasks.job[task]
+                if tasks.uid[task] == uid and jobs.gang(job) is not None:
+                    gang[index] = number.setdefault(job, len(number))
+        need = [lacking(cluster, job) for name in number if (job := jobs.gang(name)) is not None]
+        terms = self._picture.problem.topology
+        ruled = {self._picture.gangs[each] for each in terms.groups} if terms is not None else set()
+        used = {
+            name: np.unique(decided.row[gang == index]) for name, index in number.items() if name in ruled
+        }
+        overtaken = overtaken_groups(cluster, self._picture, used)
+        return (
+            gang,
+            np.array(need, dtype=np.int64),
+            np.array([name in ruled for name in number], dtype=np.bool_),
+            np.array([name in overtaken for name in number], dtype=np.bool_),
+        )
+
+    def _assume_possible(self, wanted: Bool) -> Bool:
+        """Assume the placements that still hold, of those in ``wanted`` (bool[N]); returns which they are, bool[N].
+
+        Those that cannot get in each other's way are dealt with at once; of the others the first in order stay.
+        """
+        task, machine = self._decided.task, self._machine
+        possible: Bool = wanted & self._allowed
+        rows = np.flatnonzero(possible)
+        shared = _Shared(self._cluster, self._picture, self._decided.cls, machine, self._booking())
+        single = self._overfull(rows) | shared.singly(rows)
+        at_once = rows[~single]
+        shared.take_all(at_once)
+        self._cluster.assume_all(task[at_once], machine[at_once])
+        for row in rows[single].tolist():
+            possible[row] = self._has_room(row) and shared.take(row)
+            if possible[row]:
+                self._cluster.assume_all(task[row : row + 1], machine[row : row + 1])
+        return possible
+
+    def _wanted_of(self, shapes: Sequence[int]) -> Int64:
+        """int64[N, K]: what each placement asks of its machine; ``shapes``: those of the picture's classes."""
+        wanted: Int64 = self._cluster.request_rows(shapes)[self._decided.cls]
+        contents = self._cluster.classes.shapes
+        for cls in np.unique(self._decided.cls).tolist():
+            if not contents[shapes[cls]].attachments:
+                continue
+            where = np.flatnonzero((self._decided.cls == cls) & (self._machine >= 0))
+            less = saved(self._cluster, shapes[cls], self._machine[where])
+            if less is not None:
+                wanted[where] -= less
+        return wanted
+
+    def _booking(self) -> Booking | None:
+        return None if self._limits is None else self._limits.booking(self._shape, self._machine)
+
+    def _overfull(self, rows: Int64) -> Bool:
+        """bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""
+        machines = self._cluster.machines
+        wanted = np.zeros_like(machines.capacity)
+        np.add.at(wanted, self._machine[rows], self._wanted[rows])
+        room = machines.capacity - machines.used
+        if self._promised is not None:
+            room -= self._promised
+        overfull: Bool = np.any((wanted > 0) & (wanted > room), axis=1)
+        return overfull[self._machine[rows]]
+
+    def _has_room(self, row: int) -> bool:
+        """Whether the machine of a placement has what its task asks for."""
+        machines, at = self._cluster.machines, int(self._machine[row])
+        request = self._wanted[row]
+        left = machines.capacity[at] - machines.used[at]
+        if self._promised is not None:
+            left = left - self._promised[at]
+        return bool((request <= left)[request > 0].all())
+
+    def _still_allowed(self, static_rows: StaticRows) -> Bool:
+        """bool[N]: the task still waits and is what it was, its machine is there and open to it."""
+        cluster, decided, machine = self._cluster, self._decided, self._machine
+        tasks = cluster.tasks
+        row = self._picture.cls[decided.cls]
+        same = [tasks.uid[task] == uid for task, uid in zip(decided.task.tolist(), decided.uid, strict=True)]
+        waits = (tasks.state[decided.task] == State.PENDING) & (tasks.cls[decided.task] == row)
+        allowed: Bool = np.array(same, dtype=np.bool_) & waits & (machine >= 0)
+        for cls in np.unique(row).tolist():
+            members = np.flatnonzero(allowed & (row == cls))
+            open_to = static_rows.of(cluster.classes.rows[cls].shape).feasible
+            allowed[members] = open_to[machine[members]]
+        return allowed
+
+
+class _Shared:
+    """What tasks share beside the room on machines: rules between them, pairs of them, and limits of models.
+
+    Placements go by their index: ``cls``, ``machine``: int64[N], the class of the picture and the machine's row now.
+    """
+
+    def __init__(
+        self, cluster: Cluster, picture: Picture, cls: Int64, machine: Int64, booking: Booking | None
+    ) -> None:
+        self._cls, self._machine, self._booking = cls, machine, booking
+        rules = compile_rules(cluster, picture.cls.tolist())
+        self._rules = None if rules is None else RuleState(rules)
+        self._pairs = pairs_now(cluster, picture)
+        self._bound: Bool = np.zeros(len(picture.cls), dtype=np.bool_)
+        if rules is not None:
+            self._bound[list(rules.of)] = True
+        if self._pairs is not None:
+            self._bound |= self._pairs.rules.kind >= 0
+
+    def singly(self, rows: Int64) -> Bool:
+        """bool[len(rows)]: those that may not all be taken, if ``rows`` came in their order."""
+        bound: Bool = self._bound[self._cls[rows]]
+        return bound if self._booking is None else bound | self._booking.crowded(rows)
+
+    def take_all(self, rows: Int64) -> None:
+        """Count placements that no rule and no pair binds, and for which models have room."""
+        if self._booking is not None:
+            self._booking.take_all(rows)
+
+    def take(self, row: int) -> bool:
+        """Count one placement, if it is let in."""
+        cls, at = int(self._cls[row]), int(self._machine[row])
+        if self._booking is not None and not self._booking.fits(row):
+            return False
+        if self._rules is not None and not self._rules.allows(cls, at):
+            return False
+        if self._pairs is not None and not self._pairs.take(cls, at):
+            return False
+        if self._rules is not None:
+            self._rules.add(cls, at)
+        if self._booking is not None:
+            self._booking.take_all(np.array([row]))
+        return True

@@ -1,0 +1,191 @@
+"""Compiles what task classes say about each other into the rules of a round.
+
+Rules look both ways: a waiting class obeys its own terms, and the terms of every class, waiting or on a machine and
+whoever placed it, that select it. Terms with equal content share their counters (``rule_counters``). Topology spread
+and host ports have modules of their own (``spread_compiler``, ``port_compiler``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from firmament.core.constraints.ports import port_exclusions
+from firmament.core.constraints.rule_counters import RuleCounters
+from firmament.core.constraints.running_tasks import Inhabitants
+from firmament.core.constraints.topology_spread import SpreadCompiler
+from firmament.core.model import TaskClass, TaskSelector, TaskTerm
+from firmament.core.rules.ruleset import (
+    KEPT_OFF,
+    TOO_NEAR,
+    Attraction,
+    ClassRules,
+    Exclusion,
+    Inclination,
+    RuleSet,
+)
+from firmament.core.state.class_selectors import own_selector
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.domains import Topologies
+
+HARD_AFFINITY_WEIGHT = 1
+"""What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
+(kube-scheduler's hardPodAffinityWeight)."""
+
+
+def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1) -> RuleSet | None:
+    """Rules of a round for the waiting classes (``waiting[c]``: class row of problem class c); None if there are none.
+
+    ``without``: row of a task that is not to be counted where it is.
+    """
+    if not cluster.classes.ruled or not len(cluster.machines):
+        return None
+    inhabitants = Inhabitants(cluster, without=without)
+    present = {*waiting, *inhabitants.classes.tolist()}
+    ruled = [row for row in cluster.classes.ruled if row in present]
+    if not ruled:
+        return None
+    rules = _Compiler(cluster, waiting, inhabitants, ruled).compiled()
+    return rules if rules.of else None
+
+
+@dataclass(slots=True)
+class _Holders:
+    """The classes of the round that have one and the same term; ``kind`` tells required from preferred."""
+
+    kind: str
+    term: TaskTerm
+    rows: list[int]
+
+
+class _Compiler:
+    """Gathers counters, then the rules of each waiting class."""
+
+    def __init__(
+        self, cluster: Cluster, waiting: Sequence[int], inhabitants: Inhabitants, ruled: list[int]
+    ) -> None:
+        self._uids = cluster.tasks.uid
+        self._on_machine = cluster.tasks.machine
+        self._rows = cluster.classes.rows
+        self._selector = cluster.selector()
+        self._inhabitants = inhabitants
+        self._topologies = Topologies(cluster.machines)
+        self._ruled = ruled
+        self._problem_classes: dict[int, list[int]] = {}
+        for cls, row in enumerate(waiting):
+            self._problem_classes.setdefault(row, []).append(cls)
+        self._counters = RuleCounters(inhabitants, self._selector, self._topologies, self._problem_classes)
+        self._spreads = SpreadCompiler(
+            self._counters, self._selector, self._topologies, self._rows, len(cluster.machines)
+        )
+        self._exclusions: dict[int, dict[Exclusion, None]] = {}
+        self._inclinations: dict[int, dict[int, int]] = {}
+        self._unsettled: dict[tuple[int, int], str] = {}
+
+    def compiled(self) -> RuleSet:
+        """The rules of all waiting classes that have any, or that count for those of others."""
+        for holders in self._terms_of_all():
+            self._look_back(holders)
+        own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
+        ports = port_exclusions(
+            self._counters, self._topologies.single, self._rows, self._ruled, self._problem_classes
+        )
+        for row, exclusion in ports:
+            self._exclusions.setdefault(row, {})[exclusion] = None
+        of: dict[int, ClassRules] = {}
+        for row, classes in self._problem_classes.items():
+            rules = replace(
+                own.get(row, ClassRules()),
+                adds=tuple(self._counters.adds.get(row, ())),
+                exclusions=tuple(self._exclusions.get(row, ())),
+                inclinations=tuple(Inclination(*each) for each in self._inclinations.get(row, {}).items()),
+            )
+            if rules.adds or rules.binding or rules.soft:
+                of.update(dict.fromkeys(classes, rules))
+        return RuleSet(self._counters.counters, of, self._unsettled)
+
+    # --- terms of others that select waiting classes --------------------------------------------------------------
+
+    def _terms_of_all(self) -> list[_Holders]:
+        """Every distinct affinity term of the round, with the classes that hold it."""
+        found: dict[tuple[str, TaskTerm], _Holders] = {}
+        for row in self._ruled:
+            content = self._rows[row].content
+            for kind in ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity"):
+                for given in getattr(content, kind):
+                    term = replace(given, selector=own_selector(given.selector, content))
+                    holders = found.setdefault((kind, term), _Holders(kind, term, []))
+                    if row not in holders.rows[-1:]:
+                        holders.rows.append(row)
+        return list(found.values())
+
+    def _look_back(self, holders: _Holders) -> None:
+        """What a term means for the waiting classes that it selects."""
+        term = holders.term
+        selected = [
+            row for row in self._selector.matching(term.selector).tolist() if row in self._problem_classes
+        ]
+        if not selected:
+            return
+        number = self._counters.of_classes(holders.rows, term.topology_key)
+        if holders.kind == "anti_affinity":
+            exclusion = Exclusion(number, KEPT_OFF)
+            for row in selected:
+                self._exclusions.setdefault(row, {})[exclusion] = None
+            return
+        weight = {
+            "affinity": HARD_AFFINITY_WEIGHT,
+            "preferred_affinity": term.weight,
+            "preferred_anti_affinity": -term.weight,
+        }[holders.kind]
+        for row in selected:
+            self._incline(row, number, weight)
+
+    def _incline(self, row: int, number: int, weight: int) -> None:
+        """What a counter counts makes its domains better or worse; several reasons for it add up."""
+        inclinations = self._inclinations.setdefault(row, {})
+        inclinations[number] = inclinations.get(number, 0) + weight
+
+    # --- a class's own rules ---------------------------------------------------------------------------------------
+
+    def _own(self, row: int) -> ClassRules:
+        """Affinity and spread as the class itself states them; exclusions and inclinations are gathered aside."""
+        content = self._rows[row].content
+        own: dict[Exclusion, None] = {}
+        for term in content.anti_affinity:
+            number = self._counters.selected([own_selector(term.selector, content)], term.topology_key)
+            own[Exclusion(number, TOO_NEAR)] = None
+        if own:
+            self._exclusions[row] = own | self._exclusions.get(row, {})
+        for terms, sign in ((content.preferred_affinity, 1), (content.preferred_anti_affinity, -1)):
+            for term in terms:
+                number = self._counters.selected([own_selector(term.selector, content)], term.topology_key)
+                self._incline(row, number, sign * term.weight)
+        return ClassRules(
+            attraction=self._attraction(row, content),
+            spreadings=self._spreads.required(row),
+            soft_spreadings=self._spreads.preferred(row),
+        )
+
+    def _attraction(self, row: int, content: TaskClass) -> Attraction | None:
+        if not content.affinity:
+            return None
+        selectors = [own_selector(term.selector, content) for term in content.affinity]
+        numbers = tuple(self._counters.selected(selectors, term.topology_key) for term in content.affinity)
+        for number in numbers:
+            self._note_unsettled(number, selectors)
+        return Attraction(
+            counters=numbers,
+            own=all(self._selector.matches(selector, row) for selector in selectors),
+        )
+
+    def _note_unsettled(self, number: int, selectors: list[TaskSelector]) -> None:
+        """Name a task in each domain in which only tasks that are about to be bound draw others."""
+        counter = self._counters.counters[number]
+        lone = (counter.start > 0) & (counter.settled == 0)
+        if not lone.any():
+            return
+        for task in self._inhabitants.tasks(self._counters.matching_all(selectors).tolist()).tolist():
+            domain = int(counter.domain[self._on_machine[task]])
+            if domain >= 0 and lone[domain]:
+                self._unsettled.setdefault((number, domain), self._uids[task])

@@ -1,0 +1,139 @@
+"""Finds a round's groups: which jobs share out over the tree of machines, by which rules, and what is there of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.group_terms import (
+    GroupRules,
+    LevelRule,
+    TopologyModel,
+    TopologyTerms,
+)
+from cost_models.interface import Int64, MachineColumns
+from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.gangs.members import staying_members
+from firmament.core.selectors.natural_order import natural_key
+from firmament.core.state.cluster import Cluster
+from firmament.core.tree_solver.consistency import inconsistencies
+from firmament.core.tree_solver.rules import Rule
+from firmament.core.tree_solver.solver import ExactSolver
+from firmament.core.tree_solver.tree import Tree, build_tree
+
+_SOFT_PACK = LevelRule()
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What a round knows of the gangs in it: their jobs, and for each class of the problem its gang (-1: none) and the
+    rows of its tasks.
+    """
+
+    jobs: Sequence[str]
+    gang: Int64
+    members: Sequence[Int64]
+
+
+def compile_groups(
+    cluster: Cluster, trees: Trees, model: TopologyModel | None, columns: MachineColumns, called: Called
+) -> GroupTerms | None:
+    """The groups among the gangs of a round; None if there are none."""
+    ruled = cluster.ruled_gangs
+    numbers = [number for number, job in enumerate(called.jobs) if job in ruled]
+    if model is None or not numbers:
+        return None
+    terms = model.topology_terms(columns)
+    tree, position = trees.of(terms)
+    groups = {
+        number: _group(cluster, terms.groups[called.jobs[number]], tree, position, called, number)
+        for number in numbers
+    }
+    names = list(cluster.resources.names)
+    counted = [names.index(name) for name in terms.resources if name in names]
+    return GroupTerms(tree, ExactSolver(terms.choice), groups, position, np.array(counted, dtype=np.int64))
+
+
+class Trees:
+    """Builds the tree of a round, anew only if machines have come, gone or moved."""
+
+    def __init__(self) -> None:
+        self._terms: TopologyTerms | None = None
+        self._tree = build_tree(("",), {})
+        self._position = np.empty(0, dtype=np.int64)
+
+    def of(self, terms: TopologyTerms) -> tuple[Tree, Int64]:
+        """The tree; and int64[M], where each machine stands among its leaves, their number if outside."""
+        known = self._terms
+        if known is None or known.levels != terms.levels or known.paths != terms.paths:
+            placed = {path: row for row, path in enumerate(terms.paths) if path is not None}
+            self._tree = build_tree(terms.levels, placed)
+            self._position = np.full(len(terms.paths), self._tree.leaves, dtype=np.int64)
+            self._position[self._tree.rows] = np.arange(self._tree.leaves)
+            self._terms = terms
+        return self._tree, self._position
+
+
+def in_natural_order(cluster: Cluster, members: Int64) -> Int64:
+    """Rows of tasks by their names, numbers in them as such."""
+    names = cluster.tasks.name
+    return np.array(sorted(members.tolist(), key=lambda row: (natural_key(names[row]), row)), dtype=np.int64)
+
+
+def _group(
+    cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: Called, number: int
+) -> Group:
+    job = cluster.jobs.gang(called.jobs[number])
+    assert job is not None  # only gangs are called
+    at = position[cluster.tasks.machine[staying_members(cluster, job.id)]]
+    held = np.bincount(at[at < tree.leaves], minlength=tree.leaves).astype(np.int64)
+    classes = np.flatnonzero(called.gang == number)
+    of_task = {row: cls for cls in classes.tolist() for row in called.members[cls].tolist()}
+    waiting = in_natural_order(cluster, np.array(list(of_task), dtype=np.int64))
+    order = np.array([of_task[row] for row in waiting.tolist()], dtype=np.int64)
+    levels = rules_of(rules, tree.levels)
+    size = len(waiting) + int(held.sum())
+    refused = _unlike(cluster, waiting)
+    if not refused and tree.leaves:
+        units = [tree.units(level) for level in range(len(tree.levels))]
+        refused = "; ".join(inconsistencies(levels, tree.levels, size, units))
+    return Group(rules.name or job.name or job.id, size, levels, held, order, refused)
+
+
+def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules of a group, one per level of the tree."""
+    return tuple(_rule(rules.levels.get(level, _SOFT_PACK)) for level in levels)
+
+
+def _rule(given: LevelRule) -> Rule:
+    return Rule(
+        kind=given.kind,
+        hard=given.hard,
+        partitions=given.partitions,
+        least=given.least,
+        most=given.most,
+        factor=given.factor,
+    )
+
+
+def _unlike(cluster: Cluster, waiting: Int64) -> str:
+    """Says that the tasks of a group ask for unlike amounts; empty if they do not."""
+    requests = {
+        shape: cluster.shape_request(shape)
+        for shape in {cluster.classes.rows[int(cluster.tasks.cls[row])].shape for row in waiting.tolist()}
+    }
+    asked: list[Mapping[str, int]] = [
+        {name: int(amount) for name, amount in zip(cluster.resources.names, vector, strict=False) if amount}
+        for _, vector in sorted(requests.items())
+    ]
+    for other in asked[1:]:
+        for name in sorted({*asked[0], *other}):
+            one, two = asked[0].get(name, 0), other.get(name, 0)
+            if one != two:
+                return (
+                    f"its pods ask for unlike amounts of {name} ({min(one, two)} and {max(one, two)}); "
+                    "give all pods of the group the same requests"
+                )
+    return ""

@@ -1,0 +1,160 @@
+"""Explains one task: which machines it may use, why not the others, and what each model charges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.diagnosis.listing import state_name
+from firmament.core.diagnosis.pairs import ExplainedPairs, explain_pairs
+from firmament.core.diagnosis.tree_groups import ExplainedGroup, explain_group
+from firmament.core.filters.attached_volumes import with_saved
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.pinning import pin_refusals
+from firmament.core.filters.root_causes import Cause, Refusal, RootCauses, lacks, root_causes, rule_refusals
+from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.preferences import SoftCost, soft_cost
+from firmament.core.scoring.assessment import Judgement, joint_room_lacking, judge, machine_columns, raw_rows
+from firmament.core.scoring.preferences import MODEL_NAME, Preferences
+from firmament.core.snapshot.arrivals import arrivals
+from firmament.core.snapshot.residents import residents
+from firmament.core.snapshot.usage_views import load, unseen
+from firmament.core.state.cluster import Cluster
+
+
+def explain(
+    cluster: Cluster, static_rows: StaticRows, configuration: CoreConfiguration, uid: str, now: float
+) -> Explanation:
+    """Judge every machine for the task ``uid`` (known), as if it were waiting: its own use is not held against it."""
+    tasks = cluster.tasks
+    task = tasks.row_of[uid]
+    cls = int(tasks.cls[task])
+    request = cluster.request_of(cls)
+    own = int(tasks.machine[task])
+    if own >= 0:
+        cluster.book(own, cls, -1)
+    try:
+        others = residents(cluster, without=task) if configuration.uses_residents else None
+        in_detail = load(cluster, without=task) if configuration.uses_load else None
+        since = arrivals(cluster, configuration.arrival_kinds, without=task)
+        late = unseen(cluster, without=task) if configuration.uses_unseen else None
+        columns = machine_columns(cluster, now, others, in_detail, since, unseen=late)
+        free = with_saved(cluster, cluster.classes.rows[cls].shape, cluster.free([task]))
+        judgement = judge(
+            cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models
+        )
+    finally:
+        if own >= 0:
+            cluster.book(own, cls, 1)
+    grouped = explain_group(cluster, configuration, judgement, task)
+    explained = explain_pairs(cluster, configuration, grouped.judgement, cls, without=task)
+    judgement = explained.judgement
+    rules = compile_rules(cluster, [cls], without=task)
+    state = None if rules is None else RuleState(rules)
+    found = pin_refusals(cluster, cls) + judgement.static[0].refusals()
+    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    found += [] if state is None else rule_refusals(state.refusals(0))
+    for rows in judgement.joint():
+        found.append(Refusal(Cause(rows.reason), joint_room_lacking(rows, rows.limit, 0)))
+    found += [Refusal(Cause(ledger.reason), ledger.room(0) <= 0) for ledger in judgement.ledgers()]
+    found += [Refusal(Cause(text), refused) for text, refused in explained.refusals]
+    causes = root_causes(len(cluster.machines), found)
+    soft = None if state is None else soft_cost(state, 0, ~causes.refused())
+    return Explanation(
+        uid=uid,
+        name=tasks.name[task],
+        state=state_name(cluster, task, now),
+        machine=cluster.where(task),
+        machines=tuple(_verdicts(explained, grouped, configuration, causes, soft)),
+        notes=judgement.notes(),
+    )
+
+
+def _verdicts(
+    explained: ExplainedPairs,
+    grouped: ExplainedGroup,
+    configuration: CoreConfiguration,
+    causes: RootCauses,
+    soft: SoftCost | None,
+) -> list[MachineVerdict]:
+    judgement = explained.judgement
+    per_model = [
+        _model_verdicts(judgement, configuration, index) for index in range(1 + len(configuration.overlays))
+    ]
+    for model, told in ((explained.model, explained.details), (grouped.model, grouped.details)):
+        if model >= 0:
+            per_model[model] = [
+                replace(verdict, details=details)
+                for verdict, details in zip(per_model[model], told, strict=True)
+            ]
+    per_model.append(_preference_verdicts(judgement, soft, _scarcity(judgement, configuration)))
+    verdicts = []
+    for row, name in enumerate(judgement.machines.names):
+        models = tuple(verdicts_of_model[row] for verdicts_of_model in per_model)
+        why = causes.told(row)
+        verdicts.append(
+            MachineVerdict(
+                machine=name,
+                feasible=not why,
+                reasons=why,
+                cost=sum(model.cost for model in models),
+                models=models,
+            )
+        )
+    return verdicts
+
+
+def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, index: int) -> list[ModelVerdict]:
+    """One model's verdict per machine; scores and costs in whole points."""
+    weighted = configuration.models[index]
+    assessment = judgement.assessments[index]
+    count = judgement.machines.count
+    raw = raw_rows(assessment, 1, count)[0]
+    points = np.rint(weighted.model.range.points(raw))
+    score = 100.0 - points if assessment.score is None else assessment.score[0]
+    feasible = np.ones(count, np.bool_) if assessment.feasible is None else assessment.feasible[0].copy()
+    for rows in assessment.joint:
+        feasible &= ~joint_room_lacking(rows, rows.limit, 0)
+    if assessment.ledger is not None:
+        feasible &= assessment.ledger.room(0) > 0
+    return [
+        ModelVerdict(
+            model=weighted.model.name,
+            feasible=bool(feasible[row]),
+            raw=float(raw[row]),
+            score=float(score[row]),
+            cost=float(weighted.weight * points[row]),
+        )
+        for row in range(count)
+    ]
+
+
+def _scarcity(judgement: Judgement, configuration: CoreConfiguration) -> Preferences | None:
+    """What machines with scarce resources cost the one task of a judgement, as one of its preferred rules."""
+    if configuration.scarce is None:
+        return None
+    raw = raw_rows(judgement.assessments[-1], 1, judgement.machines.count)[0]
+    points = configuration.scarce.weight * configuration.scarce.model.range.points(raw)
+    return Preferences(points, -raw, configuration.scarce.weight) if raw.any() else None
+
+
+def _preference_verdicts(
+    judgement: Judgement, soft: SoftCost | None, scarce: Preferences | None
+) -> list[ModelVerdict]:
+    """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
+    preferred = judgement.preferred[0]
+    count = judgement.machines.count
+    points, raw, weight = np.zeros(count), np.zeros(count), 0
+    for part in (preferred, soft, scarce):
+        if part is not None:
+            points, raw, weight = points + part.points, raw + part.raw, weight + part.weight
+    return [
+        ModelVerdict(
+            MODEL_NAME, feasible=True, raw=figure, score=100.0 - charged / max(1, weight), cost=charged
+        )
+        for figure, charged in zip(raw.tolist(), points.tolist(), strict=True)
+    ]

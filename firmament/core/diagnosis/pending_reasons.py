@@ -1,0 +1,227 @@
+"""Says why tasks of a round stay pending."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.group_terms import NOT_IN_TREE
+from cost_models.interface import Bool, Int64, Ledger
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.diagnosis.contention import Losses
+from firmament.core.diagnosis.pairs import pair_refusals, pairs_after
+from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
+from firmament.core.diagnosis.tree_reasons import outside_tree, shortage
+from firmament.core.filters import reasons
+from firmament.core.filters.attached_volumes import with_saved
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.pinning import pin_refusals
+from firmament.core.filters.root_causes import Cause, Refusal, RootCauses, lacks, root_causes, rule_refusals
+from firmament.core.flow.problem import Assignments
+from firmament.core.queue.reservations import Reservations
+from firmament.core.results import Unscheduled
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.pairs import PairState
+from firmament.core.scoring.assessment import joint_room_lacking
+from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+
+def pending_reasons(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    reservations: Reservations,
+    picture: Picture,
+    placed: Assignments,
+    shortages: Mapping[int, str],
+) -> tuple[Int64, list[Unscheduled]]:
+    """Rows of the round's tasks that stay pending, and the messages that changed.
+
+    ``shortages``: by gang, why a group with rules found no place.
+    Reasons describe the machines as they are after the round's placements; a task that had a place when the round began
+    is also told who took it. Where events during the round have opened a machine to a class, nothing is said about it:
+    the next round tries again.
+    """
+    tasks = cluster.tasks
+    pending = _still_pending(cluster, picture)
+    if not pending:
+        return np.empty(0, dtype=np.int64), []
+    free = cluster.free_beside(picture.tasks)
+    by_models = _ModelRefusals.of(cluster, picture, placed)
+    rules = compile_rules(cluster, picture.cls.tolist())
+    state = None if rules is None else RuleState(rules)
+    losses = Losses(cluster, picture, placed)
+    preemption = PreemptionReasons(cluster)
+    changed: list[Unscheduled] = []
+    for index, rows in pending.items():
+        left = with_saved(cluster, cluster.classes.rows[int(picture.cls[index])].shape, free)
+        causes = _root_causes(cluster, static_rows, reservations, picture, index, left, by_models, state)
+        counts, closed = causes.counts(), int(causes.refused().sum())
+        content = cluster.classes.rows[int(picture.cls[index])].content
+        open_now = closed < len(cluster.machines)
+        short = shortage(picture, shortages, index)
+        if open_now and not short and not content.invalid and cluster.version != picture.version:
+            continue
+        why = f"{short}." if short else ""
+        together = _gang_prefix(cluster, picture, index)
+        if together and open_now and not short:
+            counts.append((reasons.TOO_FEW_PLACES, len(cluster.machines) - closed))
+        if counts or not short:
+            why = f"{why} {reasons.summarise(len(cluster.machines), counts)}".lstrip()
+        message = content.invalid or (
+            together + why + preemption.told(int(picture.cls[index]), int(rows[0]), causes)
+        )
+        told = [row for row in rows.tolist() if tasks.message[row] != message]
+        for row in told:
+            tasks.message[row] = message
+        if told:
+            message += losses.told(index, told)
+            changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
+    return np.concatenate(list(pending.values())), changed
+
+
+def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:
+    """What is said first to a member of a gang that was tried as a whole."""
+    gang = int(picture.problem.gang[index]) if len(picture.gangs) else -1
+    if gang < 0:
+        return ""
+    terms, job = picture.problem.topology, cluster.jobs.gang(picture.gangs[gang])
+    if terms is not None and gang in terms.groups:
+        group = terms.groups[gang]
+        many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
+        return f"group {group.name} needs {many}: "
+    name = picture.gangs[gang] if job is None else job.name or job.id
+    return f"gang {name} needs {int(picture.problem.gang_need[gang])} places at once: "
+
+
+def _still_pending(cluster: Cluster, picture: Picture) -> dict[int, Int64]:
+    """By class of the picture, its members that are the same tasks as then, unchanged, and pending, if any."""
+    tasks = cluster.tasks
+    then = picture.tasks
+    left = np.flatnonzero((tasks.state[then] == int(State.PENDING)) & ~tasks.revised[then])
+    cls = np.searchsorted(picture.first, left, side="right") - 1
+    concerned, starts = np.unique(cls, return_index=True)
+    return dict(zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)) if len(left) else {}
+
+
+def _root_causes(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    reservations: Reservations,
+    picture: Picture,
+    index: int,
+    free: Int64,
+    by_models: _ModelRefusals,
+    state: RuleState | None,
+) -> RootCauses:
+    """What refuses machines to one class: kube-scheduler's filters in its order, then models, groups, reservations."""
+    cls = int(picture.cls[index])
+    request = cluster.request_of(cls)
+    shape = int(picture.problem.shape[index])
+    found = pin_refusals(cluster, cls)
+    found += static_rows.of(cluster.classes.rows[cls].shape).refusals()
+    found += lacks(free[:, : len(request)], request, cluster.resources.names)
+    found += [] if state is None else rule_refusals(state.refusals(index))
+    occupied = by_models.occupied(shape)
+    for text, refused in by_models.filters(shape):
+        found.append(Refusal(Cause(text), refused & ~occupied))
+        found.append(Refusal(Cause(text, curable=True), refused & occupied))
+    by_others = [*by_models.outside(index), *by_models.joint(shape), *by_models.ledger(shape)]
+    by_others += by_models.pairs(index)
+    priority = int(cluster.tasks.priority[picture.members[index][0]])
+    closed = reservations.closed_rows(cluster, cls, priority)
+    if closed:
+        refused = np.zeros(len(cluster.machines), dtype=np.bool_)
+        refused[sorted(closed)] = True
+        by_others.append((reasons.RESERVED, refused))
+    found += [Refusal(Cause(text, curable=True), refused) for text, refused in by_others]
+    return root_causes(len(cluster.machines), found)
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelRefusals:
+    """What the models of a picture refuse, in terms of the machines that are there now.
+
+    ``rows``: int64[M] of the picture's machines, the present row of each, -1 for gone; None if none has moved.
+    ``left``: room on the joint rows after the round's placements; ``ledgers``, ``pair_state``: booked with those.
+    """
+
+    picture: Picture
+    machines: int
+    rows: Int64 | None
+    left: tuple[Int64, ...]
+    ledgers: tuple[Ledger, ...]
+    pair_state: PairState | None
+
+    @classmethod
+    def of(cls, cluster: Cluster, picture: Picture, placed: Assignments) -> _ModelRefusals:
+        rows = None
+        if cluster.version != picture.version:
+            known = cluster.machines.row_of
+            rows = np.array([known.get(name, -1) for name in picture.machine_names], dtype=np.int64)
+        shapes = picture.problem.shape[placed.cls]
+        left = []
+        for joint in picture.problem.joint:
+            room = joint.limit.copy()
+            row = joint.row_of[placed.machine]
+            on_row = row >= 0
+            np.subtract.at(room, row[on_row], (joint.amount[shapes] * placed.count)[on_row])
+            left.append(room)
+        ledgers, pairs = _booked(picture, placed), pairs_after(picture.problem, placed)
+        return cls(picture, len(cluster.machines), rows, tuple(left), ledgers, pairs)
+
+    def filters(self, shape: int) -> list[tuple[str, Bool]]:
+        """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
+        return [
+            (reason, self._now(refused))
+            for assessment in self.picture.judgement.assessments
+            for reason, refused in assessment.refusals(shape)
+        ]
+
+    def joint(self, shape: int) -> list[tuple[str, Bool]]:
+        """Per block of joint rows: its reason and the machines without room for one more task, bool[M now]."""
+        return [
+            (rows.reason, self._now(joint_room_lacking(rows, left, shape)))
+            for rows, left in zip(self.picture.problem.joint, self.left, strict=True)
+        ]
+
+    def occupied(self, shape: int) -> Bool:
+        """bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
+        preemption = self.picture.preemption
+        if preemption is None or preemption.occupied is None:
+            return np.zeros(self.machines, dtype=np.bool_)
+        return self._now(preemption.occupied[shape])
+
+    def ledger(self, shape: int) -> list[tuple[str, Bool]]:
+        """Per ledger: its reason and the machines without room for one more task, bool[M now]."""
+        return [(ledger.reason, self._now(ledger.room(shape) <= 0)) for ledger in self.ledgers]
+
+    def outside(self, index: int) -> list[tuple[str, Bool]]:
+        """The machines that are not in the tree over which a class's group shares out, bool[M now]."""
+        outside = outside_tree(self.picture, index)
+        return [] if outside is None else [(NOT_IN_TREE, self._now(outside))]
+
+    def pairs(self, index: int) -> list[tuple[str, Bool]]:
+        """Reasons for which pairs refuse machines to one more task of a class of the picture, bool[M now] each."""
+        if self.pair_state is None:
+            return []
+        return [(reason, self._now(refused)) for reason, refused in pair_refusals(self.pair_state, index)]
+
+    def _now(self, refused: Bool) -> Bool:
+        if self.rows is None:
+            return refused
+        now = np.zeros(self.machines, dtype=np.bool_)
+        now[self.rows[refused & (self.rows >= 0)]] = True
+        return now
+
+
+def _booked(picture: Picture, placed: Assignments) -> tuple[Ledger, ...]:
+    """Copies of the picture's ledgers with the round's placements on them."""
+    ledgers = tuple(ledger.copy() for ledger in picture.problem.ledgers)
+    shapes = picture.problem.shape[placed.cls]
+    for ledger in ledgers:
+        ledger.take(shapes, placed.machine, placed.count)
+    return ledgers

@@ -1,0 +1,105 @@
+"""Says why evicting others would not help a task that stays pending, in kube-scheduler's words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.filters import reasons
+from firmament.core.filters.root_causes import RootCauses, Stage, lacks, root_causes
+from firmament.core.queue.importance import Importance
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_VICTIMS = "No preemption victims found for incoming pod"
+IN_VAIN = " no new claims to deallocate, preemption: "
+"""What follows once nothing else helps: kube-scheduler looks for devices to take back, then for victims."""
+NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
+
+
+def evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
+    """What evictions for a task with this ``reach`` would give back on the machines ``rows``: int64[A, K], and the
+    number of tasks that would go: int64[A]. What leaves anyway is given back, but is nobody's victim.
+    """
+    tasks = cluster.tasks
+    size = len(tasks.uid)
+    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
+    standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
+    going = np.flatnonzero(bound & ((standing < reach) | tasks.leaving[:size]))
+    place = np.full(len(cluster.machines), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    place[cluster.machines.beyond_measure] = -1
+    going = going[place[tasks.machine[going]] >= 0]
+    given = np.zeros((len(rows), len(cluster.resources)), dtype=np.int64)
+    victims = np.zeros(len(rows), dtype=np.int64)
+    if len(going):
+        classes, of_class = np.unique(tasks.cls[going], return_inverse=True)
+        requests = cluster.request_rows([cluster.classes.rows[row].shape for row in classes.tolist()])
+        at = place[tasks.machine[going]]
+        np.add.at(given, at, requests[of_class])
+        np.add.at(victims, at, (~tasks.leaving[going]).astype(np.int64))
+    return given, victims
+
+
+class PreemptionReasons:
+    """Sentences for the tasks of one round."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        tasks = cluster.tasks
+        bound = tasks.in_state(State.BOUND)
+        self._importance = Importance.of(tasks)
+        self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
+
+    def told(self, cls: int, task: int, causes: RootCauses) -> str:
+        """A sentence about tasks of class row ``cls`` such as ``task`` (row); ``causes``: why they have no place."""
+        cluster = self._cluster
+        content = cluster.classes.rows[cls].content
+        machines = len(cluster.machines)
+        if content.invalid or not machines:
+            return ""
+        if content.never_preempts:
+            return NEVER
+        reach = int(self._importance.reach_of(cluster.tasks, task))
+        request = cluster.request_of(cls)
+        tried = causes.curable() & (self._large_enough(request) | ~causes.at(Stage.RESOURCES))
+        rows = np.flatnonzero(tried)
+        counts: dict[str, int] = {}
+        if len(rows) and self._lowest is not None and reach > self._lowest:
+            given, victims = evictable(cluster, self._importance, rows, reach)
+            free = cluster.free(least=int(cluster.tasks.priority[task]))[rows] + given
+            counts = self._after_evictions(free, request, victims > 0, rows, causes)
+        elif len(rows):
+            counts[NO_VICTIMS] = len(rows)
+        if len(rows) < machines:
+            counts[NOT_HELPFUL] = machines - len(rows)
+        return f"{IN_VAIN}{reasons.summarise(machines, list(counts.items()))}"
+
+    def _large_enough(self, request: Int64) -> Bool:
+        """bool[M]: machines that offer enough of every resource at all; volumes are no resources here."""
+        capacity = self._cluster.machines.capacity[:, : len(request)]
+        enough = np.ones(len(capacity), dtype=np.bool_)
+        for each in lacks(capacity, request, self._cluster.resources.names):
+            if each.cause.stage == Stage.RESOURCES:
+                enough &= ~each.refused
+        return enough
+
+    def _after_evictions(
+        self, free: Int64, request: Int64, some: Bool, rows: Int64, causes: RootCauses
+    ) -> dict[str, int]:
+        """Machines (of ``rows``, with ``free`` room once all that may go is gone, ``some``: which is somebody) per
+        reason for which evictions are in vain.
+        """
+        lacking = lacks(free[some][:, : len(request)], request, self._cluster.resources.names)
+        counts = dict(root_causes(int(some.sum()), lacking).counts())
+        lacks_nothing = (
+            rows[some][~np.logical_or.reduce([each.refused for each in lacking])] if lacking else rows[some]
+        )
+        others = causes.without_lack()
+        for code, count in zip(*np.unique(others.code[lacks_nothing], return_counts=True), strict=True):
+            text = others.refusals[code].cause.text if code >= 0 else NO_VICTIMS
+            counts[text] = counts.get(text, 0) + int(count)
+        if not some.all():
+            counts[NO_VICTIMS] = counts.get(NO_VICTIMS, 0) + int((~some).sum())
+        return counts

@@ -1,0 +1,70 @@
+"""What rules for groups mean for one task: machines outside of the tree, and where the rest of its group is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.filters.root_causes import Cause
+from firmament.core.scoring.assessment import Judgement
+from firmament.core.state.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedGroup:
+    """``judgement``: with the verdict of the model that knows groups in its place; ``details``: its lines per machine;
+    ``model``: its position, -1 for none.
+    """
+
+    judgement: Judgement
+    model: int = -1
+    details: Sequence[tuple[str, ...]] = ()
+
+
+def explain_group(
+    cluster: Cluster, configuration: CoreConfiguration, judgement: Judgement, task: int
+) -> ExplainedGroup:
+    """Judge the machines for a task (row) by the rules of its group, if it has such."""
+    model, name = configuration.group_model, cluster.tasks.job[task]
+    if model is None or name not in cluster.ruled_gangs:
+        return ExplainedGroup(judgement)
+    terms = model.topology_terms(judgement.machines)
+    outside = np.array([path is None for path in terms.paths], dtype=np.bool_)
+    position = [each.model for each in configuration.models].index(model)
+    assessments = list(judgement.assessments)
+    assessments[position] = replace(assessments[position], feasible=~outside[None, :], reason=NOT_IN_TREE)
+    static = judgement.static[0].with_refusals(outside, Cause(NOT_IN_TREE))
+    return ExplainedGroup(
+        replace(judgement, assessments=tuple(assessments), static=(static,)),
+        position,
+        _details(terms, _others(cluster, name, task)),
+    )
+
+
+def _others(cluster: Cluster, name: str, task: int) -> Counter[int]:
+    """Tasks of a group by the machine (row) that they are on, but for one task, and those that have been told to go."""
+    tasks = cluster.tasks
+    there = (row for row in cluster.jobs.members(name) if row != task and not tasks.leaving[row])
+    return Counter(int(tasks.machine[row]) for row in there if tasks.machine[row] >= 0)
+
+
+def _details(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]]:
+    """Per machine a line for each of its units in which tasks of the group are."""
+    units: Counter[tuple[str, ...]] = Counter()
+    for row, count in others.items():
+        path = terms.paths[row]
+        for depth in range(1, len(path or ()) + 1):
+            units[(path or ())[:depth]] += count
+    return [
+        tuple(
+            f"{level or 'unit'} {'/'.join(path[:depth])}: {units[path[:depth]]} other pods of the group"
+            for depth, level in enumerate(terms.levels, start=1)
+            if path[:depth] in units
+        )
+        for path in (path or () for path in terms.paths)
+    ]

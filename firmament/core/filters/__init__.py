@@ -1,0 +1,1 @@
+"""Which machines a shape may use, and why not the others."""

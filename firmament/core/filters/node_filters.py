@@ -1,0 +1,139 @@
+"""Which machines a shape may use, room aside, and why not the others: none if it asks for what no machine offers.
+
+Rules in kube-scheduler's order of filters; the first that refuses a machine holds (`causes` puts the others between).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.filters import reasons
+from firmament.core.filters.root_causes import Cause, Codes, Refusal, Stage, lack_of
+from firmament.core.model import TaskClass, VolumeRule
+from firmament.core.selectors.node_selectors import singled_out
+from firmament.core.selectors.taints import CORDON_TAINT, NOT_READY_TAINT, tolerated
+from firmament.core.state.machines import MachineTable
+
+
+@dataclass(frozen=True, slots=True)
+class StaticRow:
+    """``feasible``: bool[M]; ``code``: int16[M], index into ``causes`` where not feasible, -1 where feasible."""
+
+    feasible: Bool
+    code: Codes
+    causes: tuple[Cause, ...]
+
+    def with_refusals(self, refused: Bool, cause: Cause) -> StaticRow:
+        """This row with further machines refused for ``cause``; machines refused before keep their cause."""
+        newly = self.feasible & refused
+        if not newly.any():
+            return self
+        code = np.where(newly, np.int16(len(self.causes)), self.code)
+        return StaticRow(self.feasible & ~refused, code, (*self.causes, cause))
+
+    def refusals(self) -> list[Refusal]:
+        """What the row says, cause by cause."""
+        return [Refusal(cause, self.code == index) for index, cause in enumerate(self.causes)]
+
+
+def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
+    """Judge every machine for a shape by everything but room and pins."""
+    count = len(machines)
+    row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
+    if shape.invalid:
+        return row.with_refusals(np.ones(count, dtype=np.bool_), Cause(shape.invalid, Stage.NAMED))
+    named = singled_out(shape.required)
+    if named is not None:
+        row = row.with_refusals(~machines.named(named), Cause(reasons.NOT_NAMED, Stage.NAMED))
+    if not tolerated(shape.tolerations, CORDON_TAINT):
+        row = row.with_refusals(machines.cordoned, Cause(reasons.CORDONED, Stage.NODE))
+    first, taints = machines.taints.first_untolerated(shape.tolerations, count)
+    for index, taint in enumerate(taints):
+        untolerated = Cause(reasons.UNTOLERATED, Stage.NODE, reasons.described(taint))
+        row = row.with_refusals(first == index, untolerated)
+    if not tolerated(shape.tolerations, NOT_READY_TAINT):
+        row = row.with_refusals(machines.not_ready, Cause(reasons.NOT_READY, Stage.NODE))
+    selectors = machines.selectors()
+    if shape.node_selector:
+        wrong = ~selectors.pairs(shape.node_selector)
+        row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
+    if shape.required:
+        row = row.with_refusals(~selectors.terms(shape.required), Cause(reasons.WRONG_LABELS, Stage.NODE))
+    later = [
+        Refusal(lack_of(name), np.ones(count, dtype=np.bool_))
+        for name in _offered_nowhere(machines, shape)[:1]
+    ]
+    later += [Refusal(_unreachable(rule), ~selectors.terms(rule.terms)) for rule in shape.volumes]
+    for cause, refused in sorted(later, key=lambda each: each.cause.stage):
+        row = row.with_refusals(refused, cause)
+    return row
+
+
+def _unreachable(rule: VolumeRule) -> Cause:
+    """Why machines are refused that a volume's rule does not admit."""
+    stage = Stage.IN_USE if rule.in_use else Stage.VOLUMES
+    return Cause(rule.reason or reasons.WRONG_VOLUMES, stage, curable=rule.in_use)
+
+
+def _offered_nowhere(machines: MachineTable, shape: TaskClass) -> tuple[str, ...]:
+    """The resources that a shape asks for and no machine offers."""
+    return tuple(name for name, amount in shape.requests if amount and name not in machines.resources)
+
+
+Rules = tuple[Hashable, ...]
+"""What a static row depends on; shapes that differ in amounts alone have it in common."""
+
+
+def _rules(machines: MachineTable, shape: TaskClass) -> Rules:
+    return (
+        shape.invalid,
+        shape.tolerations,
+        shape.node_selector,
+        shape.required,
+        shape.volumes,
+        _offered_nowhere(machines, shape)[:1],
+    )
+
+
+class StaticRows:
+    """Static rows by shape, kept as long as no machine changed in a way that they depend on.
+
+    Shapes with equal rules share one row.
+    """
+
+    def __init__(self, machines: MachineTable, shapes: Sequence[TaskClass]) -> None:
+        self._machines = machines
+        self._shapes = shapes
+        self._version = -1
+        self._rows: dict[int, StaticRow] = {}
+        self._shared: dict[Rules, StaticRow] = {}
+
+    def of(self, shape: int) -> StaticRow:
+        """The row of a shape, computed if need be."""
+        if self._version != self._machines.static_version:
+            self._rows.clear()
+            self._shared.clear()
+            self._version = self._machines.static_version
+        row = self._rows.get(shape)
+        if row is None:
+            rules = _rules(self._machines, self._shapes[shape])
+            row = self._shared.get(rules)
+            if row is None:
+                row = self._shared[rules] = static_row(self._machines, self._shapes[shape])
+            self._rows[shape] = row
+        return row
+
+    def renumber(self, new_row: Int64) -> None:
+        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        renumbered = [(int(new_row[shape]), row) for shape, row in self._rows.items()]
+        self._rows = {shape: row for shape, row in renumbered if shape >= 0}
+
+    def keep_only(self, shapes: set[int]) -> None:
+        """Drop rows of shapes that no task waits for, so that memory follows the pending work."""
+        for shape in self._rows.keys() - shapes:
+            del self._rows[shape]
+        self._shared = {_rules(self._machines, self._shapes[shape]): row for shape, row in self._rows.items()}

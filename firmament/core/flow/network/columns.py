@@ -1,0 +1,193 @@
+"""Which class -> machine arcs enter the network at first.
+
+The full network has classes x machines arcs; nearly all are useless. Two selections at the prices of ``equilibrium``
+make the start:
+
+* the *cheapest* machines of each class, about as many as it has tasks. Among machines that cost it the same, a class
+  begins where the one before it ended, so that classes stand side by side;
+* a *sample* of all pairs in proportion to the flow that is expected on them. An error in a machine's price misleads
+  all classes alike: it would be in nobody's selection, or in everybody's. The sample gives every machine columns of
+  the classes that are likely to use it, with which the solver corrects the price.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.network.cheapest import cheapest
+from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, narrowed
+from firmament.core.flow.price_estimate.sampling import FlowSample
+from firmament.core.flow.problem import Residual
+from firmament.solvers.base import Int32
+
+CANDIDATES_ENOUGH = 200
+"""A class looks beyond the machines that are likely to be used if fewer of them than this would do."""
+
+PAIRS_PER_TASK = 50
+"""All pairs of classes and likely machines are too many for a few tasks if there are more than this per task."""
+
+SAMPLES_PER_MACHINE = 5.0
+"""Sampled pairs per likely machine, in each direction: where machines take many tasks each, few classes share one."""
+
+FEWEST = 3
+"""Classes of which a likely machine has columns, if of any: the price of one that few may use is as wrong as theirs."""
+
+AT_ONCE = 300_000
+"""Pairs of classes and machines that are looked at together; bounds memory, suits the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Class -> machine arcs, sorted by class, then machine, without repetition: ``cls``, ``machine``: int64[A]."""
+
+    cls: Int64
+    machine: Int64
+
+    def __len__(self) -> int:
+        return len(self.cls)
+
+    @classmethod
+    def where(cls, chosen: Bool, classes: Int64, machines: Int64) -> Columns:
+        """The pairs of ``classes`` and ``machines``, both ascending, that are ``chosen``: bool[C', M']."""
+        return cls.of_places(_divided(np.flatnonzero(chosen), max(1, len(machines))), classes, machines)
+
+    @classmethod
+    def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> Columns:
+        """The ``pairs`` of places in ``classes`` and in ``machines``, in their order."""
+        return cls(classes[pairs[0]], machines[pairs[1]])
+
+    @classmethod
+    def of(cls, parts_cls: list[Int64], parts_machine: list[Int64], machines: int) -> Columns:
+        """Columns from pairs in any order, repetitions allowed; ``machines`` is M."""
+        return cls.joined([cls(*pairs) for pairs in zip(parts_cls, parts_machine, strict=True)], machines)
+
+    @classmethod
+    def joined(cls, parts: list[Columns], machines: int) -> Columns:
+        """All of ``parts``, the pairs of which may be in any order and repeated; ``machines`` is M."""
+        if not parts:
+            return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        key = np.concatenate([part.cls for part in parts]) * machines
+        key += np.concatenate([part.machine for part in parts])
+        if (key[1:] > key[:-1]).all():
+            return cls(*_divided(key, machines))
+        key.sort(kind="stable")  # most of it is in order already, which this kind finds
+        return cls(*_divided(key[np.r_[True, key[1:] != key[:-1]]], machines))
+
+    def merged(self, other: Columns, machines: int) -> Columns:
+        """Both together; ``machines`` is M."""
+        return Columns.joined([self, other], machines)
+
+
+def starting_columns(
+    residual: Residual,
+    offers: Offers,
+    spread: Spread,
+    *,
+    base: int,
+    samples: float,
+    samples_each: float,
+    every_pair: int,
+) -> Columns:
+    """Columns of all waiting classes.
+
+    A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n +
+    ``samples_each`` more by expected flow, in each direction, or all pairs with likely machines if those are at most
+    ``every_pair``, and not many for the tasks. Machines with columns of few classes get some of others. Pinned classes
+    get all of their machines. ``offers``: those of ``residual``, with the candidates of ``spread``.
+    """
+    problem = residual.problem
+    classes = offers.classes
+    parts = [_pinned(residual, offers)]
+    if len(classes) == 0:
+        return parts[0]
+    likely, everyone, price = offers.likely, np.arange(problem.machines), narrowed(spread.price)
+    tasks = residual.remaining[classes].sum(axis=1)
+    want = tasks // 2 + base
+    begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
+    every = len(classes) * len(likely) <= min(every_pair, PAIRS_PER_TASK * int(tasks.sum()))
+    samples = min(samples, SAMPLES_PER_MACHINE * len(likely) / int(tasks.sum()))
+    sampled = samples > 0 and len(classes) > 1 and not every
+    sample = FlowSample(spread, samples * tasks + samples_each) if sampled else None
+    least = np.empty(len(classes), dtype=np.int32)
+    for at in _chunks(np.arange(len(classes)), len(likely)):
+        key = _keys(offers, at, likely, price)
+        least[at] = key.min(axis=1, initial=UNWANTED // 2)
+        if sample is not None:
+            sample.see(at, key)
+        if every and len(classes) > 1:
+            parts.append(Columns.where(key < UNWANTED, classes[at], likely))
+        few = _lacks_candidates(offers, at, key)
+        enough = at[~few]
+        key = key[~few] if few.any() else key
+        parts.append(_cheapest(key, classes[enough], likely, want[enough], begin[enough]))
+        for some in _chunks(at[few], problem.machines):
+            key = _keys(offers, some, everyone, price)
+            parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some]))
+    if sample is None:
+        return Columns.joined(parts, problem.machines)
+    columns = Columns.joined([*parts, Columns.of_places(sample.drawn(), classes, likely)], problem.machines)
+    number = np.bincount(columns.machine, minlength=problem.machines)[likely]
+    thin = likely[(number > 0) & (number < FEWEST)]
+    dearer = _keys(offers, np.arange(len(classes)), thin, price) - least[:, None]
+    return Columns.joined([columns, *_most_eager(dearer.T.copy(), classes, thin)], problem.machines)
+
+
+def _most_eager(dearer: Int32, classes: Int64, machines: Int64) -> list[Columns]:
+    """Of each machine the columns of those classes to which it is least ``dearer`` than the cheapest of all.
+
+    ``dearer``: int32[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
+    """
+    every, parts = np.arange(len(machines)), []
+    for _ in range(FEWEST):
+        best = dearer.argmin(axis=1)
+        usable = dearer[every, best] < UNWANTED // 2
+        parts.append(Columns(classes[best[usable]], machines[usable]))
+        dearer[every, best] = UNWANTED
+    return parts
+
+
+def _cheapest(key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64) -> Columns:
+    """About ``want`` (int64[C']) columns of each class with the least ``key`` (int32[C', M']), from ``begin`` on."""
+    return Columns.of_places(cheapest(key, want, np.searchsorted(machines, begin)), classes, machines)
+
+
+def _pinned(residual: Residual, offers: Offers) -> Columns:
+    """All machines of waiting classes with pins."""
+    problem, parts = residual.problem, []
+    for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
+        pins = problem.pins[cls]
+        machines = pins[offers.fits[int(problem.shape[cls])][pins]]
+        parts.append(Columns(np.full(len(machines), cls, dtype=np.int64), machines))
+    return Columns.joined(parts, problem.machines)
+
+
+def _chunks(rows: Int64, width: int) -> list[Int64]:
+    """``rows`` in pieces that have at most ``AT_ONCE`` pairs with ``width`` machines."""
+    return np.array_split(rows, -(-len(rows) * max(1, width) // AT_ONCE)) if len(rows) else []
+
+
+def _keys(offers: Offers, rows: Int64, machines: Int64, price: Int32) -> Int32:
+    """int32[C', M']: cost plus ``price`` (int32[M]) of classes on ``machines``, ``UNWANTED`` where they do not fit."""
+    key, usable = offers.costs(rows, machines), offers.usable(rows, machines)
+    key += price[machines]
+    np.copyto(key, UNWANTED, where=np.logical_not(usable, out=usable))
+    return key
+
+
+def _lacks_candidates(offers: Offers, rows: Int64, key: Int32) -> Bool:
+    """bool[C']: classes that fit too few of the candidates, and more machines than those."""
+    few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < CANDIDATES_ENOUGH)
+    for row in np.flatnonzero(few).tolist():
+        usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
+        few[row] = int((key[row] < UNWANTED).sum()) < min(CANDIDATES_ENOUGH, usable)
+    return few
+
+
+def _divided(index: Int64, width: int) -> tuple[Int64, Int64]:
+    """Row and column of indices into a flattened array."""
+    row = index // width
+    return row, index - row * width

@@ -1,0 +1,205 @@
+"""The flow network over a set of columns.
+
+    class ──cost──► machine ──crowding, in parallel steps──► sink
+    class ────────► unscheduled aggregator ──penalty, in wait buckets──► sink
+
+Nodes are numbered: classes, their unscheduled aggregators, the machines that occur in a column, the sink. The supply of
+a class is its number of waiting tasks, so that a feasible flow always exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.congestion_steps import Steps
+from firmament.core.flow.price_estimate.equilibrium import machine_units
+from firmament.core.flow.problem import WAIT_BUCKETS, Residual
+from firmament.solvers.base import FlowProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network and what its arcs mean.
+
+    The arcs of ``problem`` come in blocks: A columns, C' class -> aggregator, C' x WAIT_BUCKETS aggregator -> sink
+    (bucket-minor), G machine steps -> sink. ``classes``: int64[C'] active classes; ``machines``: int64[M'] machine
+    rows; ``column_class``, ``column_machine``: int64[A] indices into those two; ``step_machine``: int64[G] index into
+    ``machines``, steps of one machine adjacent and in order of cost; ``step_count``: int64[M']; ``steps``: what the
+    steps are, whether or not some of them are merged.
+    """
+
+    problem: FlowProblem
+    columns: Columns
+    classes: Int64
+    machines: Int64
+    column_class: Int64
+    column_machine: Int64
+    step_machine: Int64
+    step_count: Int64
+    steps: Steps
+
+    @property
+    def blocks(self) -> tuple[slice, slice, slice, slice]:
+        """Index ranges of the four blocks of arcs."""
+        ends = np.cumsum(
+            [len(self.columns), len(self.classes), len(self.classes) * WAIT_BUCKETS, len(self.step_machine)]
+        ).tolist()
+        return slice(0, ends[0]), slice(ends[0], ends[1]), slice(ends[1], ends[2]), slice(ends[2], ends[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Penalties:
+    """Cost of leaving tasks unscheduled: int64[C, WAIT_BUCKETS], falling from the longest wait to the shortest."""
+
+    cost: Int64
+
+
+def unscheduled_penalties(residual: Residual, dearest: int) -> Penalties:
+    """Penalties above any gain that leaving a task could bring.
+
+    One more task placed may push others aside, once per class or machine at most, so a task is worth the dearest
+    placement (``dearest``: units) times the longest chain of such moves: nothing stays pending by choice. Among tasks
+    that compete for a place, each wait bucket counts more than any difference in cost, and each rank of priority more
+    than any difference in wait.
+    """
+    problem = residual.problem
+    longest_chain = min(problem.classes, problem.machines) + 1
+    step = dearest + 1
+    wait = step * np.arange(WAIT_BUCKETS - 1, -1, -1, dtype=np.int64)
+    return Penalties(step * longest_chain + step * WAIT_BUCKETS * problem.priority[:, None] + wait[None, :])
+
+
+def dearest_path(residual: Residual) -> int:
+    """Upper bound, in units, on what placing one task can cost in this round."""
+    problem = residual.problem
+    if problem.machines == 0:
+        return 0
+    most = machine_units(Residual(problem), np.arange(problem.classes)) // problem.times()
+    return int(problem.cost.max(initial=0)) + int((problem.crowd * most).max(initial=0))
+
+
+def crowding_cost(residual: Residual, machine: Int64, nth: Int64) -> Int64:
+    """Units for the ``nth[i]`` (from 0) task of this pass on ``machine[i]``, after those admitted before."""
+    problem = residual.problem
+    step = problem.crowd_step()
+    each = nth if problem.multiplicity is None else nth // problem.multiplicity[machine]
+    return problem.crowd[machine] * ((residual.placed[machine] + each) // step * step)
+
+
+def build_network(
+    residual: Residual, columns: Columns, penalties: Penalties, steps: Int64, merged: Int64 | None = None
+) -> Network:
+    """Build the network of ``columns``; ``steps``: int64[M], how many crowding steps each machine is given.
+
+    ``merged``: int64[M], how many first steps of each are one arc at the cost of the dearest of them, none by default.
+    Flows that fill those arcs are the same as without merging, at another cost.
+    """
+    problem = residual.problem
+    classes = residual.active()
+    class_index = np.full(problem.classes, -1, dtype=np.int64)
+    class_index[classes] = np.arange(len(classes))
+    machines, column_machine = _reached(columns, problem.machines)
+    column_class = class_index[columns.cls]
+    waiting = residual.remaining.sum(axis=1)
+    capacity, cost = column_arcs(residual, columns)
+
+    given = _steps(residual, machines, classes, steps)
+    arcs = given.arcs(None if merged is None else merged[machines])
+    first_machine = 2 * len(classes)
+    sink = first_machine + len(machines)
+    aggregators = np.arange(len(classes), 2 * len(classes), dtype=np.int64)
+    tails = (
+        column_class,
+        np.arange(len(classes)),
+        np.repeat(aggregators, WAIT_BUCKETS),
+        first_machine + arcs.machine,
+    )
+    heads = (
+        first_machine + column_machine,
+        aggregators,
+        np.full(len(classes) * WAIT_BUCKETS, sink),
+        np.full(len(arcs.machine), sink),
+    )
+    capacities = (capacity, waiting[classes], residual.remaining[classes].ravel(), arcs.capacity)
+    costs = (cost, np.zeros(len(classes), dtype=np.int64), penalties.cost[classes].ravel(), arcs.cost)
+    supplies = np.zeros(sink + 1, dtype=np.int64)
+    supplies[: len(classes)] = waiting[classes]
+    supplies[sink] = -int(waiting.sum())
+    flow_problem = FlowProblem(
+        tails=np.concatenate(tails).astype(np.int32),
+        heads=np.concatenate(heads).astype(np.int32),
+        capacities=np.concatenate(capacities),
+        costs=np.concatenate(costs),
+        supplies=supplies,
+    )
+    return Network(
+        problem=flow_problem,
+        columns=columns,
+        classes=classes,
+        machines=machines,
+        column_class=column_class,
+        column_machine=column_machine,
+        step_machine=arcs.machine,
+        step_count=arcs.count,
+        steps=given,
+    )
+
+
+def _reached(columns: Columns, machines: int) -> tuple[Int64, Int64]:
+    """Machines of the columns, ascending, and the place of each column's among them: int64[A]."""
+    present = np.zeros(machines, dtype=np.bool_)
+    present[columns.machine] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[columns.machine]
+
+
+def column_arcs(residual: Residual, columns: Columns) -> tuple[Int64, Int64]:
+    """How many waiting tasks of its class each column's machine takes at most, and what it costs each: int64[A]."""
+    problem = residual.problem
+    waiting, shapes = residual.remaining.sum(axis=1), problem.shape[columns.cls]
+    capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
+    if problem.most:
+        most = waiting.copy()
+        most[list(problem.most)] = list(problem.most.values())
+        np.minimum(capacity, most[columns.cls] * problem.times()[columns.machine], out=capacity)
+    return capacity, problem.cost[shapes, columns.machine].astype(np.int64)
+
+
+def _steps(residual: Residual, machines: Int64, classes: Int64, most: Int64) -> Steps:
+    """Crowding of ``machines`` (int64[M'], rows) as far as ``classes`` could use them; ``most``: int64[M]."""
+    problem = residual.problem
+    return Steps(
+        crowd=problem.crowd[machines],
+        placed=residual.placed[machines],
+        times=problem.times()[machines],
+        room=machine_units(residual, classes)[machines],
+        most=most[machines],
+        step=problem.crowd_step(),
+    )
+
+
+def flow_cost(network: Network, flows: Int64) -> int:
+    """Units that a flow costs, every task of a machine at the cost of its own step, whether merged or not."""
+    *others, steps = network.blocks
+    before = slice(others[0].start, others[-1].stop)
+    taken = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
+    return int(flows[before] @ network.problem.costs[before]) + network.steps.cost(taken.astype(np.int64))
+
+
+def unmerged(network: Network) -> Network:
+    """The same network with every step as an arc of its own."""
+    arcs, merged = network.steps.arcs(), network.problem
+    _, _, before, _ = network.blocks
+    kept = slice(0, before.stop)
+    first, sink = 2 * len(network.classes), len(merged.supplies) - 1
+    problem = FlowProblem(
+        tails=np.concatenate([merged.tails[kept], (first + arcs.machine).astype(np.int32)]),
+        heads=np.concatenate([merged.heads[kept], np.full(len(arcs.machine), sink, dtype=np.int32)]),
+        capacities=np.concatenate([merged.capacities[kept], arcs.capacity]),
+        costs=np.concatenate([merged.costs[kept], arcs.cost]),
+        supplies=merged.supplies,
+    )
+    return replace(network, problem=problem, step_machine=arcs.machine, step_count=arcs.count)

@@ -1,0 +1,165 @@
+"""Node prices of an optimal flow: what one more unit at a node would cost.
+
+Prices are valid if no arc with room left has a negative reduced cost, cost + price(head) - price(tail). For an optimal
+flow there are many valid sets, between two extremes: the length of the shortest path from the node to the sink, and
+minus the length of the shortest path from the sink to it, both in the residual network. Prices at the middle are valid
+too, and much less often contradicted by arcs that are not part of the network; they are what column generation uses.
+
+Shortest paths are found by Bellman-Ford over whole blocks of arcs: a sweep relaxes all arcs at classes, then all at
+machines. No negative cycle exists, because the flow is optimal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.network.arc_order import order_of
+from firmament.core.flow.network.network import Network
+from firmament.core.flow.problem import WAIT_BUCKETS
+
+UNREACHABLE = np.int64(2**59)
+"""Price of a machine that has no room left and carries nothing."""
+
+MOST_SWEEPS = 1000
+"""Paths alternate between classes and machines; real ones have a few dozen arcs at most."""
+
+
+class NotOptimalError(ValueError):
+    """The flow is not an optimum of its network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """``cls``: int64[C'] over the network's classes; ``machine``: int64[M'] over its machines.
+
+    In half units, so that the middle of two whole prices is exact: reduced costs are 2 x cost + head - tail.
+    """
+
+    cls: Int64
+    machine: Int64
+
+
+def node_prices(network: Network, flows: Int64) -> Prices:
+    """Middle prices for an optimal flow; raises ``NotOptimalError`` if no valid prices are found."""
+    residual = _Residual.of(network, flows)
+    high_class, high_machine = residual.towards_sink()
+    low_class, low_machine = residual.from_sink()
+    # Nothing bounds the price of an unused machine from below; the dearest valid one attracts least.
+    machine = high_machine + np.where(residual.used_machine, low_machine, high_machine)
+    return Prices(cls=high_class + low_class, machine=machine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Residual:
+    """Arcs of the residual network, arranged for sweeps.
+
+    ``column_class``, ``column_machine``: int64[A]; ``forward``: int64[A], cost of columns with room, else unreachable;
+    ``carrying``: columns that carry flow, by class (as columns are) and, in ``by_machine``, by machine. ``leave``:
+    int64[C'], cost of one more pending task, ``stay``: what the dearest pending one pays (-unreachable: none).
+    ``next_step``, ``last_step``: int64[M'], cost of the next step with room, and of the last one used.
+    """
+
+    column_class: Int64
+    column_machine: Int64
+    cost: Int64
+    forward: Int64
+    carrying: Int64
+    by_machine: Int64
+    leave: Int64
+    stay: Int64
+    next_step: Int64
+    last_step: Int64
+    used_machine: Bool
+
+    @classmethod
+    def of(cls, network: Network, flows: Int64) -> _Residual:
+        columns, aggregation, unscheduled, steps = network.blocks
+        arcs = network.problem
+        n_classes, n_machines = len(network.classes), len(network.machines)
+        cost = arcs.costs[columns]
+        carrying = np.flatnonzero(flows[columns] > 0)
+
+        penalty = arcs.costs[unscheduled].reshape(n_classes, WAIT_BUCKETS)
+        pending = flows[unscheduled].reshape(penalty.shape)
+        room = arcs.capacities[unscheduled].reshape(penalty.shape) > pending
+        stay = np.where(pending > 0, penalty, -UNREACHABLE).max(axis=1, initial=-UNREACHABLE)
+        leave = np.where(room, penalty, UNREACHABLE).min(axis=1, initial=UNREACHABLE)
+        # A class that stays pending as a whole has no way to the sink left that could bound its price from above;
+        # the least price that the arcs in use allow is what placing one of its tasks would save.
+        whole = flows[aggregation] >= arcs.capacities[aggregation]
+        leave = np.where(whole, stay, leave)
+
+        step_cost, step_flow = arcs.costs[steps], flows[steps]
+        has_room = step_flow < arcs.capacities[steps]
+        next_step = _segment_min(np.where(has_room, step_cost, UNREACHABLE), network.step_count)
+        last_step = -_segment_min(np.where(step_flow > 0, -step_cost, UNREACHABLE), network.step_count)
+        used = np.zeros(n_machines, dtype=np.bool_)
+        used[network.column_machine[carrying]] = True
+        return cls(
+            column_class=network.column_class,
+            column_machine=network.column_machine,
+            cost=cost,
+            forward=np.where(flows[columns] < arcs.capacities[columns], cost, UNREACHABLE),
+            carrying=carrying,
+            by_machine=carrying[order_of(network.column_machine[carrying], n_machines)],
+            leave=leave,
+            stay=stay,
+            next_step=next_step,
+            last_step=last_step,
+            used_machine=used,
+        )
+
+    def towards_sink(self) -> tuple[Int64, Int64]:
+        """The greatest valid prices: shortest paths to the sink, for classes and machines.
+
+        Raises ``NotOptimalError`` if they are not valid; then no prices are.
+        """
+        per_class = np.bincount(self.column_class, minlength=len(self.leave))
+        back = self.by_machine
+        back_class, back_cost = self.column_class[back], self.cost[back]
+        per_machine = np.bincount(self.column_machine[back], minlength=len(self.next_step))
+        machine = self.next_step
+        for _ in range(MOST_SWEEPS):
+            through = self.forward + machine[self.column_machine]
+            cls = np.minimum(self.leave, _segment_min(through, per_class))
+            relaxed = np.minimum(self.next_step, _segment_min(cls[back_class] - back_cost, per_machine))
+            # Prices only fall here. Once below what the arcs in use allow, a cycle through the sink saves cost.
+            if (relaxed < self.last_step).any() or (cls < self.stay).any():
+                raise NotOptimalError(
+                    "the flow has a cheaper alternative: its residual network has a negative cycle"
+                )
+            if np.array_equal(relaxed, machine):
+                return cls, machine
+            machine = relaxed
+        raise NotOptimalError("prices do not settle: the residual network has a negative cycle")
+
+    def from_sink(self) -> tuple[Int64, Int64]:
+        """The least valid prices: minus the shortest paths from the sink, for classes and (used) machines."""
+        order = order_of(self.column_machine, len(self.next_step))
+        open_class, open_cost = self.column_class[order], self.forward[order]
+        per_machine = np.bincount(self.column_machine, minlength=len(self.next_step))
+        back_machine, back_cost = self.column_machine[self.carrying], self.cost[self.carrying]
+        per_class = np.bincount(self.column_class[self.carrying], minlength=len(self.leave))
+        machine = self.last_step
+        for _ in range(MOST_SWEEPS):
+            through = back_cost + machine[back_machine]
+            cls = np.maximum(self.stay, -_segment_min(-through, per_class))
+            gained = -_segment_min(open_cost - cls[open_class], per_machine)
+            relaxed = np.maximum(self.last_step, gained)
+            if np.array_equal(relaxed, machine):
+                return cls, machine
+            machine = relaxed
+        raise NotOptimalError("prices do not settle: the residual network has a negative cycle")
+
+
+def _segment_min(values: Int64, counts: Int64) -> Int64:
+    """Least value of each run of ``counts[i]`` values; ``UNREACHABLE`` for empty runs, and at most that."""
+    result = np.full(len(counts), UNREACHABLE)
+    filled = counts > 0
+    if len(values):
+        starts = (np.cumsum(counts) - counts)[filled]
+        result[filled] = np.minimum(np.minimum.reduceat(values, starts), UNREACHABLE)
+    return result

@@ -1,0 +1,227 @@
+"""Prices every arc that was left out of a network: the certificate, or the arcs that refute it.
+
+A left-out arc with cost c from class i to machine j has reduced cost c + price(j) - price(i). If none is negative, the
+flow is an optimum of the full network (linear programming duality). A machine that is absent from the network takes the
+cheapest price of its own arcs to the sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.network.columns import Columns
+from firmament.core.flow.network.cost_view import Offers
+from firmament.core.flow.network.network import Network, crowding_cost
+from firmament.core.flow.optimality.node_prices import Prices
+from firmament.core.flow.price_estimate.equilibrium import machine_units
+from firmament.core.flow.problem import Residual
+
+FORBIDDEN = np.int64(2**61)
+"""Reduced cost of an arc that is not for sale."""
+
+PAIRS_AT_ONCE = 200_000
+"""Pairs of classes and machines that are priced together; they fit the processor's cache."""
+
+NARROW = 2**26
+"""Prices below this, in half units, are compared in 32 bits; twice the largest cost and this stay below 2**31."""
+
+
+def full_machine_prices(residual: Residual, network: Network, prices: Prices) -> Int64:
+    """Price of every machine in half units, int64[M]: the network's where it is part of it, else its next step's."""
+    everyone = np.arange(residual.problem.machines)
+    price = 2 * crowding_cost(residual, everyone, np.zeros_like(everyone))
+    price[network.machines] = prices.machine
+    return price
+
+
+@dataclass(frozen=True, slots=True)
+class FullPrices:
+    """Prices in half units beyond a network: ``cls``: int64[C'] over its classes, ``machine``: int64[M] of all."""
+
+    cls: Int64
+    machine: Int64
+
+    @classmethod
+    def of(cls, residual: Residual, network: Network, prices: Prices) -> FullPrices:
+        """The prices of a network, and of the machines outside it."""
+        return cls(prices.cls, full_machine_prices(residual, network, prices))
+
+    def nodes(self, network: Network) -> Int64:
+        """int64[N]: prices of all nodes of ``network``, which has the same classes; an aggregator's is its class's."""
+        return np.concatenate(
+            [self.cls, self.cls, self.machine[network.machines], np.zeros(1, dtype=np.int64)]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Violations:
+    """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more steps.
+
+    ``total`` counts all that were found, also those beyond the bound on what is added at once. ``settled``: prices at
+    which no arc violates that is left out when the columns have been added.
+    """
+
+    columns: Columns
+    machines: Int64
+    total: int
+    settled: FullPrices
+
+
+def price_out(
+    residual: Residual,
+    network: Network,
+    flows: Int64,
+    prices: FullPrices,
+    offers: Offers,
+    *,
+    limit: int,
+    settled: FullPrices | None = None,
+) -> Violations:
+    """Price all left-out arcs; return at most about ``limit`` of the worst violators, shared out over the classes.
+
+    ``settled``: prices at which no arc violates that is left out, such as those of the pricing before. Then only arcs
+    are looked at whose machine is cheaper now in comparison with their class.
+    """
+    share = max(1, limit // max(1, len(network.classes)))
+    waiting = residual.remaining.sum(axis=1)
+    cls_price, parts, total = prices.cls.copy(), [], 0
+    for sale in _sales(network, prices, offers, settled):
+        row, place = sale.violating()
+        if len(row) == 0:
+            continue
+        total += len(row)
+        reduced = sale.reduced(row, place)
+        kept = _worst(row, reduced, np.minimum(share, waiting[sale.classes] + 64))
+        parts.append(Columns(sale.classes[row[kept]], sale.machines[place[kept]]))
+        left = np.flatnonzero(~kept)
+        at = np.searchsorted(network.classes, sale.classes[row[left]])
+        np.minimum.at(cls_price, at, prices.cls[at] + reduced[left])
+    saturated = _saturated_machines(residual, network, flows, prices)
+    columns = Columns.joined(parts, residual.problem.machines)
+    return Violations(columns, saturated, total + len(saturated), replace(prices, cls=cls_price))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sale:
+    """Some classes' arcs that a network left out, and their price.
+
+    ``classes``, ``shapes``: of the rows; ``machines``: of the columns; ``priced``: 2 x cost + machine's price per
+    pair, beyond all bounds for arcs that are in the network; ``price``: of the classes.
+    """
+
+    classes: Int64
+    shapes: Int64
+    machines: Int64
+    priced: NDArray[Any]
+    price: Int64
+    fits: dict[int, Bool]
+
+    def violating(self) -> tuple[Int64, Int64]:
+        """Pairs that the rules allow with a reduced cost below 0: rows, and indices into ``machines``."""
+        # Mostly few classes have any, and the least of a row is found faster than all of it is compared.
+        some = np.flatnonzero(self.priced.min(axis=1, initial=np.iinfo(self.priced.dtype).max) < self.price)
+        ceiling = self.price[some].astype(self.priced.dtype)  # two types would mean converting all pairs
+        hit, place = np.nonzero(self.priced[some] < ceiling[:, None])
+        row = some[hit]
+        allowed = np.empty(len(row), dtype=np.bool_)
+        ends = np.searchsorted(row, np.arange(len(self.classes) + 1)).tolist()
+        for index in some.tolist():
+            begin, end = ends[index], ends[index + 1]
+            allowed[begin:end] = self.fits[int(self.shapes[index])].take(self.machines[place[begin:end]])
+        return row[allowed], place[allowed]
+
+    def reduced(self, row: Int64, place: Int64) -> Int64:
+        """Reduced costs of pairs in half units."""
+        reduced: Int64 = self.priced[row, place] - self.price[row]
+        return reduced
+
+
+def _sales(
+    network: Network, prices: FullPrices, offers: Offers, settled: FullPrices | None
+) -> Iterator[_Sale]:
+    """All left-out arcs to machines that could violate, class by class, as many at once as suit the cache."""
+    at = np.searchsorted(network.classes, offers.classes)
+    price = prices.cls[at]
+    near = offers.within_reach(prices.machine, int(price.max(initial=0)))
+    if settled is None:
+        every = np.arange(len(at))
+        blocks = [(every, offers.likely), (every, np.setdiff1d(near, offers.likely, assume_unique=True))]
+    else:
+        blocks = _closer(price - settled.cls[at], prices.machine - settled.machine, near)
+    for rows, machines in blocks:
+        yield from _sales_of(offers, network, price, prices.machine[machines], rows, machines)
+
+
+def _sales_of(
+    offers: Offers, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
+) -> Iterator[_Sale]:
+    """The left-out arcs of classes ``rows`` to ``machines``; ``price``: of all classes, ``level``: of ``machines``."""
+    narrow = int(price[rows].max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
+    dtype = np.int32 if narrow else np.int64
+    level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
+    inside_row, inside_place = _inside(network, offers.classes[rows], machines, offers.problem.machines)
+    size = max(1, PAIRS_AT_ONCE // max(1, len(machines)))
+    for begin in range(0, len(rows), size):
+        some = rows[begin : begin + size]
+        priced: NDArray[Any] = offers.costs(some, machines).astype(dtype, copy=False)
+        priced += priced
+        priced += level
+        inside = slice(*np.searchsorted(inside_row, [begin, begin + size]).tolist())
+        priced[inside_row[inside] - begin, inside_place[inside]] = np.iinfo(dtype).max
+        yield _Sale(offers.classes[some], offers.shapes[some], machines, priced, price[some], offers.fits)
+
+
+def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tuple[Int64, Int64]:
+    """The network's columns of ``classes``, ascending, and the machines ``some``, as places in those two, in order."""
+    row, place = np.full(len(network.classes), -1), np.full(machines, -1)
+    row[np.searchsorted(network.classes, classes)] = np.arange(len(classes))
+    place[some] = np.arange(len(some))
+    row, place = row[network.column_class], place[network.columns.machine]
+    both = (row >= 0) & (place >= 0)
+    return row[both], place[both]
+
+
+def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int64]]:
+    """Blocks of rows and of machines among ``near``: all pairs that may have come closer are in one of them.
+
+    A pair's reduced cost falls by what its class's price has ``risen`` (int64[U]) beyond its machine's (``changed``:
+    int64[M]). Most prices move together, or not at all: few classes rise beyond that, and few machines fall behind.
+    """
+    usual = np.median(risen) if len(risen) else 0
+    blocks = []
+    for rows in (np.flatnonzero(risen > usual), np.flatnonzero(risen <= usual)):
+        some = near[changed[near] < risen[rows].max(initial=-FORBIDDEN)]
+        blocks.append((rows[risen[rows] > changed[some].min(initial=FORBIDDEN)], some))
+    return blocks
+
+
+def _worst(row: Int64, reduced: Int64, want: Int64) -> Bool:
+    """Which entries to keep: of each row at most ``want`` (by row), those with the least reduced cost."""
+    counts = np.bincount(row, minlength=len(want))
+    kept = np.ones(len(row), dtype=np.bool_)
+    if (counts > want).any():
+        order = np.lexsort((reduced, row))
+        first = np.cumsum(counts) - counts
+        nth = np.arange(len(row)) - first[row[order]]
+        kept[order] = nth < want[row[order]]
+    return kept
+
+
+def _saturated_machines(residual: Residual, network: Network, flows: Int64, prices: FullPrices) -> Int64:
+    """Machines whose next crowding step, left out of the network, would be cheaper than their price."""
+    _, _, _, steps = network.blocks
+    arcs = network.problem
+    offered = np.bincount(
+        network.step_machine, weights=arcs.capacities[steps], minlength=len(network.machines)
+    )
+    used = np.bincount(network.step_machine, weights=flows[steps], minlength=len(network.machines))
+    room = machine_units(residual, network.classes)[network.machines]
+    next_cost = crowding_cost(residual, network.machines, used.astype(np.int64))
+    more = (used >= offered) & (offered < room) & (2 * next_cost < prices.machine[network.machines])
+    return network.machines[more]

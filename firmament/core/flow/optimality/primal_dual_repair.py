@@ -1,0 +1,223 @@
+"""Mends a flow that is nearly optimal, from prices that nearly fit it, without solving the network again.
+
+After the first solve of a round often only a handful of arcs are missing, each a few units cheaper than the prices say.
+A solver that starts from nothing takes as long for these as for the whole network. Instead, arcs that contradict the
+prices are filled (or emptied, if they carry flow that is too dear), which leaves some nodes with too much and some with
+too little; and the former are led to the latter along shortest paths of the residual network, all that are shortest at
+a time. Prices rise by the lengths of these paths, so that they stay valid throughout. This is the primal-dual method
+for min-cost flows, begun near its end (Ahuja, Magnanti, Orlin: Network Flows, 9.8).
+
+Lengths count reduced costs first and arcs second: many paths have reduced cost 0, and the short ones among them are
+found at once and cross each other least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.network.arc_order import order_of
+from firmament.core.flow.network.network import Network
+from firmament.core.flow.optimality.node_prices import Prices
+from firmament.core.flow.optimality.pricing import FullPrices
+from firmament.solvers.base import Int32
+
+MOST_ROUNDS = 40
+"""Rounds of shortest paths after which a solver is the better choice; nearly all flows are mended in a dozen."""
+
+MOST_ATTEMPTS = 4
+"""How often it is begun anew because paths would have led through arcs that seemed too dear to look at."""
+
+_FAR = 2**30 - 1
+"""Longer than any path; twice this is still a number of 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """An optimal flow, int64[A], and valid prices of it."""
+
+    flows: Int64
+    prices: Prices
+
+
+def mended(network: Network, flows: Int64, prices: FullPrices, most: int) -> Mended | None:
+    """An optimal flow of ``network`` and valid prices, from a feasible flow and any prices.
+
+    The work grows with what contradicts the prices; None is returned if that is more than ``most`` arcs, or if it
+    turns out to be too much.
+    """
+    classes, price = len(network.classes), prices.nodes(network)
+    for _ in range(MOST_ATTEMPTS):
+        wrong = _Contradictions.of(network, flows, price)
+        if not len(wrong):
+            return Mended(flows, Prices(cls=price[:classes], machine=price[2 * classes : -1]))
+        if len(wrong) > most:
+            return None
+        graph = _Graph(network, flows, wrong)
+        if not graph.balance():
+            return None
+        flows = graph.flows()
+        price += graph.risen - graph.risen[-1]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Contradictions:
+    """Arcs that contradict prices: ``fill`` have room and a ``reduced`` cost (int64[A]) below 0, ``empty`` carry flow
+    at one above 0; indices. ``largest``: by how much one of them does at most.
+    """
+
+    reduced: Int64
+    fill: Int64
+    empty: Int64
+    largest: int
+
+    @classmethod
+    def of(cls, network: Network, flows: Int64, price: Int64) -> _Contradictions:
+        """What contradicts node prices in half units."""
+        arcs = network.problem
+        reduced = 2 * arcs.costs + price[arcs.heads] - price[arcs.tails]
+        fill = np.flatnonzero((reduced < 0) & (flows < arcs.capacities))
+        empty = np.flatnonzero((reduced > 0) & (flows > 0))
+        largest = max(-int(reduced[fill].min(initial=0)), int(reduced[empty].max(initial=0)))
+        return cls(reduced, fill, empty, largest)
+
+    def __len__(self) -> int:
+        return len(self.fill) + len(self.empty)
+
+
+class _Graph:
+    """The residual network near the contradictions: each arc of it as two half arcs, one for each direction.
+
+    Half arcs, int64[H], are sorted by tail; nodes are those of the network, so that those of the classes come first.
+    ``excess``: int64[N], what is too much at each node; ``risen``: int64[N], by how much its price has risen.
+    """
+
+    def __init__(self, network: Network, flows: Int64, wrong: _Contradictions) -> None:
+        arcs = network.problem
+        self._filled = filled = flows.copy()
+        filled[wrong.fill], filled[wrong.empty] = arcs.capacities[wrong.fill], 0
+        self.excess = np.zeros(len(arcs.supplies), dtype=np.int64)
+        for some in (wrong.fill, wrong.empty):
+            moved = (filled - flows)[some]
+            np.add.at(self.excess, arcs.heads[some], moved)
+            np.subtract.at(self.excess, arcs.tails[some], moved)
+        self.risen = np.zeros_like(self.excess)
+        # What was moved can be moved back, so few of the shortest paths are longer than what that costs; and tasks that
+        # were left out at a penalty, which is far more than any path costs, find a place along much shorter ones.
+        farthest = min(wrong.largest, (_FAR >> len(self.excess).bit_length() + 1) - 1)
+        self._part = part = np.flatnonzero((np.abs(wrong.reduced) <= farthest) & (arcs.capacities > 0))
+        tail = np.concatenate([arcs.tails[part], arcs.heads[part]])
+        head = np.concatenate([arcs.heads[part], arcs.tails[part]])
+        self._order = order = order_of(tail, len(self.excess))
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self._mate = place[np.where(order < len(part), order + len(part), order - len(part))]
+        self._tail, self._head = tail[order].astype(np.int64), head[order].astype(np.int64)
+        self._reduced = np.concatenate([wrong.reduced[part], -wrong.reduced[part]])[order]
+        self._room = np.concatenate([(arcs.capacities - filled)[part], filled[part]])[order]
+        self._classes = len(network.classes)
+        self._hop = 1 << len(self.excess).bit_length()
+
+    def balance(self) -> bool:
+        """Lead all that is too much to where something is missing; False if that takes too many rounds."""
+        for _ in range(MOST_ROUNDS):
+            sources = np.flatnonzero(self.excess > 0)
+            if not len(sources):
+                return True
+            live = np.flatnonzero(self._room > 0)
+            tail, head = self._tail[live], self._head[live]
+            cost = self._reduced[live] + self.risen[head] - self.risen[tail]
+            length = np.minimum(cost * self._hop + 1, _FAR).astype(np.int32)
+            distance = self._distances(tail, head, length)
+            farthest = int(distance[sources].max())
+            if farthest >= _FAR:
+                return False
+            shortest = live[distance.take(head) + length == distance.take(tail)]
+            self._push(sources[np.argsort(distance[sources], kind="stable")], shortest)
+            self.risen += np.minimum(distance, farthest) // self._hop
+        return False
+
+    def flows(self) -> Int64:
+        """int64[A]: the flow on the network's arcs."""
+        room = np.empty_like(self._room)
+        room[self._order] = self._room
+        result = self._filled.copy()
+        result[self._part] = room[len(self._part) :]
+        return result
+
+    def _distances(self, tail: Int64, head: Int64, length: Int32) -> Int32:
+        """int32[N]: how far the nodes are from where something is missing; ``_FAR`` if nothing leads there."""
+        distance = np.where(self.excess < 0, 0, _FAR).astype(np.int32)
+        # Paths alternate between classes and other nodes: relaxed in turn, each sweep takes two steps of them.
+        middle = int(np.searchsorted(tail, self._classes))
+        blocks = [
+            _Block.of(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))
+        ]
+        shorter = True
+        while shorter:
+            shorter = sum(block.relax(distance) for block in blocks) > 0
+        return distance
+
+    def _push(self, sources: Int64, shortest: Int64) -> None:
+        """Send as much as possible from ``sources`` along half arcs of shortest paths (a blocking flow)."""
+        excess, room, mate = self.excess.data, self._room.data, self._mate.data
+        head, arc = self._head.data, shortest.data
+        counts = np.bincount(self._tail[shortest], minlength=len(excess))
+        ends = np.cumsum(counts)
+        following, end = (ends - counts).tolist(), ends.data
+        for source in sources.tolist():
+            path: list[int] = []
+            node = source
+            while excess[source] > 0:
+                if excess[node] < 0:
+                    pushed = min(excess[source], -excess[node], *(room[half] for half in path))
+                    for half in path:
+                        room[half] -= pushed
+                        room[mate[half]] += pushed
+                    excess[source] -= pushed
+                    excess[node] += pushed
+                    path, node = [], source
+                    continue
+                at = following[node]
+                while at < end[node] and room[arc[at]] == 0:
+                    at += 1
+                following[node] = at
+                if at < end[node]:
+                    path.append(arc[at])
+                    node = head[arc[at]]
+                elif path:
+                    node = head[mate[path.pop()]]
+                    following[node] += 1
+                else:
+                    break
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Half arcs of some nodes, sorted by tail, that are relaxed together: ``nodes`` are their tails, each once."""
+
+    nodes: Int64
+    first: Int64
+    head: Int64
+    length: Int32
+    through: Int32
+
+    @classmethod
+    def of(cls, tail: Int64, head: Int64, length: Int32) -> _Block:
+        """Half arcs, none of which may be missing."""
+        first = np.flatnonzero(np.r_[True, tail[1:] != tail[:-1]]) if len(tail) else tail
+        return cls(tail[first], first, head, length, np.empty(len(head), dtype=np.int32))
+
+    def relax(self, distance: Int32) -> bool:
+        """Shorten ``distance`` of the tails by what their heads have; False if nothing became shorter."""
+        if not len(self.first):
+            return False
+        distance.take(self.head, out=self.through, mode="clip")
+        np.add(self.through, self.length, out=self.through)
+        before = distance[self.nodes]
+        after = np.minimum(before, np.minimum.reduceat(self.through, self.first))
+        distance[self.nodes] = after
+        return not np.array_equal(before, after)

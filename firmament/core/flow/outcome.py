@@ -1,0 +1,60 @@
+"""What a search for an optimal flow found: the flow, what it carries where, and what finding it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from cost_models.interface import Int64
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.network.network import Network, unmerged
+from firmament.core.flow.optimality.circulation_repair import carried_over
+from firmament.core.flow.problem import Assignments
+
+
+@dataclass(frozen=True)
+class FlowOutcome:
+    """An optimal flow over the last network.
+
+    ``solved``, ``carried``: that network and the flow on its arcs, where the first steps of a machine may be one arc;
+    ``network``, ``flows`` have every step on its own, so that the arcs' costs are what the placement costs. ``arcs``:
+    how many those are. ``bound``: cost of the flow in units; if ``certified``, no placement of the residual costs less.
+    ``solves``: how often the solver found a flow, in ``seconds``; ``mends``: how often it was mended without.
+    ``time_limited``: a later solve was cut off. ``worths``: what shapes were expected to be worth, None if that was
+    not found out, none at all if it misled the choice of columns.
+    """
+
+    solved: Network
+    carried: Int64
+    arcs: int
+    bound: int
+    certified: bool
+    solves: int
+    seconds: float
+    time_limited: bool = False
+    worths: Worths | None = None
+    mends: int = 0
+
+    @property
+    def network(self) -> Network:
+        """The network with every step on its own; built when it is first asked for."""
+        return self._unmerged[0]
+
+    @property
+    def flows(self) -> Int64:
+        """int64[arcs]: the flow on the arcs of ``network``."""
+        return self._unmerged[1]
+
+    @cached_property
+    def _unmerged(self) -> tuple[Network, Int64]:
+        if self.arcs == len(self.carried):
+            return self.solved, self.carried
+        network = unmerged(self.solved)
+        return network, carried_over(self.solved, self.carried, network, int(network.machines[-1]) + 1)
+
+    def assignments(self) -> Assignments:
+        """Tasks per (class, machine) that the flow carries, in order of class, then machine."""
+        columns, _, _, _ = self.solved.blocks
+        carried = self.carried[columns]
+        where = carried > 0
+        return Assignments(self.solved.columns.cls[where], self.solved.columns.machine[where], carried[where])

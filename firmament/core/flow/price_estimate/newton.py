@@ -1,0 +1,233 @@
+"""Sharpens expected prices by Newton's method on the dual of the round's network.
+
+Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m), takes as many tasks as it
+has crowding steps below V_m, and takes them from the class that attains the maximum. Prices at which every class finds
+exactly its tasks taken are those of the optimal flow. Both the maximum and the staircase of steps are smoothed, so that
+the tasks taken are differentiable in u and Newton's method finds the prices in a few steps; then the smoothing is made
+finer. It is the entropy-regularised transport problem with a convex cost of load (Cuturi 2013, Brauer et al. 2017 for
+Newton's method on it).
+
+The unknowns are the classes' prices. Newton's equation is solved by conjugate gradients, which need the Hessian's
+products with vectors only. The dual is concave, so a step that goes too far is seen by the sign of its slope, and
+shortened. All of it is products of vectors with one matrix over classes x machines (see ``smoothed_market``), which
+half the smoothing squares: so smoothing is halved from one stage to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament.core.flow.price_estimate.market import Float32, Market
+from firmament.core.flow.price_estimate.smoothed_market import Point, SmoothedMarket, by_class
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothing:
+    """How exact prices are to be.
+
+    ``temperature``, in typical crowding steps, smooths the choice between classes; ``width``, in steps, the edges of
+    the stairs, 1 for a straight line; at most ``steps`` of Newton's method are made, until no more than the share
+    ``settled`` of the tasks lacks a machine.
+    """
+
+    temperature: float
+    width: float
+    steps: int
+    settled: float
+
+
+COARSE = (Smoothing(0.25, 1.0, 4, 0.01),)
+"""Enough to tell which machines are wanted."""
+
+_FINER = (Smoothing(0.08, 0.5, 4, 0.06), Smoothing(0.04, 0.3, 4, 0.06))
+"""Two on the way, from which one can see how prices move as smoothing is made finer; they need not be exact."""
+
+SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
+"""Enough to tell which machine is wanted by whom."""
+
+SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.04), Smoothing(0.01, 0.1, 6, 0.01))
+"""Enough where many shapes want the same machines, or every further solve is dear."""
+
+FINEST = (*SHARPEST[:-1], Smoothing(0.01, 0.1, 6, 0.03), Smoothing(0.005, 0.1, 6, 0.01))
+"""What brings out still finer differences between costs, where there are any."""
+
+GRAINS = 0.2
+"""Smoothing by less than this part of what costs differ by at least brings out nothing more."""
+
+LEAST = 1.5
+"""Units by which it smooths at least: prices are whole units."""
+
+LOST = 0.1
+"""Share of the tasks without a machine at which less smoothing has done more harm than good."""
+
+UNSETTLED = 0.01
+"""Share of the tasks without a machine from which on prices have not settled."""
+
+TOO_FAR = 0.3
+"""A step is shortened if the slope at its end is below minus this part of the slope at its beginning."""
+
+SHORTENED = 3
+"""How often a step is shortened at most."""
+
+EXACT = 0.1
+"""Conjugate gradients end when the residual is this part of what it was, in the norm of the preconditioner."""
+
+PRODUCTS = 15
+"""Conjugate gradients end after so many products with the Hessian."""
+
+LEAST_SERVED = np.float32(0.1)
+"""The curvature along a class's price is at least that of a class with this share of its tasks served."""
+
+DAMPING = 1e-4
+"""Part by which the Hessian's diagonal is raised: where room is scarce, no price is high enough, but none may be
+infinite.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """``worth``: float32[S], prices of the classes; ``price``, ``load``: float32[M], prices also below what a machine
+    charges; ``temperature``: the last smoothing, in units; ``lacking``: tasks by which classes have too few or too many
+    places at these prices.
+    """
+
+    worth: Float32
+    price: Float32
+    load: Float32
+    temperature: float
+    lacking: float
+
+
+def finest(market: Market) -> tuple[Smoothing, ...]:
+    """How far it pays to sharpen prices in this market."""
+    least = max(LEAST, GRAINS * market.grain())
+    return FINEST if FINEST[-1].temperature * market.stairs.step >= least else SHARPEST
+
+
+def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = SHARP) -> Cleared:
+    """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
+
+    Smoothing ends earlier where prices do not settle with less of it.
+    """
+    smoothed, (first, *finer) = SmoothedMarket(market), smoothings
+    begun = _settled(smoothed, _begun(smoothed, worth, first), first)
+    return _cleared(_sharpened(smoothed, begun, finer))
+
+
+def continued(
+    market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], *, most_lacking: float
+) -> Cleared | None:
+    """The same from prices that are nearly right, at once with little smoothing.
+
+    None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
+    prices do not settle from there.
+    """
+    tasks = float(market.tasks.sum())
+    smoothed, (first, *finer) = SmoothedMarket(market), smoothings
+    point = _begun(smoothed, worth, first)
+    if point.lacking > most_lacking * tasks:
+        return None
+    found = _sharpened(smoothed, _settled(smoothed, point, first), finer)
+    return None if found.lacking > UNSETTLED * tasks else _cleared(found)
+
+
+def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
+    """Prices of the classes that suit given prices and loads of the machines: one step of Sinkhorn's scaling."""
+    exponent = market.cost + np.maximum(price, market.stairs.base)
+    least = exponent.min(axis=1)
+    exponent -= least[:, None]
+    exponent *= np.float32(-1.0 / temperature)
+    np.exp(exponent, out=exponent)
+    offered = np.maximum(by_class(exponent, load), np.float32(1e-12))
+    worth: Float32 = least + np.float32(temperature) * np.log(market.tasks / offered)
+    return worth
+
+
+def _begun(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> Point:
+    """Prices ``worth`` of the classes, from now on with this smoothing."""
+    smoothed.smooth(smoothing.temperature * smoothed.market.stairs.step, smoothing.width)
+    return smoothed.at(worth)
+
+
+def _sharpened(smoothed: SmoothedMarket, found: Point, smoothings: list[Smoothing]) -> Point:
+    """What ``found`` becomes with less and less smoothing, as far as prices settle."""
+    before: Point | None = None
+    for smoothing in smoothings:
+        temperature = smoothing.temperature * smoothed.market.stairs.step
+        worth = found.worth if before is None else _followed(before, found, temperature)
+        point = _settled(smoothed, _begun(smoothed, worth, smoothing), smoothing)
+        if point.lacking > max(found.lacking, LOST * float(smoothed.market.tasks.sum())):
+            break
+        before, found = found, point
+    return found
+
+
+def _followed(before: Point, found: Point, temperature: float) -> Float32:
+    """Prices of the classes at ``temperature``, if they go on moving with it as they did between two others."""
+    part = (temperature - found.temperature) / (found.temperature - before.temperature)
+    worth: Float32 = found.worth + np.float32(part) * (found.worth - before.worth)
+    return worth
+
+
+def _cleared(point: Point) -> Cleared:
+    """What is of use to others."""
+    return Cleared(point.worth, point.price, point.load, point.temperature, point.lacking)
+
+
+def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing) -> Point:
+    """Newton steps from ``point`` until few enough tasks lack a machine."""
+    enough = smoothing.settled * float(smoothed.market.tasks.sum())
+    for _ in range(smoothing.steps):
+        if point.lacking <= enough:
+            break
+        move = _newton_step(smoothed, point)
+        rise, length = float(move @ point.missing), np.float32(1.0)
+        tried = smoothed.at(point.worth + move)
+        for _ in range(SHORTENED):
+            after = float(move @ tried.missing)
+            if after >= -TOO_FAR * rise:
+                break
+            length *= np.float32(rise / (rise - after))  # where the slope would be 0 if it fell evenly
+            tried = smoothed.at(point.worth + length * move)
+        point = tried
+    return point
+
+
+def _newton_step(smoothed: SmoothedMarket, point: Point) -> Float32:
+    """How the classes' prices should move: the Hessian's inverse times the slope, by conjugate gradients.
+
+    The first direction moves all prices alike, along which the dual is flattest.
+    """
+    temperature = smoothed.temperature
+    bend = point.load / temperature - point.slope
+    diagonal = np.maximum(point.served, LEAST_SERVED * smoothed.market.tasks) / temperature
+    damped = diagonal * np.float32(1 + DAMPING)
+    missing = point.missing
+
+    def product(move: Float32) -> Float32:
+        return damped * move - smoothed.taken_from(point, bend * smoothed.passed_on(point, move))
+
+    alike = np.ones_like(missing)
+    lifted = product(alike)
+    curvature = float(lifted.sum())
+    height = np.float32(float(missing.sum()) / curvature) if curvature > 0 else np.float32(0)
+    move, rest = height * alike, missing - height * lifted
+    scaled = rest / diagonal
+    direction = scaled
+    size = float(rest @ scaled)
+    enough = EXACT * EXACT * float(missing @ (missing / diagonal))
+    for _ in range(PRODUCTS):
+        if size <= enough:
+            break
+        lifted = product(direction)
+        curvature = float(direction @ lifted)
+        if curvature <= 0:
+            break
+        move = move + np.float32(size / curvature) * direction
+        rest = rest - np.float32(size / curvature) * lifted
+        scaled = rest / diagonal
+        previous, size = size, float(rest @ scaled)
+        direction = scaled + np.float32(size / previous) * direction
+    return move

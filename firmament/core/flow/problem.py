@@ -1,0 +1,265 @@
+"""A round's placement problem as columns of arrays, and what has become of it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.group_terms import GroupTerms
+from firmament.core.flow.size_costs import Heights
+from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.rules.pairs import PairRules
+from firmament.core.rules.ruleset import RuleSet
+from firmament.solvers.base import Int32
+
+WAIT_BUCKETS = 4
+"""Parallel unscheduled arcs of a class: the longer tasks have waited, the dearer it is to leave them."""
+
+COST_UNITS_PER_POINT = 100
+"""Network costs are integers: one point of a cost model is this many units."""
+
+UNLIMITED = int(np.iinfo(np.int64).max)
+"""Room where no row limits anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementProblem:
+    """What is to be placed, where it may go, and at what cost; never written to after it is built.
+
+    C classes, S shapes, M machines, K resources:
+
+    * ``counts``: int64[C, WAIT_BUCKETS], waiting tasks, bucket 0 for those that have waited longest;
+    * ``priority``: int64[C], rank-compressed, 0 the lowest; ``shape``: int64[C], row into the shape arrays;
+    * ``requests``: int64[S, K] per task; ``feasible``: bool[S, M], every rule but capacity;
+    * ``cost``: int32[S, M], units charged for a task by the models;
+    * ``crowd``: int64[M], units that each task already placed there in the round adds for the next;
+    * ``free``: int64[M, K] at the start, negative where others have overcommitted;
+    * ``pins``: class -> sorted machine rows that alone are allowed, for classes with a pinned set;
+    * ``multiplicity``: int64[M], how many machines that are alike each row stands for; ``free`` is that of one;
+    * ``joint``: joint rows beside the machines' resource vectors, amounts per shape;
+    * ``ledgers``: room that no joint row can express, by rows of ``model_shape``; never booked on themselves;
+    * ``openings``: what evicting changes for each ledger, by shapes of this problem; ``held``: bool[S, M], machines
+      that are not feasible for nothing but what tasks there hold; None: there are none;
+    * ``model_shape``: int64[S], the shape that ledgers know each shape by; None: the shape itself;
+    * ``gang``: int64[C], the gang of each class's tasks, numbered by age, -1 for none; ``gang_need``: int64[G], how
+      many tasks of each must be placed, or none; both empty without gangs;
+    * ``topology``: which of the gangs share out over a tree of machines, and how; None if none does;
+    * ``rules``: rules between tasks, None if there are none;
+    * ``pairs``: costs and limits of pairs of tasks, None if there are none;
+    * ``heights``: what models say of the sizes of tasks, which the network takes for equal; None: nothing;
+    * ``spread``: groups of tasks that would rather be apart, which the network does not know of; None: there are none;
+    * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
+    * ``worths``: what shapes (as ledgers know them) were worth in an earlier round, None: nothing is known of it. It
+      steers the choice of columns, and what is found by it; no cost;
+    * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
+    """
+
+    counts: Int64
+    priority: Int64
+    shape: Int64
+    requests: Int64
+    feasible: Bool
+    cost: Int32
+    crowd: Int64
+    free: Int64
+    rotation: int = 0
+    pins: Mapping[int, Int64] = field(default_factory=dict)
+    joint: tuple[JointRows, ...] = ()
+    ledgers: tuple[Ledger, ...] = ()
+    openings: tuple[Opening | None, ...] = ()
+    held: Bool | None = None
+    model_shape: Int64 | None = None
+    most: Mapping[int, int] = field(default_factory=dict)
+    rules: RuleSet | None = None
+    pairs: PairRules | None = None
+    gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    topology: GroupTerms | None = None
+    multiplicity: Int64 | None = None
+    heights: Heights | None = None
+    spread: SpreadTerms | None = None
+    worths: Worths | None = None
+
+    @property
+    def classes(self) -> int:
+        """C, the number of classes."""
+        return len(self.shape)
+
+    @property
+    def machines(self) -> int:
+        """M, the number of machines."""
+        return int(self.free.shape[0])
+
+    def crowd_step(self) -> int:
+        """Tasks per step of the crowding cost: 1, or more where a machine gets dozens of tasks in one round."""
+        machines = self.machines if self.multiplicity is None else int(self.multiplicity.sum())
+        return max(1, int(self.counts.sum()) // (16 * max(1, machines)))
+
+    def known_as(self, shapes: Int64) -> Int64:
+        """int64[A]: the shapes that ledgers know ``shapes`` by."""
+        return shapes if self.model_shape is None else self.model_shape[shapes]
+
+    def times(self) -> Int64:
+        """int64[M]: ``multiplicity``, 1 for every row if none is given."""
+        return np.ones(self.machines, dtype=np.int64) if self.multiplicity is None else self.multiplicity
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """Tasks given to machines, aggregated: ``count[i]`` tasks of class ``cls[i]`` on ``machine[i]``; int64[A] each.
+
+    Pairs may repeat; counts are positive.
+    """
+
+    cls: Int64
+    machine: Int64
+    count: Int64
+
+    @classmethod
+    def empty(cls) -> Assignments:
+        """No task anywhere."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, none)
+
+    @classmethod
+    def joined(cls, parts: list[Assignments]) -> Assignments:
+        """All of ``parts``, in order."""
+        if not parts:
+            return cls.empty()
+        return cls(
+            np.concatenate([part.cls for part in parts]),
+            np.concatenate([part.machine for part in parts]),
+            np.concatenate([part.count for part in parts]),
+        )
+
+    def taken(self, where: Bool) -> Assignments:
+        """The entries for which ``where`` (bool[A]) holds."""
+        return Assignments(self.cls[where], self.machine[where], self.count[where])
+
+
+class Residual:
+    """What is left of a problem after some admissions: tasks, room on machines and on joint rows.
+
+    ``remaining``: int64[C, WAIT_BUCKETS]; ``free``: int64[K, M] (resource-major: rows are scanned whole);
+    ``placed``: int64[M], tasks admitted per machine in this round; ``joint_left``: one int64[R] per joint row block;
+    ``ledgers``: copies of the problem's, booked with what was admitted.
+    """
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self.problem = problem
+        self.remaining = problem.counts.copy()
+        self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
+        self.placed = np.zeros(problem.machines, dtype=np.int64)
+        self.joint_left = [rows.limit.copy() for rows in problem.joint]
+        self.ledgers = [ledger.copy() for ledger in problem.ledgers]
+
+    def copy(self) -> Residual:
+        """An independent copy."""
+        twin = Residual(self.problem)
+        twin.remaining = self.remaining.copy()
+        twin.free = self.free.copy()
+        twin.placed = self.placed.copy()
+        twin.joint_left = [room.copy() for room in self.joint_left]
+        twin.ledgers = [ledger.copy() for ledger in self.ledgers]
+        return twin
+
+    def active(self) -> Int64:
+        """Classes that still have tasks, ascending."""
+        return np.flatnonzero(self.remaining.any(axis=1))
+
+    def fits(self, shape: int) -> Bool:
+        """bool[M]: machines that may take, and have room for, one more task of the shape."""
+        return self.has_room(shape) & self.problem.feasible[shape]
+
+    def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
+        """``fits`` of several shapes. Amounts that several of them ask for are compared once."""
+        if self.ledgers:
+            return {shape: self.fits(shape) for shape in shapes}
+        limits = [(self.problem.requests[:, column], left) for column, left in enumerate(self.free)]
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            limits.append((rows.amount, _left_at(rows, left)))
+        enough: dict[tuple[int, int], Bool] = {}
+        fits = {}
+        for shape in shapes:
+            room = self.problem.feasible[shape].copy()
+            for limit, (amounts, left) in enumerate(limits):
+                amount = int(amounts[shape])
+                if amount > 0:
+                    if (limit, amount) not in enough:
+                        enough[limit, amount] = left >= amount
+                    room &= enough[limit, amount]
+            fits[shape] = room
+        return fits
+
+    def has_room(self, shape: int) -> Bool:
+        """bool[M]: machines with room for one more task of the shape, whether or not it may go there."""
+        room = np.ones(self.problem.machines, dtype=np.bool_)
+        for column, amount in enumerate(self.problem.requests[shape].tolist()):
+            if amount > 0:
+                room &= self.free[column] >= amount
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            amount = int(rows.amount[shape])
+            if amount > 0:
+                on_row = rows.row_of >= 0
+                room[on_row] &= left[rows.row_of[on_row]] >= amount
+        if self.ledgers:
+            known_as = int(self.problem.known_as(np.array([shape]))[0])
+            for ledger in self.ledgers:
+                room &= ledger.room(known_as) > 0
+        return room
+
+    def units(self, shapes: Int64, machines: Int64) -> Int64:
+        """How many tasks of ``shapes[i]`` fit ``machines[i]`` by themselves: int64[A], exact, at least 0.
+
+        On a row that stands for several machines, as many as fit one of them times their number.
+        """
+        units = np.full(len(shapes), np.iinfo(np.int64).max)
+        for requests, free in zip(self.problem.requests.T, self.free, strict=True):
+            amount = requests.take(shapes)
+            limited = amount > 0
+            if limited.all():
+                np.minimum(units, free.take(machines) // amount, out=units)
+            elif limited.any():
+                units[limited] = np.minimum(units[limited], free[machines[limited]] // amount[limited])
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            amount = rows.amount[shapes]
+            row = rows.row_of[machines]
+            limited = (amount > 0) & (row >= 0)
+            units[limited] = np.minimum(units[limited], left[row[limited]] // amount[limited])
+        for ledger in self.ledgers:
+            np.minimum(units, ledger.room_at(self.problem.known_as(shapes), machines), out=units)
+        units = np.maximum(units, 0)
+        if self.problem.multiplicity is not None:
+            units = np.minimum(units, int(self.remaining.sum())) * self.problem.multiplicity[machines]
+        return units
+
+    def take(self, assigned: Assignments) -> None:
+        """Book assignments that have been admitted: room, crowding, and tasks (longest waiting first)."""
+        shapes = self.problem.shape[assigned.cls]
+        for column in range(self.problem.requests.shape[1]):
+            amounts = self.problem.requests[shapes, column] * assigned.count
+            np.subtract.at(self.free[column], assigned.machine, amounts)
+        np.add.at(self.placed, assigned.machine, assigned.count)
+        for rows, left in zip(self.problem.joint, self.joint_left, strict=True):
+            row = rows.row_of[assigned.machine]
+            on_row = row >= 0
+            np.subtract.at(left, row[on_row], (rows.amount[shapes] * assigned.count)[on_row])
+        for ledger in self.ledgers:
+            ledger.take(self.problem.known_as(shapes), assigned.machine, assigned.count)
+        per_class = np.zeros(self.problem.classes, dtype=np.int64)
+        np.add.at(per_class, assigned.cls, assigned.count)
+        for bucket in range(WAIT_BUCKETS):
+            used = np.minimum(self.remaining[:, bucket], per_class)
+            self.remaining[:, bucket] -= used
+            per_class -= used
+
+
+def _left_at(rows: JointRows, left: Int64) -> Int64:
+    """int64[M]: what is ``left`` of the row of each machine; of those on none, more than any amount."""
+    if not len(left):
+        return np.full(len(rows.row_of), UNLIMITED)
+    return np.where(rows.row_of >= 0, left[rows.row_of], UNLIMITED)

@@ -1,0 +1,1 @@
+"""Smaller networks with the same optimum: machines that are alike as one, machines that cannot matter left out."""

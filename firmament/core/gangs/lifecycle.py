@@ -1,0 +1,275 @@
+"""The life of gangs: who may be tried, and when one is given up.
+
+The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
+keeps its place and is bound again there, some times (see ``gang_rebinding``); then it looks for another place, as any
+member of a running gang that has lost its machine does. A gang that is not whole in time is given up: members that are
+bound are told to go (if so configured), and all wait before they are tried again. A gang has been whole once enough
+members were bound; from then on it is never given up, and replacements join it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.configuration import RoundOptions
+from firmament.core.gangs.members import able_members, count_members, give_up_place, lacking
+from firmament.core.gangs.phases import Standing, gang_state
+from firmament.core.gangs.surplus_members import Surplus
+from firmament.core.model import Job
+from firmament.core.results import Delta, DeltaKind, GangState, Unscheduled
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.tasks import State
+
+
+@dataclass(frozen=True, slots=True)
+class Muster:
+    """``waiting``: rows of the tasks to be tried; ``gang``: int64[N], the gang of each, -1 for none; ``need``:
+    int64[G], how many of each gang must be placed; gangs are numbered by age. ``jobs``: their ids.
+    """
+
+    waiting: Int64
+    gang: Int64
+    need: Int64
+    jobs: tuple[str, ...]
+
+
+class Gangs:
+    """The gangs of a cluster."""
+
+    def __init__(self, options: RoundOptions, evictions: Evictions) -> None:
+        self._options = options
+        self._evictions = evictions
+        self._standings: dict[str, Standing] = {}
+        self._news: set[str] = set()
+        self._untold: set[str] = set()
+        self._surplus = Surplus()
+
+    # --- before a round ------------------------------------------------------------------------------------------
+
+    def muster(self, cluster: Cluster, waiting: Int64, now: float) -> Muster:
+        """Complete the gangs among the tasks in ``waiting`` (rows), and leave out those that cannot be whole.
+
+        Members that are parked take part when one of their gang does. Gangs that are left out are parked, and told why;
+        so are members beyond the need of gangs with rules.
+        """
+        self._look(cluster, now)
+        tasks, jobs = cluster.tasks, cluster.jobs
+        if not jobs.any_gang:
+            return Muster(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
+        gangs, ruled = jobs.gangs, cluster.ruled_gangs
+        concerned = {tasks.job[task] for task in waiting.tolist()} & gangs
+        free = [task for task in waiting.tolist() if tasks.job[task] not in concerned]
+        called: list[tuple[tuple[float, int], str, list[int], int]] = []
+        for job_id in sorted(concerned):
+            job = jobs.gang(job_id)
+            assert job is not None
+            able, need = able_members(cluster, job, now), lacking(cluster, job)
+            if job_id in ruled and len(able) > need:
+                able = self._surplus.without(cluster, job, able, max(0, need))
+            if need <= 0:
+                free += able
+            elif len(able) < need:
+                self._withhold(cluster, job, able)
+            else:
+                self._standings.setdefault(job_id, Standing()).failed = False
+                first = int(np.lexsort((tasks.sequence[able], tasks.created[able]))[0])
+                age = float(tasks.created[able[first]]), int(tasks.sequence[able[first]])
+                called.append((age, job_id, able, need))
+        called.sort()
+        members = [task for _, _, able, _ in called for task in able]
+        gang = [index for index, (_, _, able, _) in enumerate(called) for _ in able]
+        return Muster(
+            waiting=np.array(free + members, dtype=np.int64),
+            gang=np.array([-1] * len(free) + gang, dtype=np.int64),
+            need=np.array([need for _, _, _, need in called], dtype=np.int64),
+            jobs=tuple(job_id for _, job_id, _, _ in called),
+        )
+
+    def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
+        """Park a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
+        cluster.tasks.parked[able] = True
+        members = len(cluster.jobs.members(job.id))
+        name = job.name or job.id
+        text = f"gang {name} waits for members: {members} of {job.min_members} exist"
+        if members >= job.min_members:
+            need = lacking(cluster, job)
+            text = f"gang {name} waits for members: {len(able)} of {need} can be tried now"
+        self.note(job.id, text)
+        self._standings[job.id].withheld = True
+        self._untold.add(job.id)
+
+    def keep_asleep(self, cluster: Cluster, now: float) -> None:
+        """Park again the woken members of gangs that lack members, as room does not help those."""
+        for job_id, standing in self._standings.items():
+            job = cluster.jobs.gang(job_id) if standing.withheld else None
+            if job is not None and job_id not in cluster.jobs.changed:  # else it was roused for a reason
+                able = able_members(cluster, job, now)
+                if len(able) < lacking(cluster, job):
+                    cluster.tasks.parked[able] = True
+
+    # --- after a round -------------------------------------------------------------------------------------------
+
+    def note(self, job_id: str, message: str) -> None:
+        """Note what a gang waits for."""
+        self._standings.setdefault(job_id, Standing()).message = message
+        self._news.add(job_id)
+
+    def note_tried(
+        self, cluster: Cluster, jobs: Sequence[str], gang: Int64, members: Sequence[Int64]
+    ) -> None:
+        """Note why gangs that were tried in vain wait: as the first of their members does.
+
+        ``jobs``: those that were tried; ``gang``: int64[C], index into them of each group of tasks, -1 for none;
+        ``members``: rows of each group.
+        """
+        tasks = cluster.tasks
+        for number, job in enumerate(jobs):
+            if cluster.jobs.gang(job) is None:
+                continue
+            for index in np.flatnonzero(gang == number).tolist():
+                waiting = members[index][tasks.state[members[index]] == State.PENDING]
+                if len(waiting):
+                    self.note(job, tasks.message[int(waiting[0])])
+                    break
+
+    def withheld(self, cluster: Cluster) -> list[Unscheduled]:
+        """What the members of gangs that could not be tried have to be told, if that is new to them."""
+        tasks = cluster.tasks
+        found = []
+        for job_id in sorted(self._untold):
+            message = self._standings[job_id].message if job_id in self._standings else ""
+            told = [
+                task
+                for task in cluster.jobs.members(job_id)
+                if tasks.state[task] == State.PENDING and tasks.message[task] != message
+            ]
+            if told and message:
+                for task in told:
+                    tasks.message[task] = message
+                found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
+        self._untold.clear()
+        return found + self._surplus.told(cluster)
+
+    def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
+        """Gangs whose standing changed since this was last asked, by job."""
+        found = self._untold_states(cluster, now)
+        self._news.clear()
+        for state in found:
+            self._standings[state.job].told = state
+        return tuple(found)
+
+    def _untold_states(self, cluster: Cluster, now: float) -> list[GangState]:
+        self._look(cluster, now)
+        found = []
+        for job_id in sorted(self._news):
+            job, standing = cluster.jobs.gang(job_id), self._standings.get(job_id)
+            if job is None or standing is None:
+                continue
+            state = gang_state(cluster, job, standing, self._evictions)
+            if state != standing.told:
+                found.append(state)
+        return found
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def next_in(self, cluster: Cluster, now: float) -> float | None:
+        """Seconds until something is due or to be told, None if nothing is."""
+        if self._untold_states(cluster, now):
+            return 0.0
+        self._news.clear()
+        moments = []
+        for job_id, standing in self._standings.items():
+            job = cluster.jobs.gang(job_id)
+            if job is not None and standing.since is not None:
+                moments.append(standing.since + self._seconds(job))
+            if self._late(cluster, job_id, standing):
+                moments.append(now)
+        return max(0.0, min(moments) - now) if moments else None
+
+    def expire(self, cluster: Cluster, now: float) -> list[Delta]:
+        """Give up the gangs that have not become whole in time; returns the deltas that release bound members.
+
+        Bindings that were on their way then may succeed nevertheless: such members are told to go as well.
+        """
+        self._look(cluster, now)
+        deltas = []
+        for job_id in sorted(self._standings):
+            standing, job = self._standings[job_id], cluster.jobs.gang(job_id)
+            if job is None:
+                continue
+            late = self._late(cluster, job_id, standing)
+            if late:
+                deltas += self._release(cluster, late, now)
+                standing.told_to_go |= {cluster.tasks.uid[task] for task in late}
+            if standing.since is None or now < standing.since + self._seconds(job):
+                continue
+            told = self._release(cluster, cluster.jobs.members(job_id), now)
+            deltas += told
+            standing.told_to_go = frozenset(delta.uid for delta in told)
+            self._look(cluster, now)
+            standing.since = None
+            standing.failed = True
+            standing.message = f"not whole {self._seconds(job):g} s after it was decided"
+        return deltas
+
+    def _late(self, cluster: Cluster, job_id: str, standing: Standing) -> list[int]:
+        """Members (rows) of a gang that was given up which have been bound since."""
+        if not standing.failed or not self._options.evict_failed_gangs:
+            return []
+        tasks = cluster.tasks
+        return [
+            task
+            for task in cluster.jobs.members(job_id)
+            if tasks.state[task] == State.BOUND
+            and not tasks.leaving[task]
+            and tasks.uid[task] not in standing.told_to_go
+        ]
+
+    def _release(self, cluster: Cluster, members: Iterable[int], now: float) -> list[Delta]:
+        tasks = cluster.tasks
+        deltas = []
+        for task in members:
+            if tasks.state[task] == State.ASSUMED:
+                give_up_place(cluster, task)
+            elif (
+                tasks.state[task] == State.BOUND
+                and self._options.evict_failed_gangs
+                and not tasks.leaving[task]
+            ):
+                tasks.leaving[task] = True
+                deltas.append(Delta(DeltaKind.PREEMPT, tasks.uid[task], cluster.where(task)))
+                cluster.jobs.touch(tasks.job[task])
+            if tasks.state[task] == State.PENDING:
+                tasks.not_before[task] = now + self._options.last_backoff
+                tasks.parked[task] = bool(tasks.refused[task])
+        return deltas
+
+    def _seconds(self, job: Job) -> float:
+        return job.gang_seconds or self._options.gang_seconds
+
+    def _look(self, cluster: Cluster, now: float) -> None:
+        """Bring the standings of changed gangs up to date."""
+        changed = set(cluster.jobs.changed)
+        cluster.jobs.changed.clear()
+        self._news |= changed
+        for job_id in changed:
+            job = cluster.jobs.gang(job_id)
+            if job is None or not cluster.jobs.members(job_id):
+                self._standings.pop(job_id, None)
+                continue
+            standing = self._standings.setdefault(job_id, Standing(whole=job.was_whole))
+            standing.withheld = False
+            bound, assumed, _ = count_members(cluster, job_id)
+            if bound + assumed >= job.min_members:
+                standing.failed, standing.message = False, ""
+            if bound >= job.min_members:
+                standing.whole, standing.since = True, None
+            elif bound + assumed == 0:
+                standing.whole, standing.since = False, None
+            elif not standing.whole and standing.since is None and not standing.failed:
+                standing.since = now

@@ -1,0 +1,107 @@
+"""Takes in what became of bindings and evictions that rounds decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from firmament.core.configuration import RoundOptions
+from firmament.core.events import BindingReport
+from firmament.core.gangs.rebinding import Rebinding
+from firmament.core.model import NOMINATION_RECORD
+from firmament.core.queue.importance import Importance
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.tasks import State
+
+
+class BindingOutcomes:
+    """Puts reports of bindings into effect. ``clock`` returns seconds since the epoch."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        evictions: Evictions,
+        rebinding: Rebinding,
+        options: RoundOptions,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._evictions = evictions
+        self._rebinding = rebinding
+        self._options = options
+        self._clock = clock
+
+    def take(self, reports: Sequence[BindingReport]) -> None:
+        """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
+
+        A refused task that is not to be retried stays parked until an event about it arrives. Reports about unknown
+        tasks, about tasks that are known to be bound, and about a machine that the task is no longer meant for, are
+        ignored: a refusal may well arrive after the task has been seen running.
+        """
+        cluster, tasks = self._cluster, self._cluster.tasks
+        size = len(tasks.uid)
+        importance = Importance.of(tasks)
+        parked = np.flatnonzero(tasks.parked[:size])
+        farthest = importance.reach_of(tasks, parked).max(initial=-(2**62))
+        for report in reports:
+            task = tasks.row_of.get(report.uid)
+            if task is None or cluster.where(task) != report.machine:
+                continue
+            if not report.bound and int(tasks.state[task]) == State.BOUND and tasks.leaving[task]:
+                self._let_off(task)
+            if int(tasks.state[task]) != State.ASSUMED:
+                continue
+            cluster.jobs.touch(tasks.job[task])
+            if report.bound:
+                cluster.arrive(task, self._clock())
+                tasks.state[task] = State.BOUND
+                tasks.failures[task], tasks.owed[task] = 0, False
+                if importance.standing_of(tasks, task) < farthest:
+                    cluster.mark(report.machine)  # from now on it may be evicted
+            else:
+                self._refused(task, retry=report.retry)
+
+    def _refused(self, task: int, *, retry: bool) -> None:
+        """Let an assumed task wait again, unless its gang keeps the place for it."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        self._back_off(task)
+        waits = self._evictions.holds_up(cluster, task)
+        if retry and not waits and self._rebinding.keeps_place(cluster, task):
+            return
+        owed = retry and self._is_owed(task)
+        self._lose_place(task, owed=owed)
+        tasks.parked[task] = tasks.refused[task] = not retry
+        tasks.owed[task] &= retry
+        cluster.version += 1
+
+    def _back_off(self, task: int) -> None:
+        """Count one more failure of a task; it waits twice as long as after the last."""
+        tasks, options = self._cluster.tasks, self._options
+        tasks.failures[task] += 1
+        wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
+        tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
+
+    def _let_off(self, victim: int) -> None:
+        """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
+        cluster = self._cluster
+        for task in self._evictions.let_off(cluster, victim):
+            self._back_off(task)
+            self._lose_place(task, owed=True)
+        cluster.version += 1
+
+    def _is_owed(self, task: int) -> bool:
+        """Whether others were told to leave for an assumed task (row)."""
+        cluster = self._cluster
+        uid = cluster.tasks.uid[task]
+        return bool(cluster.tasks.owed[task]) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})
+
+    def _lose_place(self, task: int, *, owed: bool) -> None:
+        """Let an assumed task (row) wait again; what others have left for it, it is ``owed``."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        machine = int(tasks.machine[task])
+        if owed and machine >= 0:
+            cluster.promises.make(tasks.uid[task], cluster.where(task))
+        cluster.vacate(task)
+        tasks.state[task] = State.PENDING

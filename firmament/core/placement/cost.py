@@ -1,0 +1,123 @@
+"""The one definition of what a placement costs; bounds, gaps and comparisons all use it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.rules.pairs import PairRules, pair_figure
+
+
+def placed_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Cost of the placed tasks in units: what the models charge each, crowding, spread, pairs and sizes of tasks.
+
+    Crowding charges the k-th task of the round on a machine for the k before it, as tasks of mean size; where models
+    state heights, ``size_cost`` makes that the sum of true sizes.
+    """
+    beyond = round(pair_cost(problem, placed)) + round(size_cost(problem, placed))
+    return _charged(problem, placed) + beyond + round(spread_cost(problem.spread, placed))
+
+
+def _charged(problem: PlacementProblem, placed: Assignments) -> int:
+    """What arcs of the network charge for the placed tasks: models and crowding."""
+    shapes = problem.shape[placed.cls]
+    models = int((problem.cost[shapes, placed.machine].astype(np.int64) * placed.count).sum())
+    on_machine = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines).astype(
+        np.int64
+    )
+    step = problem.crowd_step()
+    # The sum over k < n of floor(k / step) * step, with n = full * step + rest.
+    full, rest = np.divmod(on_machine, step)
+    return models + int((problem.crowd * (step * step * (full * (full - 1) // 2) + full * step * rest)).sum())
+
+
+def size_cost(problem: PlacementProblem, placed: Assignments) -> float:
+    """Units by which tasks cost more, by their sizes, than the network charges for tasks of mean size.
+
+    Of either sign; 0 where no model states heights.
+    """
+    heights = problem.heights
+    if heights is None:
+        return 0.0
+    shapes = problem.shape.take(placed.cls)
+    size = heights.sizes(shapes, placed.machine) * placed.count
+    size_on = np.bincount(placed.machine, weights=size, minlength=problem.machines)
+    tasks_on = np.bincount(placed.machine, weights=placed.count, minlength=problem.machines)
+    grows = heights.growth > 0
+    used = np.flatnonzero((tasks_on > 0) & grows)
+    total, tasks, growth = size_on.take(used), tasks_on.take(used), heights.growth.take(used)
+    exact = total * (heights.start.take(used) + total / 2) / growth + total / 2
+    crowding = growth * tasks * (tasks - 1) / 2
+    charged = heights.charged(shapes, placed.machine) * placed.count * grows.take(placed.machine)
+    return float((exact - crowding).sum() - charged.sum())
+
+
+def spread_cost(terms: SpreadTerms | None, placed: Assignments) -> float:
+    """Units that a placement adds to what tasks of one group cost by being near each other; 0 without groups."""
+    if terms is None:
+        return 0.0
+    theirs = terms.group[placed.cls] >= 0
+    groups = terms.group[placed.cls[theirs]]
+    none = np.empty(0, dtype=np.int64)
+    after = _near(terms, groups, placed.machine[theirs], placed.count[theirs])
+    return after - _near(terms, none, none, none)
+
+
+def _near(terms: SpreadTerms, groups: Int64, machines: Int64, counts: Int64) -> float:
+    """What all tasks of groups cost by being near each other: those there, and ``counts`` on ``machines``."""
+    pairs, on_machine = terms.on_machines(groups, machines, counts)
+    steps = terms.machine_step[pairs // np.int64(max(1, len(terms.domain)))]
+    in_domain = terms.in_domains(groups, machines, counts)
+    by_domain = (in_domain * (in_domain - 1)).sum(axis=1) * terms.domain_step
+    return float((steps * (on_machine * (on_machine - 1))).sum() + by_domain.sum()) / 2
+
+
+def pair_cost(problem: PlacementProblem, placed: Assignments) -> float:
+    """Units that a placement adds to what pairs of tasks cost; 0 if no model knows pairs."""
+    if problem.pairs is None:
+        return 0.0
+    before, after = pair_figures(problem.pairs, placed)
+    return (after - before) * problem.pairs.units
+
+
+def pair_figures(pairs: PairRules, placed: Assignments) -> tuple[float, float]:
+    """What all pairs of tasks on machines cost before a placement, and after it, in the model's unit."""
+    kind = np.repeat(pairs.kind[placed.cls], placed.count)
+    machine = np.repeat(placed.machine, placed.count)[kind >= 0]
+    before = pair_figure(pairs.terms, pairs.resident_kind, pairs.resident_machine)
+    after = pair_figure(
+        pairs.terms,
+        np.concatenate([pairs.resident_kind, kind[kind >= 0]]),
+        np.concatenate([pairs.resident_machine, machine]),
+    )
+    return before, after
+
+
+def pending_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Penalties, in units, of the tasks that stay pending; of each class the longest waiting are the ones placed."""
+    left = problem.counts.copy()
+    used = np.bincount(placed.cls, weights=placed.count, minlength=problem.classes).astype(np.int64)
+    for bucket in range(WAIT_BUCKETS):
+        gone = np.minimum(left[:, bucket], used)
+        left[:, bucket] -= gone
+        used -= gone
+    if not left.any():
+        return 0
+    start = Residual(problem)
+    return int((left * unscheduled_penalties(start, dearest_path(start)).cost).sum())
+
+
+def placement_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """Total cost of a placement in units: of the tasks placed and of those that stay pending.
+
+    Joint limits are not checked here.
+    """
+    return placed_cost(problem, placed) + pending_cost(problem, placed)
+
+
+def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
+    """The part of ``placement_cost`` that is on arcs, which is what a flow's cost bounds: without pairs and sizes."""
+    return _charged(problem, placed) + pending_cost(problem, placed)

@@ -1,0 +1,84 @@
+"""Gangs: tasks of which so many must be placed in this round, or none.
+
+All is placed together first; while there is room for everybody, that is the end of it. If some gang is left
+incomplete, gangs are tried one after another on a copy, by priority, then by age: one that fits as a whole keeps its
+places, one that does not gives them back before anybody else is tried, and the tasks without a gang follow within each
+priority. That *trial* says which gangs are placed. The joint solve is then repeated with those gangs alone; if it
+places all of them and no fewer tasks, it stands, as it is the cheaper one, else the trial does. Last, gangs that got
+nothing are tried once more in what room is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.class_aggregation import bundled
+from firmament.core.placement.gang_trial import GangTrial
+from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.priority_tiers import Standing, place_by_priority
+from firmament.core.placement.stopwatch import Stopwatch
+from firmament.solvers.base import Solver
+
+
+def place_whole_gangs(
+    problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog
+) -> Assignments:
+    """Place a problem so that each gang gets at least as many places as it needs, or none; in order of admission.
+
+    Raises what the solver raises.
+    """
+    placed = _together(problem, solver, options, log)
+    if not _incomplete(problem, placed).any():
+        return placed
+    trial = GangTrial(problem, Standing(problem)).placed(solver, options, log)
+    chosen = _gang_counts(problem, trial) > 0
+    joint = _together(without_gangs(problem, ~chosen), solver, options, log)
+    worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
+    best = trial if worse else joint
+    watch = Stopwatch(log.timer)
+    standing = Standing(problem)
+    standing.book(best)
+    late = GangTrial(problem, standing).gangs(np.flatnonzero(~chosen))
+    log.admit_seconds += watch.seconds()
+    return Assignments.joined([best, late])
+
+
+def without_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProblem:
+    """The problem without the tasks of the gangs for which ``rejected`` (bool[G]) holds."""
+    counts = problem.counts.copy()
+    counts[(problem.gang >= 0) & np.append(rejected, False)[problem.gang]] = 0
+    return replace(problem, counts=counts)
+
+
+def _together(problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+    """Place all at once; places that gangs would get too few of are left empty."""
+    bundle = bundled(problem)
+    log.first, log.first_alike, log.about = None, None, bundle  # bounds hold for the gangs that are let in
+    placed, _ = place_by_priority(bundle.problem, solver, options, log)
+    return bundle.dealt_out(placed)
+
+
+def _gang_counts(problem: PlacementProblem, placed: Assignments) -> Int64:
+    """int64[G]: tasks placed of each gang."""
+    gang = problem.gang[placed.cls]
+    members = gang >= 0
+    return np.bincount(gang[members], weights=placed.count[members], minlength=len(problem.gang_need)).astype(
+        np.int64
+    )
+
+
+def _incomplete(problem: PlacementProblem, placed: Assignments) -> Bool:
+    """bool[G]: gangs with fewer places than they need."""
+    incomplete: Bool = _gang_counts(problem, placed) < problem.gang_need
+    return incomplete
+
+
+def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
+    """Tasks placed per priority, the highest first."""
+    ranks = int(problem.priority.max(initial=0)) + 1
+    counts = np.bincount(problem.priority[placed.cls], weights=placed.count, minlength=ranks)
+    return tuple(counts[::-1].astype(np.int64).tolist())

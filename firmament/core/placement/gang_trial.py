@@ -1,0 +1,153 @@
+"""Tries gangs one by one: who fits as a whole in the room that those before have left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64, JointRows
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.local_search.relocation import improved
+from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.priority_tiers import Standing
+from firmament.solvers.base import Solver
+
+SEARCHES = 16
+"""Gangs of several classes for which a packing is searched at most, in one trial, where placing in turn finds none."""
+
+
+class GangTrial:
+    """Places gangs one by one on ``standing``, as it is handed in and moves on."""
+
+    def __init__(self, problem: PlacementProblem, standing: Standing) -> None:
+        self._problem = problem
+        self._standing = standing
+        self._waiting = standing.residual.remaining
+        self._searches = 0
+        self._refused: set[tuple[object, ...]] = set()
+
+    def placed(self, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+        """Place all tasks, by priority gangs first, in order of admission. Raises what the solver raises."""
+        problem = self._problem
+        rank_of = np.full(len(problem.gang_need), -1, dtype=np.int64)
+        members = problem.gang >= 0
+        np.maximum.at(rank_of, problem.gang[members], problem.priority[members])
+        parts = []
+        for rank in np.unique(problem.priority)[::-1].tolist():
+            parts.append(self.gangs(np.flatnonzero(rank_of == rank)))
+            parts.append(self._others(rank, solver, options, log))
+        if self._standing.state is not None:
+            self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0))
+            parts.append(self._standing.place_rest())
+        return Assignments.joined(parts)
+
+    def gangs(self, numbers: Int64) -> Assignments:
+        """Place those of the gangs ``numbers`` that fit as a whole, one after another."""
+        parts = []
+        for gang in numbers.tolist():
+            members = np.flatnonzero((self._problem.gang == gang) & (self._waiting.sum(axis=1) > 0))
+            # Room only shrinks while gangs are tried, unless rules between tasks are about.
+            kind = self._kind(gang, members)
+            if self._standing.state is None and kind in self._refused:
+                continue
+            placed = self._try(gang, members)
+            if placed is None:
+                self._refused.add(kind)
+            else:
+                parts.append(placed)
+        return Assignments.joined(parts)
+
+    def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
+        """What tells gangs apart that cannot be served alike."""
+        problem = self._problem
+        classes = [
+            (
+                int(problem.shape[cls]),
+                int(self._waiting[cls].sum()),
+                problem.pins[cls].tobytes() if cls in problem.pins else b"",
+            )
+            for cls in members.tolist()
+        ]
+        return (int(problem.gang_need[gang]), *sorted(classes))
+
+    def _try(self, gang: int, members: Int64) -> Assignments | None:
+        """Place a gang if it fits as a whole; else leave everything as it was, and return None."""
+        need = int(self._problem.gang_need[gang])
+        before = self._standing
+        order = self._by_places(members)
+        for attempt in (order, order[::-1])[: 2 if len(members) > 1 else 1]:
+            self._standing = before.copy()
+            placed = self._one_by_one(attempt)
+            if int(placed.count.sum()) >= need:
+                self._waiting[members] = 0
+                return placed
+        self._standing = before
+        if len(members) < 2 or before.state is not None or self._searches >= SEARCHES:
+            return None
+        self._searches += 1
+        placed = self._search(members, placed)
+        if int(placed.count.sum()) < need:
+            return None
+        self._standing.book(placed)
+        self._waiting[members] = 0
+        return placed
+
+    def _by_places(self, members: Int64) -> Int64:
+        """Classes with the fewest places first: others can go elsewhere more easily."""
+        residual = self._standing.residual
+        every = np.arange(self._problem.machines)
+        places = []
+        for cls in members.tolist():
+            where = self._problem.pins.get(cls, every)
+            shape = int(self._problem.shape[cls])
+            where = where[self._problem.feasible[shape, where]]
+            places.append(int(residual.units(np.full(len(where), shape), where).clip(0, 10**6).sum()))
+        return members[np.argsort(np.array(places, dtype=np.int64), kind="stable")]
+
+    def _one_by_one(self, order: Int64) -> Assignments:
+        """Place the classes of a gang in this order, each as far as it goes."""
+        parts = []
+        for cls in order.tolist():
+            self._only(np.arange(self._problem.classes) == cls)
+            parts.append(self._standing.place_rest())
+        if self._standing.state is not None and len(order) > 1:
+            left = self._waiting.sum(axis=1)
+            for part in parts:
+                np.subtract.at(left, part.cls, part.count)
+            again = np.isin(np.arange(self._problem.classes), order) & (left > 0)
+            remaining = np.zeros_like(self._waiting)
+            remaining[again, -1] = left[again]
+            self._standing.residual.remaining = remaining
+            parts.append(self._standing.place_rest())
+        return Assignments.joined(parts)
+
+    def _search(self, members: Int64, placed: Assignments) -> Assignments:
+        """Look for a packing of more of a gang's tasks than ``placed`` in the room that is left."""
+        problem, residual = self._problem, self._standing.residual
+        counts = np.zeros_like(problem.counts)
+        counts[members] = self._waiting[members]
+        alone = replace(
+            problem, counts=counts, free=residual.free.T.copy(), joint=_what_is_left(problem, residual)
+        )
+        return improved(alone, placed, problem.rotation)
+
+    def _others(self, rank: int, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+        """Place the tasks of a priority that belong to no gang."""
+        chosen = (self._problem.gang < 0) & (self._problem.priority == rank)
+        self._only(chosen)
+        placed = self._standing.place(solver, options, log)
+        self._waiting[chosen] = self._standing.residual.remaining[chosen]
+        return placed
+
+    def _only(self, chosen: Bool) -> None:
+        """Let nobody wait but the classes in ``chosen``."""
+        self._standing.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
+
+
+def _what_is_left(problem: PlacementProblem, residual: Residual) -> tuple[JointRows, ...]:
+    """The joint rows of a problem with the room that is left on them."""
+    return tuple(
+        JointRows(rows.row_of, rows.amount, left.copy(), rows.reason)
+        for rows, left in zip(problem.joint, residual.joint_left, strict=True)
+    )

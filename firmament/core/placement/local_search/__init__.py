@@ -1,0 +1,1 @@
+"""Moves and exchanges of tasks within a round, where they gain."""

@@ -1,0 +1,267 @@
+"""Finds places for tasks that waves have left, by placing others of the same round elsewhere.
+
+Networks and waves decide class by class and domain by domain; where room and rules are tight, a task may stay pending
+although there is a place for it if others go elsewhere. Two bounded searches look for such placements:
+
+1. *Rebuilding*: all tasks of the round are placed anew one by one, in random orders in which classes come the earlier
+   the more often they were left over (squeaky wheel optimisation, Joslin and Clements 1999).
+2. *Moving*: a pending task is put on some machine, whoever is in its way is taken up and put elsewhere. If one of those
+   finds no place, it waits instead, and the next step tries to place it: a walk over placements of equal number (an
+   ejection chain), which ends where one more task fits.
+
+Nothing is given up on the way: the best placement so far is kept, and only if all of it can be placed in a valid order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.local_search.trial_state import Board
+from firmament.core.placement.placement_bound import cannot_be_bettered
+from firmament.core.placement.sequential_admission import in_valid_order
+
+MOVES = 8_000
+"""Tasks that both searches put down at most, on a small cluster."""
+
+MOVES_PER_TASK = 40
+"""And at most so many for each task of the round."""
+
+MOST_TASKS = 2_000
+"""Larger rounds are left as they are: the search would hardly scratch them."""
+
+SMALL = 500
+"""Machines of a small cluster; on larger ones fewer moves are made, as each takes longer."""
+
+MOST_IN_THE_WAY = 6
+"""A machine is not tried for a task if more tasks than this would have to go for it."""
+
+CHEAPEST = 0.5
+"""How often a task is put where it costs least, instead of anywhere."""
+
+
+def improved(problem: PlacementProblem, placed: Assignments, seed: int) -> Assignments:
+    """A placement of more of the problem's tasks than ``placed``, in a valid order, or ``placed`` itself.
+
+    Important tasks come first: of each priority at least as many are placed as before, unless more of a higher one are.
+    Deterministic for equal arguments.
+    """
+    tasks = int(problem.counts.sum())
+    if problem.ledgers or tasks > MOST_TASKS or cannot_be_bettered(problem, placed):
+        return placed
+    search = _Search(problem, placed, seed)
+    budget = min(MOVES, MOVES_PER_TASK * tasks) * SMALL // (SMALL + problem.machines)
+    while search.open and search.moves + tasks <= budget // 2:
+        search.rebuild()
+    while search.open and search.moves < budget:
+        search.step()
+    return search.best
+
+
+@dataclass(slots=True)
+class _Step:
+    """What one step has done, to be undone: (class, machine, whether it was put there)."""
+
+    done: list[tuple[int, int, bool]]
+
+
+class _Search:
+    """A walk over placements. ``best``: the best so far, in a valid order; ``moves``: tasks put down so far."""
+
+    def __init__(self, problem: PlacementProblem, placed: Assignments, seed: int) -> None:
+        self._problem = problem
+        self._random = np.random.default_rng(seed)
+        self._start = Board(problem)
+        self._candidates: dict[int, Int64] = {}
+        self._all = Counter(
+            {cls: int(count) for cls, count in enumerate(problem.counts.sum(axis=1)) if count}
+        )
+        self._left_over: Counter[int] = Counter()
+        self.best = placed
+        self.moves = 0
+        self._rebuilds = 0
+        self._take(placed)
+        self._best_value = self._value_now
+
+    def _take(self, placed: Assignments) -> None:
+        """Make ``placed`` the placement from which the walk goes on."""
+        self._board = Board(self._problem)
+        self._waiting = self._all.copy()
+        for cls, machine, count in zip(
+            placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
+        ):
+            self._waiting[cls] -= count
+            for _ in range(count):
+                self._board.put(cls, machine)
+        self._value_now = self._value()
+
+    @property
+    def open(self) -> bool:
+        """Whether the best placement leaves a task that might have a place."""
+        return any(count > 0 and len(self._places(cls)) for cls, count in self._waiting.items())
+
+    def rebuild(self) -> None:
+        """Place everything anew, one by one; go on from there if it is the best so far."""
+        self._left_over.update(cls for cls, count in self._waiting.items() if count > 0)
+        former, waiting, value = self._board, self._waiting, self._value_now
+        self._board, self._waiting = Board(self._problem), self._all.copy()
+        queue = [cls for cls in sorted(self._all) for _ in range(self._all[cls])]
+        urgency = self._random.random(len(queue))
+        if (
+            self._rebuilds % 2
+        ):  # whole classes in turn, so that those who follow others find them, and room beside them
+            urgency = 0.2 * urgency + self._random.random(self._problem.classes)[queue]
+        self._rebuilds += 1
+        urgency += np.array([self._left_over[cls] for cls in queue]) * 0.5
+        order = np.lexsort((-urgency, -self._problem.priority[queue]))
+        queue = [queue[index] for index in order.tolist()]
+        step = _Step([])
+        moved = True
+        while queue and moved:
+            before = len(queue)
+            full: set[int] = set()
+            rest = []
+            for cls in queue:
+                if cls in full or not self._settle(cls, step):
+                    full.add(cls)
+                    rest.append(cls)
+            queue, moved = rest, len(rest) < before
+        self._value_now = self._value()
+        if self._value_now > self._best_value:
+            self._best_value = self._value_now
+            self.best = _as_assignments(step)
+        elif self._value_now < value:
+            self._left_over.update(queue)
+            self._board, self._waiting, self._value_now = former, waiting, value
+
+    def _places(self, cls: int) -> Int64:
+        """Machines on which a task of the class fits while no other task of the round is there; rules aside."""
+        found = self._candidates.get(cls)
+        if found is None:
+            usable = self._start.usable(cls)
+            rows = np.flatnonzero(usable)
+            fits = [self._start.has_room(cls, row) for row in rows.tolist()]
+            found = self._candidates[cls] = rows[np.array(fits, dtype=np.bool_)] if len(rows) else rows
+        return found
+
+    def _value(self) -> tuple[int, ...]:
+        """Waiting tasks per priority, the highest first, negated: greater is better."""
+        ranks = int(self._problem.priority.max(initial=0)) + 1
+        waiting = [0] * ranks
+        for cls, count in self._waiting.items():
+            waiting[ranks - 1 - int(self._problem.priority[cls])] -= count
+        return tuple(waiting)
+
+    def step(self) -> None:
+        """Put one waiting task somewhere and those in its way elsewhere; undone if that leaves more waiting."""
+        classes = sorted(cls for cls, count in self._waiting.items() if count > 0 and len(self._places(cls)))
+        cls = classes[int(self._random.integers(len(classes)))]
+        places = self._places(cls)
+        machine = int(places[int(self._random.integers(len(places)))])
+        self.moves += 1
+        before = self._waiting.copy()
+        step = _Step([])
+        if not self._make_way(cls, machine, step):
+            self._undo(step, before)
+            return
+        self._put(cls, machine, step)
+        for displaced in self._by_size([each for each, _, put in step.done if not put]):
+            self._settle(displaced, step)
+        for each in self._by_size(sorted(self._waiting)):
+            while self._waiting[each] > 0 and self._settle(each, step):
+                pass
+        value = self._value()
+        if value < self._value_now or (value > self._best_value and not self._keep(value)):
+            self._undo(step, before)
+        else:
+            self._value_now = value
+
+    def _keep(self, value: tuple[int, ...]) -> bool:
+        """Make the present placement the best, if all of it can be placed in some order."""
+        ordered = in_valid_order(Residual(self._problem), self._board.assignments())
+        if ordered is None:
+            return False
+        self.best, self._best_value = ordered, value
+        return True
+
+    def _by_size(self, classes: list[int]) -> list[int]:
+        """Classes with few places first."""
+        return sorted(classes, key=lambda cls: (len(self._places(cls)), cls))
+
+    # --- moves -----------------------------------------------------------------------------------------------------
+
+    def _make_way(self, cls: int, machine: int, step: _Step) -> bool:
+        """Take up the tasks that keep one of ``cls`` off the machine; False if that cannot be done."""
+        board, rank = self._board, self._problem.priority[cls]
+        while not board.has_room(cls, machine):
+            present = sorted({each for each in board.on[machine] if self._problem.priority[each] <= rank})
+            if not present or len(step.done) >= MOST_IN_THE_WAY:
+                return False
+            self._take_up(present[int(self._random.integers(len(present)))], machine, step)
+        while not board.state.allows(cls, machine):
+            blocking = self._blocking(cls, machine)
+            if not blocking or len(step.done) >= MOST_IN_THE_WAY:
+                return False
+            self._take_up(*blocking[int(self._random.integers(len(blocking)))], step)
+        return board.has_room(cls, machine)
+
+    def _blocking(self, cls: int, machine: int) -> list[tuple[int, int]]:
+        """Tasks of the round, as (class, machine), that count against one of ``cls`` on the machine."""
+        state, rank = self._board.state, self._problem.priority[cls]
+        rules = state.rules.rules(cls)
+        numbers = [each.counter for each in rules.exclusions]
+        numbers += [each.counter for each in rules.spreadings if each.own]
+        for number in numbers:
+            domain = state.rules.counters[number].domain
+            if domain[machine] < 0 or not state.counts[number][domain[machine]]:
+                continue
+            found = [
+                (each, row)
+                for row in np.flatnonzero(domain == domain[machine]).tolist()
+                for each in dict.fromkeys(self._board.on[row])
+                if number in state.rules.rules(each).adds and self._problem.priority[each] <= rank
+            ]
+            if found:
+                return found
+        return []
+
+    def _settle(self, cls: int, step: _Step) -> bool:
+        """Put one waiting task of a class where it may go."""
+        self.moves += 1
+        machines = np.flatnonzero(self._board.open_to(cls))
+        if len(machines) == 0:
+            return False
+        if self._random.random() < CHEAPEST:
+            machine = int(machines[np.argmin(self._board.cost(cls)[machines])])
+        else:
+            machine = int(machines[int(self._random.integers(len(machines)))])
+        self._put(cls, machine, step)
+        return True
+
+    def _put(self, cls: int, machine: int, step: _Step) -> None:
+        self._board.put(cls, machine)
+        self._waiting[cls] -= 1
+        step.done.append((cls, machine, True))
+
+    def _take_up(self, cls: int, machine: int, step: _Step) -> None:
+        self._board.take_up(cls, machine)
+        self._waiting[cls] += 1
+        step.done.append((cls, machine, False))
+
+    def _undo(self, step: _Step, waiting: Counter[int]) -> None:
+        for cls, machine, put in reversed(step.done):
+            if put:
+                self._board.take_up(cls, machine)
+            else:
+                self._board.put(cls, machine)
+        self._waiting = waiting
+
+
+def _as_assignments(step: _Step) -> Assignments:
+    """What has been put down, in order."""
+    put = np.array([(cls, machine) for cls, machine, _ in step.done], dtype=np.int64).reshape(-1, 2)
+    return Assignments(put[:, 0], put[:, 1], np.ones(len(put), dtype=np.int64))

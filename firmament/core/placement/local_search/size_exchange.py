@@ -1,0 +1,201 @@
+"""Which sizes a machine gets: tasks of a placement change places so that use ends more even.
+
+A flow says how many tasks each machine takes, and counts all of them as of one size. Which sizes it sends where is left
+open: exchanging a large task for a small one costs the network as much on one machine as it saves on the other. Here
+pairs of tasks change places wherever that lowers what they cost by sums of sizes (``firmament.core.flow.size_costs``):
+the fullest machines give large tasks to the emptiest, and take small ones for them.
+
+Nothing else changes: machines keep their number of tasks, classes theirs, and every limit holds. Tasks that others
+depend on, or that depend on others, stay where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.flow.size_costs import Heights, entries
+from firmament.core.placement.local_search.exchange_room import ExchangeRoom, movable
+
+TURNS = 12
+"""Most turns; in each, every machine takes part in at most one exchange, with one of its tasks after the other."""
+
+GOLDEN = 0.6180339887498949
+"""Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
+
+ENOUGH = 0.03
+"""No further turn is worth it once two in a row have saved less than this part of what all have ..."""
+
+REST = 0.05
+"""... and less than this part of what perfectly level heights would save beyond."""
+
+STEPS = np.iinfo(np.uint16).max
+"""Steps of height, from the lowest machine to the highest, that pairs are chosen by."""
+
+WORTH = 1e-6
+"""An exchange has to save this part of what a task of mean size adds: more than rounding does."""
+
+
+def levelled(problem: PlacementProblem, placed: Assignments) -> Assignments:
+    """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of those that stay is kept.
+
+    Deterministic; returns ``placed`` itself if nothing is to be gained.
+    """
+    heights = problem.heights
+    if heights is None or not len(placed.cls):
+        return placed
+    free: Bool = movable(problem).take(placed.cls) & (heights.growth > 0).take(placed.machine)
+    present = np.bincount(problem.shape.take(placed.cls[free]), minlength=len(heights.amount))
+    sizes = heights.amount[present > 0]
+    if not len(sizes) or (sizes == sizes[0]).all():
+        return placed
+    slots = _Slots.of(placed.taken(free))
+    if not _Exchange(problem, heights, placed, slots).run():
+        return placed
+    return Assignments.joined([placed.taken(~free), slots.assignments()])
+
+
+@dataclass(slots=True)
+class _Slots:
+    """Places of single tasks, those of a machine side by side: ``cls``, ``machine``: int64[N].
+
+    ``used``: int64[U], machines with places, ascending; ``first``, ``count``: int64[U], where theirs begin, how many.
+    """
+
+    cls: Int64
+    machine: Int64
+    used: Int64
+    first: Int64
+    count: Int64
+
+    @classmethod
+    def of(cls, placed: Assignments) -> _Slots:
+        """One place per task."""
+        order = np.lexsort((_narrow(placed.cls), _narrow(placed.machine)))
+        task, machine = (np.repeat(each[order], placed.count[order]) for each in (placed.cls, placed.machine))
+        first = np.flatnonzero(np.r_[True, machine[1:] != machine[:-1]])
+        return cls(task, machine, machine[first], first, np.diff(np.r_[first, len(machine)]))
+
+    def assignments(self) -> Assignments:
+        """Who is where, aggregated; by class, then machine."""
+        order = np.argsort(_narrow(self.cls), kind="stable")  # machines ascend already
+        cls, machine = self.cls[order], self.machine[order]
+        first = np.flatnonzero(np.r_[True, (cls[1:] != cls[:-1]) | (machine[1:] != machine[:-1])])
+        return Assignments(cls[first], machine[first], np.diff(np.r_[first, len(cls)]))
+
+
+class _Exchange:
+    """Turns of exchanges on ``slots``, whose ``cls`` it writes to.
+
+    Machines with places go by their number in ``slots.used``. Pairs are int64[P] or, for both machines of each,
+    [2, P]: the one that gives its large task, then the one that takes it.
+    """
+
+    def __init__(
+        self, problem: PlacementProblem, heights: Heights, placed: Assignments, slots: _Slots
+    ) -> None:
+        size = heights.sizes(problem.shape[placed.cls], placed.machine) * placed.count
+        height = heights.start + np.bincount(placed.machine, weights=size, minlength=problem.machines)
+        used = slots.used
+        self._cost = problem.cost
+        self._heights = heights
+        self._slots = slots
+        self._room = ExchangeRoom(problem, placed, used)
+        self._height, self._growth = height.take(used), heights.growth.take(used)
+        self._rate = heights.rate.take(used, axis=1)
+        # Of the task in each place.
+        self._shape = problem.shape.take(slots.cls)
+        # One size of a shape for all machines, to choose pairs by; what is gained is computed by its size on each.
+        self._relative = heights.amount @ (self._rate / self._growth).mean(axis=1)
+        present = self._relative[np.bincount(self._shape, minlength=len(heights.amount)) > 0]
+        self._smallest, self._largest = float(present.min()), float(present.max())
+
+    def run(self) -> bool:
+        """Exchange until a turn saves little; returns whether anything was exchanged."""
+        saved = last = 0.0
+        for turn in range(TURNS):
+            before, last = last, self._turn(*self._pairs(turn))
+            saved += last
+            both = before + last
+            if turn and both <= ENOUGH * saved and both <= REST * self._uneven():
+                break
+        return saved > 0
+
+    def _uneven(self) -> float:
+        """What would be saved if the machines with places were all as high as they are on average: a bound."""
+        return float((np.square(self._height - self._height.mean()) / (2 * self._growth)).sum())
+
+    def _pairs(self, turn: int) -> tuple[Int64, Int64]:
+        """The fullest machines and the emptiest, [2, P], and the places there whose tasks are to change, [2, P]."""
+        slots = self._slots
+        place = slots.first + turn % slots.count
+        size = self._relative.take(self._shape.take(place))
+        height = _coarse(self._height)
+        order = np.argsort(height, kind="stable")
+        high = order.compress((size > self._smallest).take(order))[::-1]
+        low = order.compress((size < self._largest).take(order))
+        length = min(len(high), len(low))
+        # Places in the two orders: heights fall in one and rise in the other.
+        length = int(np.count_nonzero(height.take(high[:length]) > height.take(low[:length])))
+        high, low = high[:length], low[:length]
+        if turn % 3:
+            start = length - int(length * (turn * GOLDEN % 1.0))
+            low = np.concatenate((low[start:], low[:start]))
+        machines = np.array((high, low))
+        machines = machines.compress(size.take(high) > size.take(low), axis=1)
+        return machines, place.take(machines)
+
+    def _turn(self, machines: Int64, places: Int64) -> float:
+        """Let the tasks of each pair of places change them where that saves something; returns how many units."""
+        shapes = self._shape.take(places)
+        rise = self._rise(shapes, machines)
+        growth = self._growth.take(machines)
+        gain = -(rise * ((self._height.take(machines) + rise / 2) / growth + 0.5)).sum(axis=0)
+        # What else tasks cost is looked at where sizes alone would gain: of that the flow has left little to save.
+        first = np.flatnonzero(gain > 0)
+        shapes, machines = shapes.take(first, axis=1), machines.take(first, axis=1)
+        gain = gain.take(first) + self._other_gain(shapes, machines)
+        worth = gain > WORTH * growth[0].take(first)
+        good = np.flatnonzero(worth & self._room.allows(shapes, machines))
+        shapes, machines, first = shapes.take(good, axis=1), machines.take(good, axis=1), first.take(good)
+        self._room.exchange(shapes, machines)
+        self._height[machines] += rise.take(first, axis=1)
+        places = places.take(first, axis=1)
+        self._shape[places] = shapes[::-1]
+        self._slots.cls[places] = self._slots.cls.take(places[::-1])
+        return float(gain.take(good).sum())
+
+    def _rise(self, shapes: Int64, machines: Int64) -> Float64:
+        """By how much machines rise once tasks of ``shapes`` that are there change places: float64[2, P]."""
+        rise = np.zeros(machines.shape)
+        for amount, rate in zip(self._heights.amount.T, self._rate, strict=True):
+            of_both = amount.take(shapes)
+            rise += (of_both[0] - of_both[1]) * rate.take(machines)
+        np.negative(rise[0], out=rise[0])
+        return rise
+
+    def _other_gain(self, shapes: Int64, machines: Int64) -> Float64:
+        """What tasks cost less, besides their part of the heights, once they have changed places: float64[P]."""
+        rows = self._slots.used.take(machines)
+        now_and_then = np.concatenate((shapes, shapes[::-1])).ravel(), np.concatenate((rows, rows)).ravel()
+        other = entries(self._cost, *now_and_then) - self._heights.charged(*now_and_then)
+        now, then = other.reshape(2, 2, -1).sum(axis=1)
+        gain: Float64 = now - then
+        return gain
+
+
+def _coarse(heights: Float64) -> NDArray[np.uint16]:
+    """Heights in 16 bits, lowest to highest: enough to choose pairs by, and sorted in linear time."""
+    lowest = heights.min()
+    span = float(heights.max() - lowest) or 1.0
+    return ((heights - lowest) * (STEPS / span)).astype(np.uint16)
+
+
+def _narrow(numbers: Int64) -> NDArray[Any]:
+    """Numbers of at least 0 in as few bits as they need: those of 16 are sorted in linear time."""
+    return numbers.astype(np.min_scalar_type(numbers.max()))

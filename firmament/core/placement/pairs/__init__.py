@@ -1,0 +1,1 @@
+"""Rounds with pairs of tasks: whole applications are planned, placed and improved."""

@@ -1,0 +1,234 @@
+"""Decides, before a wave is solved, how many tasks of an application go to which domain.
+
+Applications are taken in chunks, and in each the workloads in the order of their stage: what depends on each other is
+never decided at the same time, and all workloads of one stage are decided side by side. A workload goes where its pairs
+with what is placed or planned, the machines' mean cost, and the crowding that the plan causes cost least together.
+Afterwards each workload is decided again, given all others, as long as that gains. Machines within a domain are left to
+the flow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.flow.problem import Residual
+from firmament.core.placement.fallback.greedy_fallback import open_machines
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.pairs import PairState
+
+CHUNKS = 16
+"""Into so many parts the applications of a round are divided; each sees what those before it plan."""
+
+SWEEPS = 3
+"""How often each workload is decided again at most."""
+
+
+def paired_classes(residual: Residual, pairs: PairState) -> Int64:
+    """Classes with tasks that remain and belong to an application."""
+    active = residual.active()
+    kind = pairs.rules.kind[active]
+    return active[(kind >= 0) & (np.append(pairs.terms.group, -1)[kind] >= 0)]
+
+
+class DomainPlan:
+    """The plan of a wave: ``counts``, int64[B, D], tasks of each of ``classes`` per domain; fewer than remain if there
+    is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
+    """
+
+    def __init__(self, residual: Residual, state: RuleState, pairs: PairState) -> None:
+        self.classes = paired_classes(residual, pairs)
+        self.pairs = pairs.copy()
+        self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
+        self._waiting = residual.remaining[self.classes].sum(axis=1)
+        self._kind = pairs.rules.kind[self.classes]
+        self._alone = self.pairs.self_paired(self._kind)
+        self._room = _Room(residual, state, self.classes, pairs)
+        chunks = self._chunks(residual)
+        for chunk in chunks:
+            self._decide(chunk)
+        if pairs.terms.improve and pairs.terms.steers:
+            self._improve(chunks)
+
+    def _chunks(self, residual: Residual) -> list[list[Int64]]:
+        """Positions of classes by chunk and stage; the most important applications first."""
+        terms = self.pairs.terms
+        group, stage = terms.group[self._kind], terms.stage[self._kind]
+        priority = residual.problem.priority[self.classes]
+        highest = np.full(int(group.max(initial=-1)) + 1, -1, dtype=np.int64)
+        np.maximum.at(highest, group, priority)
+        groups = np.flatnonzero(highest >= 0)
+        order = groups[np.lexsort((groups, -highest[groups]))]
+        rank = np.empty(len(highest), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        size = 1 if self.pairs.linked else -(-len(order) // CHUNKS)
+        chunk = rank[group] // max(1, size)
+        by = np.lexsort((np.arange(len(chunk)), stage, -priority, chunk))
+        keys = np.stack([chunk[by], -priority[by], stage[by]])
+        cuts = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+        result: list[list[Int64]] = [[] for _ in range(int(chunk.max(initial=-1)) + 1)]
+        for members in np.split(by, cuts) if len(by) else []:
+            # Links are booked task by task: classes that share one are decided one after another.
+            parts = np.split(members, len(members)) if self.pairs.linked else [members]
+            result[int(chunk[members[0]])] += parts
+        return result
+
+    def _decide(self, chunk: list[Int64]) -> None:
+        for members in chunk:
+            self._assign(members, self._waiting[members])
+
+    def _assign(self, members: Int64, wanted: Int64) -> None:
+        """Give ``wanted`` tasks of each class to its best domain, what finds no room there to the next best."""
+        left = wanted.copy()
+        while True:
+            todo = np.flatnonzero(left > 0)
+            if not len(todo):
+                return
+            classes = members[todo]
+            view = self.pairs.view(self._kind[classes])
+            room = np.where(view.allowed, self._room.of(classes), 0)
+            if self.pairs.linked:
+                room = np.minimum(room, self.pairs.link_room(self._kind[classes]))
+            cost = np.where(room > 0, view.cost + self._room.price(classes), np.inf)
+            best = np.argmin(cost, axis=1)
+            entry = np.arange(len(todo))
+            found = np.isfinite(cost[entry, best])
+            step = np.where(self._alone[classes], 1, left[todo])
+            take = np.where(found, np.minimum(step, room[entry, best]), 0)
+            take = self._room.jointly(classes, best, take)
+            if not take.any():
+                return
+            self._book(classes, best, take)
+            left[todo] -= take
+            left[todo[~found]] = 0
+
+    def _book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
+        np.add.at(self.counts, (classes, domains), counts)
+        self.pairs.add(self._kind[classes], domains, counts)
+        self._room.book(classes, domains, counts)
+
+    def _improve(self, chunks: list[list[Int64]]) -> None:
+        """Decide every class again given all others; an application whose votes suffer goes back."""
+        before = self.counts.copy()
+        violations = self._violations()
+        for _ in range(SWEEPS):
+            former = self.counts.copy()
+            for chunk in chunks:
+                for members in chunk:
+                    self._again(members)
+            if (former == self.counts).all():
+                break
+        worse = self._violations() > violations
+        if worse.any():
+            for position in np.flatnonzero(worse[self.pairs.terms.group[self._kind]]).tolist():
+                change = before[position] - self.counts[position]
+                domains = np.flatnonzero(change)
+                self._book(np.full(len(domains), position), domains, change[domains])
+
+    def _again(self, members: Int64) -> None:
+        planned = self.counts[members]
+        rows, domains = np.nonzero(planned)
+        self._book(members[rows], domains, -planned[rows, domains])
+        self._assign(members, planned.sum(axis=1))
+        lost = self.counts[members].sum(axis=1) < planned.sum(axis=1)
+        if lost.any():  # nothing is given up for a better place elsewhere
+            change = planned - self.counts[members]
+            rows, domains = np.nonzero(np.where(lost[:, None], change, 0))
+            self._book(members[rows], domains, change[rows, domains])
+
+    def _violations(self) -> Int64:
+        """int64[G]: per application, kinds and domains with tasks that their limits would not let in again."""
+        terms = self.pairs.terms
+        count = np.zeros(int(terms.group.max(initial=-1)) + 1, dtype=np.int64)
+        if self.pairs.hard:
+            kinds = np.unique(self._kind)
+            refused = self.pairs.refused(kinds) & (self.pairs.counts[kinds] > 0)
+            np.add.at(count, terms.group[kinds], refused.sum(axis=1))
+        return count
+
+
+class _Room:
+    """Room and cost of domains for classes, by what the plan leaves of them on average."""
+
+    def __init__(self, residual: Residual, state: RuleState, classes: Int64, pairs: PairState) -> None:
+        problem = residual.problem
+        self._domain, domains = pairs.terms.domain, pairs.terms.domains
+        self._requests = problem.requests[problem.shape[classes]]
+        self._profile = np.empty(len(classes), dtype=np.int64)
+        number: dict[tuple[int, int], int] = {}
+        alone: list[Float64] = []
+        price: list[Float64] = []
+        for index, cls in enumerate(classes.tolist()):
+            shape = int(problem.shape[cls])
+            # Pins and rules between tasks are the class's own; all others of a shape have the same room.
+            special = cls if cls in problem.pins or state.rules.rules(cls).binding else -1
+            row = number.get((shape, special))
+            if row is None:
+                row = number[shape, special] = len(alone)
+                open_to = residual.fits(shape) if special < 0 else open_machines(residual, state, cls)
+                units, mean = self._profiled(residual, shape, open_to, domains)
+                if state.rules.rules(cls).excludes_itself():
+                    units = np.minimum(units, self._sum(open_to.astype(np.float64), domains))
+                alone.append(units)
+                price.append(mean)
+            self._profile[index] = row
+        self._left = np.array(alone).reshape(-1, domains)
+        self._price = np.array(price).reshape(-1, domains)
+        self._free = np.stack([self._sum(np.maximum(row, 0), domains) for row in residual.free])
+        size = np.maximum(1.0, self._sum(np.ones(len(self._domain)), domains))
+        self._growth = self._sum(problem.crowd, domains) / size**2
+        self._planned = np.zeros(domains)
+
+    def _sum(self, per_machine: Int64 | Float64, domains: int) -> Float64:
+        return np.bincount(self._domain, weights=per_machine, minlength=domains).astype(np.float64)
+
+    def _profiled(
+        self, residual: Residual, shape: int, open_to: Bool, domains: int
+    ) -> tuple[Float64, Float64]:
+        """Tasks of a shape that each domain takes by themselves, and the mean cost of its open machines."""
+        problem = residual.problem
+        machines = np.flatnonzero(open_to)
+        at = self._domain[machines]
+        units = residual.units(np.full(len(machines), shape), machines)
+        cost = problem.cost[shape, machines] + problem.crowd[machines] * residual.placed[machines]
+        count = np.maximum(1, np.bincount(at, minlength=domains))
+        return (
+            np.bincount(at, weights=np.minimum(units, 2**31), minlength=domains).astype(np.float64),
+            np.bincount(at, weights=cost, minlength=domains) / count,
+        )
+
+    def of(self, classes: Int64) -> Int64:
+        """int64[B, D]: tasks of each class that each domain still takes."""
+        room = self._left[self._profile[classes]]
+        for column, free in enumerate(self._free):
+            request = self._requests[classes, column]
+            asks = np.flatnonzero(request)
+            room[asks] = np.minimum(room[asks], np.floor(free / request[asks, None]))
+        return np.maximum(room, 0).astype(np.int64)
+
+    def price(self, classes: Int64) -> Float64:
+        """float64[B, D]: units for one more task, pairs aside."""
+        return self._price[self._profile[classes]] + self._growth * self._planned
+
+    def jointly(self, classes: Int64, domains: Int64, counts: Int64) -> Int64:
+        """Cut ``counts`` so that they fit together; the first entry of each domain is never cut."""
+        by = np.argsort(domains, kind="stable")
+        at = domains[by]
+        first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
+        spans = np.diff(np.r_[first, len(at)])
+        fits = np.ones(len(by), dtype=np.bool_)
+        for column, free in enumerate(self._free):
+            load = (self._requests[classes, column] * counts)[by].astype(np.float64)
+            total = np.cumsum(load)
+            total -= np.repeat(total[first] - load[first], spans)
+            fits &= (total <= free[at]) | (load == 0)
+        taken = np.zeros_like(counts)
+        taken[by[fits]] = counts[by[fits]]
+        return taken
+
+    def book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
+        """Take room for tasks (negative: give it back)."""
+        for column in range(len(self._free)):
+            np.subtract.at(self._free[column], domains, self._requests[classes, column] * counts)
+        np.subtract.at(self._left, (self._profile[classes], domains), counts)
+        np.add.at(self._planned, domains, counts)

@@ -1,0 +1,283 @@
+"""Joint improvement: whole applications are placed anew, machine by machine, as long as that gains.
+
+The largest applications come first. Each is taken up, given everything else, and searched in two ways in turn:
+every task is moved to where it costs least until nothing gains; then a part of the application is taken up and put down
+in another order, and kept if that is cheaper (ruin and recreate, Schrimpf et al. 2000). The search is bounded by the
+number of moves, not by time, so that equal rounds have equal results.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.placement.pairs.trial_state import Application, PairBoard
+from firmament.core.rules.pairs import PairState
+
+MOVES = 30_000
+"""Tasks that are put down at most in a small round."""
+
+SMALL = 1_000
+"""Tasks of a small round; the more there are, the fewer moves are made, since the round itself takes longer."""
+
+MOVES_PER_TASK, LEAST_PER_TASK = 150, 8
+"""At most, and at least, so many for each task of an application that is searched at all."""
+
+TO_BEGIN = 40
+"""What it takes to begin with an application, in moves."""
+
+ALL_MACHINES = 256
+"""Up to so many machines all of them are tried; on larger clusters the cheapest few of each domain, and those that
+hold parts of the application."""
+
+PER_DOMAIN = 6
+
+
+def improve_applications(
+    residual: Residual, pairs: PairState, placed: Assignments, ruled: frozenset[int]
+) -> Assignments:
+    """Move tasks of applications among ``placed`` to where all is cheaper; books what moves, returns all in order.
+
+    Classes in ``ruled`` stay where they are. Deterministic for equal arguments.
+    """
+    if residual.ledgers or not len(placed.cls):
+        return placed
+    units = Assignments(
+        np.repeat(placed.cls, placed.count),
+        np.repeat(placed.machine, placed.count),
+        np.ones(int(placed.count.sum()), dtype=np.int64),
+    )
+    search = _Search(residual, pairs, units, ruled)
+    return search.improved()
+
+
+class _Search:
+    def __init__(
+        self, residual: Residual, pairs: PairState, units: Assignments, ruled: frozenset[int]
+    ) -> None:
+        self._residual, self._pairs = residual, pairs
+        self._cls, self._machine = units.cls, units.machine.copy()
+        kind = pairs.rules.kind[units.cls]
+        self._group = np.where(kind >= 0, np.append(pairs.terms.group, -1)[kind], -1)
+        movable = ~np.isin(units.cls, np.array(sorted(ruled), dtype=np.int64))
+        self._movable = (self._group >= 0) & movable
+        self._budget = MOVES * SMALL // (SMALL + len(units.cls))
+        self._fixed = _by_group(
+            pairs,
+            np.concatenate([pairs.fixed_kind, kind[~movable & (kind >= 0)]]),
+            np.concatenate([pairs.fixed_machine, units.machine[~movable & (kind >= 0)]]),
+        )
+        self._cheapest: dict[int, Int64] = {}
+
+    def improved(self) -> Assignments:
+        members = np.flatnonzero(self._movable)
+        by = members[np.argsort(self._group[members], kind="stable")]
+        group = self._group[by]
+        cuts = np.flatnonzero(group[1:] != group[:-1]) + 1
+        apps = np.split(by, cuts) if len(by) else []
+        weights = [len(app) for app in apps]
+        waiting = len(by)
+        for place in np.argsort(-np.array(weights), kind="stable").tolist() if apps else []:
+            tasks = weights[place]
+            fair = self._budget * tasks // waiting
+            waiting -= tasks
+            wanted = min(max(fair, LEAST_PER_TASK * tasks), MOVES_PER_TASK * tasks)
+            if wanted + TO_BEGIN <= self._budget:
+                self._improve(apps[place], wanted)
+        ones = np.ones(len(self._cls), dtype=np.int64)
+        return Assignments(self._cls, self._machine, ones)
+
+    def _improve(self, units: Int64, budget: int) -> None:
+        """Search one application: ``units`` are the positions of its tasks."""
+        group = int(self._group[units[0]])
+        self._book(units, -1)
+        walk = _Walk(self._residual, self._pairs, self._application(group, units), self._cls[units])
+        walk.begin(self._machine[units], seed=group)
+        walk.search(budget)
+        self._budget -= walk.moves + TO_BEGIN
+        self._machine[units] = walk.best_machines()
+        self._book(units, 1)
+
+    def _book(self, units: Int64, sign: int) -> None:
+        cls, machine = self._cls[units], self._machine[units]
+        residual, problem = self._residual, self._residual.problem
+        shapes = problem.shape[cls]
+        for column in range(problem.requests.shape[1]):
+            np.subtract.at(residual.free[column], machine, problem.requests[shapes, column] * sign)
+        np.add.at(residual.placed, machine, sign)
+        for rows, left in zip(problem.joint, residual.joint_left, strict=True):
+            row = rows.row_of[machine]
+            np.subtract.at(left, row[row >= 0], (rows.amount[shapes] * sign)[row >= 0])
+        kind = self._pairs.rules.kind[cls]
+        self._pairs.add(kind, self._pairs.terms.domain[machine], np.full(len(kind), sign))
+
+    def _application(self, group: int, units: Int64) -> Application:
+        classes = np.unique(self._cls[units])
+        kinds = np.flatnonzero(self._pairs.terms.group == group)
+        fixed_kind, fixed_machine = self._fixed.get(group, (np.empty(0, np.int64), np.empty(0, np.int64)))
+        machines = self._machines(classes, np.concatenate([self._machine[units], fixed_machine]))
+        return Application(
+            classes=classes,
+            kinds=kinds,
+            kind=np.searchsorted(kinds, self._pairs.rules.kind[classes]),
+            machines=machines,
+            fixed_kind=np.searchsorted(kinds, fixed_kind),
+            fixed_machine=fixed_machine,
+        )
+
+    def _machines(self, classes: Int64, hosts: Int64) -> Int64:
+        """Rows of the machines to choose from, ascending."""
+        problem = self._residual.problem
+        if problem.machines <= ALL_MACHINES:
+            return np.arange(problem.machines)
+        shapes = np.unique(problem.shape[classes]).tolist()
+        return np.unique(np.concatenate([hosts, *(self._few(shape) for shape in shapes)]))
+
+    def _few(self, shape: int) -> Int64:
+        """The cheapest machines of each domain for a shape, as they were when the search began."""
+        found = self._cheapest.get(shape)
+        if found is None:
+            problem, domain = self._residual.problem, self._pairs.terms.domain
+            machines = np.flatnonzero(self._residual.fits(shape))
+            cost = problem.cost[shape, machines] + (problem.crowd * self._residual.placed)[machines]
+            order = machines[np.lexsort((cost, domain[machines]))]
+            at = domain[order]
+            first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]]) if len(at) else at
+            rank = np.arange(len(at)) - np.repeat(first, np.diff(np.r_[first, len(at)]))
+            found = self._cheapest[shape] = order[rank < PER_DOMAIN]
+        return found
+
+
+def _by_group(pairs: PairState, kind: Int64, machine: Int64) -> dict[int, tuple[Int64, Int64]]:
+    """Kinds and machines of tasks by application."""
+    group = pairs.terms.group[kind]
+    order = np.argsort(group, kind="stable")
+    kind, machine, group = kind[order], machine[order], group[order]
+    cuts = np.flatnonzero(group[1:] != group[:-1]) + 1
+    return {
+        int(pairs.terms.group[kinds[0]]): (kinds, machines)
+        for kinds, machines in zip(np.split(kind, cuts), np.split(machine, cuts), strict=True)
+        if len(kinds)
+    }
+
+
+class _Walk:
+    """A walk over placements of one application. ``moves``: tasks put down so far."""
+
+    def __init__(self, residual: Residual, pairs: PairState, app: Application, cls: Int64) -> None:
+        self._app = app
+        self._board = PairBoard(residual, pairs, app)
+        self._index = np.searchsorted(app.classes, cls)
+        stage = pairs.terms.stage[app.kinds[app.kind]]
+        self._stage = stage[self._index].astype(np.float64)
+        arms = np.bincount(pairs.arms.kind, minlength=pairs.terms.kinds)
+        self._degree = arms[app.kinds[app.kind]][self._index].astype(np.float64)
+        self.moves = 0
+
+    def begin(self, machines: Int64, seed: int) -> None:
+        """Put the tasks where they are."""
+        self._random = np.random.default_rng(seed)
+        self._at = np.searchsorted(self._app.machines, machines)
+        for unit, machine in enumerate(self._at.tolist()):
+            index = int(self._index[unit])
+            cost, _ = self._board.row(index)
+            self._board.put(index, machine, float(cost[machine]))
+        self._best, self._best_cost = self._at.copy(), self._board.cost
+        self._violations = self._board.violations()
+
+    def best_machines(self) -> Int64:
+        """Row of the machine of each task in the cheapest placement."""
+        return self._app.machines[self._best]
+
+    def search(self, budget: int) -> None:
+        """Move and rebuild until ``budget`` moves are made."""
+        self._settle(budget)
+        self._keep()
+        count = len(self._index)
+        everything = np.arange(count)
+        orders = [self._stage, -self._stage, -self._degree]
+        number, idle = 0, 0
+        while self.moves + count <= budget and idle < 40 and count:
+            before = self._board.copy()
+            at = self._at.copy()
+            if number < 2 * len(orders):
+                chosen, order = everything, orders[number % len(orders)]
+            else:
+                chosen, order = (
+                    self._part(),
+                    orders[int(self._random.integers(3))] + self._random.random(count),
+                )
+            noise = self._noise() if number >= len(orders) else None
+            done = self._rebuild(chosen[np.argsort(order[chosen], kind="stable")], noise)
+            if done:
+                self._settle(budget)
+            number += 1
+            if done and self._keep():
+                idle = 0
+            else:
+                idle += 1
+                self._board = before
+                self._at = at
+
+    def _keep(self) -> bool:
+        """Take the present placement for the best if it is cheaper and breaks no more limits."""
+        if self._board.cost >= self._best_cost - 1e-6 or self._board.violations() > self._violations:
+            return False
+        self._best, self._best_cost = self._at.copy(), self._board.cost
+        return True
+
+    def _noise(self) -> Float64:
+        """Units per machine that lead a rebuilding elsewhere: some domains look dearer than they are."""
+        domain = self._board.domain
+        scale = self._best_cost / max(1, len(self._index)) * self._random.random()
+        return (self._random.random(int(domain.max()) + 1) * scale)[domain]
+
+    def _part(self) -> Int64:
+        """Tasks to take up: those of some classes, or those in some domain, or some of all."""
+        choice = int(self._random.integers(3))
+        if choice == 0:
+            classes = self._random.random(len(self._app.classes)) < 0.3
+            chosen = np.flatnonzero(classes[self._index])
+        elif choice == 1:
+            domain = self._board.domain[self._at]
+            chosen = np.flatnonzero(domain == domain[int(self._random.integers(len(domain)))])
+        else:
+            chosen = np.flatnonzero(self._random.random(len(self._index)) < 0.3)
+        return chosen if len(chosen) else np.arange(len(self._index))
+
+    def _rebuild(self, units: Int64, noise: Float64 | None) -> bool:
+        """Take tasks up and put them down in order; False if one finds no place."""
+        for unit in units.tolist():
+            self._board.take_up(int(self._index[unit]), int(self._at[unit]))
+        return all(self._place(unit, noise) for unit in units.tolist())
+
+    def _place(self, unit: int, noise: Float64 | None = None) -> bool:
+        self.moves += 1
+        index = int(self._index[unit])
+        cost, fits = self._board.row(index)
+        if not fits.any():
+            return False
+        wanted = np.where(fits, cost if noise is None else cost + noise, np.inf)
+        machine = int(np.argmin(wanted))
+        self._board.put(index, machine, float(cost[machine]))
+        self._at[unit] = machine
+        return True
+
+    def _settle(self, budget: int) -> None:
+        """Move single tasks to where they cost least, until nothing gains."""
+        moved = True
+        while moved and self.moves + len(self._index) <= budget:
+            moved = False
+            for unit in range(len(self._index)):
+                index, machine = int(self._index[unit]), int(self._at[unit])
+                former = self._board.take_up(index, machine)
+                cost, fits = self._board.row(index)
+                best = int(np.argmin(np.where(fits, cost, np.inf)))
+                self.moves += 1
+                if not fits[best] or cost[best] >= former - 1e-6:
+                    best = machine
+                else:
+                    moved = True
+                self._board.put(index, best, float(cost[best]))
+                self._at[unit] = best

@@ -1,0 +1,197 @@
+"""One application on a few machines: single tasks are put down and taken up again, and what each place costs."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.flow.problem import Residual
+from firmament.core.rules.pairs import PairState
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The tasks of one application that may be moved, and what stays where it is.
+
+    ``classes``: int64[B], the problem's classes; ``kinds``: int64[N], all kinds of the application; ``kind``: int64[B],
+    index into them. ``machines``: int64[A], rows of the machines to choose from. ``fixed_kind``, ``fixed_machine``:
+    tasks of the application that stay, by index of the kind and row of the machine.
+    """
+
+    classes: Int64
+    kinds: Int64
+    kind: Int64
+    machines: Int64
+    fixed_kind: Int64
+    fixed_machine: Int64
+
+
+class PairBoard:
+    """Where the tasks of an application are. ``cost``: units of all that its tasks are charged now, pairs included.
+    ``domain``: int64[A], of the machines to choose from.
+
+    The books of the round (``residual``, ``pairs``) are read, not written; they must not hold the application's
+    movable tasks.
+    """
+
+    def __init__(self, residual: Residual, pairs: PairState, app: Application) -> None:
+        problem, terms = residual.problem, pairs.terms
+        self.app = app
+        self._terms, self._units = terms, pairs.rules.units
+        self._at = app.machines
+        self.domain = terms.domain[app.machines]
+        self._own = np.diagonal(terms.cost)[self.domain]
+        shapes = problem.shape[app.classes]
+        self._requests = problem.requests[shapes]
+        self._asked = [np.flatnonzero(row) for row in self._requests]
+        self._usable = problem.feasible[np.ix_(shapes, app.machines)]
+        for row, cls in enumerate(app.classes.tolist()):
+            if cls in problem.pins:
+                self._usable[row] &= np.isin(app.machines, problem.pins[cls])
+        self._base = problem.cost[np.ix_(shapes, app.machines)].astype(np.float64)
+        self._crowd = problem.crowd[app.machines].astype(np.float64)
+        self._free = residual.free[:, app.machines].T.copy()
+        self._load = residual.placed[app.machines].astype(np.float64)
+        self._joint = [
+            (rows.row_of[app.machines], rows.amount[shapes], left.copy())
+            for rows, left in zip(problem.joint, residual.joint_left, strict=True)
+        ]
+        self._algebra = _Algebra(pairs, app)
+        self._in_domain = pairs.counts[app.kinds].astype(np.float64)
+        self._on_machine = np.zeros((len(app.kinds), len(app.machines)))
+        place = np.searchsorted(app.machines, app.fixed_machine)
+        np.add.at(self._on_machine, (app.fixed_kind, place), 1.0)
+        self._link_left = (terms.link_limit - pairs.load).astype(np.float64)
+        self.cost = 0.0
+
+    def copy(self) -> PairBoard:
+        """An independent copy."""
+        twin = copy(self)
+        twin._free, twin._load = self._free.copy(), self._load.copy()  # noqa: SLF001 - a twin
+        twin._in_domain, twin._on_machine = self._in_domain.copy(), self._on_machine.copy()  # noqa: SLF001
+        twin._link_left = self._link_left.copy()  # noqa: SLF001
+        twin._joint = [(rows, amount, left.copy()) for rows, amount, left in self._joint]  # noqa: SLF001
+        return twin
+
+    def row(self, index: int) -> tuple[Float64, Bool]:
+        """Units for one more task of a class on each machine, and where it may go: float64[A], bool[A]."""
+        kind = int(self.app.kind[index])
+        fits = self._usable[index].copy()
+        for column in self._asked[index].tolist():
+            fits &= self._free[:, column] >= self._requests[index, column]
+        for rows, amount, left in self._joint:
+            if amount[index] > 0:
+                fits &= (rows < 0) | (left[rows] >= amount[index])
+        closed = self._algebra.closed(kind, self._in_domain, self._link_left)
+        if closed is not None:
+            fits &= ~closed[self.domain]
+        return self._charged(index, kind), fits
+
+    def _charged(self, index: int, kind: int) -> Float64:
+        per_domain, partners = self._algebra.charged(kind, self._in_domain)
+        pairs = per_domain[self.domain] - self._own * (partners @ self._on_machine)
+        charged: Float64 = pairs * self._units + self._base[index] + self._crowd * self._load
+        return charged
+
+    def put(self, index: int, machine: int, cost: float) -> None:
+        """Put one task of a class on a machine (its index), of which `row` said what it costs."""
+        self._book(index, machine, 1)
+        self.cost += cost
+
+    def take_up(self, index: int, machine: int) -> float:
+        """Take one task of a class off a machine again; returns what it was charged there."""
+        self._book(index, machine, -1)
+        cost = float(self._charged(index, int(self.app.kind[index]))[machine])
+        self.cost -= cost
+        return cost
+
+    def _book(self, index: int, machine: int, count: int) -> None:
+        kind, domain = int(self.app.kind[index]), int(self.domain[machine])
+        self._free[machine] -= self._requests[index] * count
+        self._load[machine] += count
+        for rows, amount, left in self._joint:
+            if rows[machine] >= 0:
+                left[rows[machine]] -= amount[index] * count
+        if count < 0:
+            self._in_domain[kind, domain] += count
+        if len(self._link_left):
+            self._link_left -= count * self._algebra.added(kind, self._in_domain)[domain]
+        if count > 0:
+            self._in_domain[kind, domain] += count
+        self._on_machine[kind, machine] += count
+
+    def violations(self) -> int:
+        """Kinds and domains with tasks whose limits would not let one of them in again; links aside."""
+        found = 0
+        for kind in range(len(self.app.kinds)):
+            refused = self._algebra.refused(kind, self._in_domain)
+            if refused is not None:
+                found += int((refused & (self._in_domain[kind] > 0)).sum())
+        return found
+
+
+class _Algebra:
+    """The pairs of one application as small matrices. ``into[k, j]``: pairs with kind k as source and j as target."""
+
+    def __init__(self, pairs: PairState, app: Application) -> None:
+        terms = pairs.terms
+        index = np.full(terms.kinds, -1, dtype=np.int64)
+        index[app.kinds] = np.arange(len(app.kinds))
+        own = np.flatnonzero(index[terms.source] >= 0)
+        source, target = index[terms.source[own]], index[terms.target[own]]
+        size = (len(app.kinds), len(app.kinds))
+        self._cost, self._both, self._strict = terms.cost, terms.both_ways, terms.strict
+        self._into = np.zeros(size)
+        np.add.at(self._into, (source, target), 1.0)
+        self._partners = self._into + self._into.T if terms.both_ways else self._into
+        self._limits: list[tuple[Float64, Float64]] = []
+        for limit in np.unique(terms.limit[own]).tolist() if pairs.hard else []:
+            exceeds = terms.exceeding(limit).astype(np.float64)
+            matrix = exceeds if terms.strict else exceeds - terms.keeping(limit)
+            into = np.zeros(size)
+            of = terms.limit[own] == limit
+            np.add.at(into, (source[of], target[of]), 1.0)
+            self._limits.append((matrix, into))
+        self._linked = pairs.linked
+        links = len(terms.link_limit)
+        self._amount = np.zeros(size)
+        np.add.at(self._amount, (source, target), terms.amount[own].astype(np.float64))
+        self._on_link = (terms.link[:, :, None] == np.arange(links)).astype(np.float64)
+
+    def charged(self, kind: int, counts: Float64) -> tuple[Float64, Float64]:
+        """Figure of one more task per domain, and how often each kind is its partner."""
+        figure = self._cost @ (self._into[kind] @ counts)
+        if self._both:
+            figure = figure + (self._into[:, kind] @ counts) @ self._cost
+        return figure, self._partners[kind]
+
+    def refused(self, kind: int, counts: Float64) -> Bool | None:
+        """bool[D]: domains that limits close; None: none."""
+        if not self._limits:
+            return None
+        excess = np.zeros(len(self._cost))
+        for matrix, into in self._limits:
+            excess += matrix @ (into[kind] @ counts)
+            if self._strict:
+                excess += (into[:, kind] @ counts) @ matrix
+        refused: Bool = excess > 0
+        return refused
+
+    def closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
+        """bool[D]: domains that limits or links close; None: none."""
+        closed = self.refused(kind, counts)
+        if self._linked:
+            added = self.added(kind, counts)
+            full: Bool = np.any((added > 0) & (added > link_left), axis=1)
+            closed = full if closed is None else closed | full
+        return closed
+
+    def added(self, kind: int, counts: Float64) -> Float64:
+        """float64[D, R]: what one more task in each domain takes from each link."""
+        out, back = self._amount[kind] @ counts, self._amount[:, kind] @ counts
+        sent = np.einsum("der,e->dr", self._on_link, out)
+        added: Float64 = sent + np.einsum("edr,e->dr", self._on_link, back)
+        return added

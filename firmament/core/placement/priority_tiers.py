@@ -1,0 +1,122 @@
+"""Priority bands: no task stays pending that would fit if less important ones of the same round were taken back.
+
+All priorities are first placed together, which is best while there is room for everybody. Only if that leaves a task
+pending whose place is taken by a less important one is the round done again, band by band from the top. With rules
+between tasks a lower band may open the way for a higher one, so the bands are then gone through once more together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.placement.fallback.class_by_class import place_greedily
+from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers
+from firmament.core.placement.pairs.waves import book_pairs, fix_pairs, open_to_pairs, place_last, place_pairs
+from firmament.core.placement.passes import PassLog, PassOptions, place_all
+from firmament.core.placement.waves import place_in_waves
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.pairs import PairState
+from firmament.core.rules.ruleset import RuleSet
+from firmament.solvers.base import Solver
+
+
+class Standing:
+    """What has become of a problem: the residual and, with rules between or pairs of tasks, where those stand."""
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self.residual = Residual(problem)
+        self.state = None if problem.rules is None else RuleState(problem.rules)
+        self.pairs = PairState(problem.pairs) if problem.pairs is not None and problem.pairs.steers else None
+        if self.pairs is not None and self.state is None:
+            self.state = RuleState(RuleSet([]))
+
+    def copy(self) -> Standing:
+        """An independent copy."""
+        twin = Standing.__new__(Standing)
+        twin.residual = self.residual.copy()
+        twin.state = None if self.state is None else self.state.copy()
+        twin.pairs = None if self.pairs is None else self.pairs.copy()
+        return twin
+
+    def place(self, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+        """Place what remains as far as possible."""
+        if self.state is None:
+            log.waves += 1
+            return place_all(self.residual, solver, options, log)
+        if self.pairs is not None:
+            return place_pairs(self.residual, self.state, self.pairs, solver, options, log)
+        return place_in_waves(self.residual, self.state, solver, options, log)
+
+    def place_rest(self) -> Assignments:
+        """Place what remains as far as possible, task by task, without a network."""
+        if self.state is None:
+            return place_greedily(self.residual)
+        if self.pairs is None:
+            return place_leftovers(self.residual, self.state)
+        placed = place_last(self.residual, self.state, self.pairs)
+        fix_pairs(self.pairs, placed)
+        return placed
+
+    def book(self, placed: Assignments) -> None:
+        """Book placements made elsewhere."""
+        self.residual.take(placed)
+        if self.state is not None:
+            for cls, machine, count in zip(
+                placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
+            ):
+                self.state.add(cls, machine, count)
+        if self.pairs is not None:
+            book_pairs(self.pairs, placed)
+            fix_pairs(self.pairs, placed)
+
+    def takes(self, cls: int) -> Bool:
+        """bool[M]: machines that would take one more task of a class."""
+        if self.state is not None and self.pairs is not None:
+            return open_to_pairs(self.residual, self.state, self.pairs, cls)
+        if self.state is not None:
+            return open_machines(self.residual, self.state, cls)
+        fits = self.residual.fits(int(self.residual.problem.shape[cls]))
+        pinned = self.residual.problem.pins.get(cls)
+        return fits if pinned is None else fits[pinned]
+
+
+def place_by_priority(
+    problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog
+) -> tuple[Assignments, Residual]:
+    """Place what can be placed; returns the assignments, in order of admission, and what is left of the problem."""
+    standing = Standing(problem)
+    placed = standing.place(solver, options, log)
+    residual = standing.residual
+    if not residual.remaining.any() or not _displaced(problem, residual, placed):
+        return placed, residual
+    log.waves = 0
+    standing = Standing(problem)
+    residual = standing.residual
+    waiting = residual.remaining
+    left = np.zeros_like(waiting)
+    parts = []
+    for rank in np.unique(problem.priority)[::-1].tolist():
+        band = problem.priority == rank
+        residual.remaining = np.where(band[:, None], waiting, 0)
+        parts.append(standing.place(solver, options, log))
+        left[band] = residual.remaining[band]
+    residual.remaining = left
+    if standing.state is not None:
+        parts.append(standing.place_rest())
+    return Assignments.joined(parts), residual
+
+
+def _displaced(problem: PlacementProblem, residual: Residual, placed: Assignments) -> bool:
+    """Whether a pending task would fit somewhere were it not for less important tasks placed in this round."""
+    for rank in np.unique(problem.priority[residual.active()])[::-1].tolist():
+        lower = problem.priority[placed.cls] < rank
+        if not lower.any():
+            continue
+        without = Standing(problem)
+        without.book(placed.taken(~lower))
+        for cls in residual.active()[problem.priority[residual.active()] == rank].tolist():
+            if without.takes(cls).any():
+                return True
+    return False

@@ -1,0 +1,134 @@
+"""Admission of tasks that rules bind to each other: one after another, as if each were the next to be placed.
+
+What a flow proposes for such tasks is tried in order of priority, and within a priority from the emptiest domain up, so
+that topology spread is never exceeded on the way. A task that may not go yet, because the one it wants to be near is
+still to come, is tried again as long as something moves. The order in which tasks are admitted is the order of the
+round's deltas: every placement is valid when it is made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.placement.admission import admit
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.ruleset import RuleSet
+
+
+def replay(residual: Residual, state: RuleState, proposed: Assignments) -> Assignments:
+    """Admit what fits and what the rules allow, in the order in which it is valid; books both."""
+    bound: Bool = np.isin(proposed.cls, np.array(sorted(state.rules.of), dtype=np.int64))
+    ruled = _units_in_order(residual, state, proposed.taken(bound))
+    parts = []
+    for rank in np.unique(residual.problem.priority[proposed.cls])[::-1].tolist():
+        of_rank = residual.problem.priority[ruled.cls] == rank
+        parts.append(_one_by_one(residual, state, ruled.taken(of_rank)))
+        free = ~bound & (residual.problem.priority[proposed.cls] == rank)
+        if free.any():
+            parts.append(admit(residual, proposed.taken(free)))
+    return Assignments.joined(parts)
+
+
+def in_valid_order(residual: Residual, units: Assignments) -> Assignments | None:
+    """Single tasks (``count`` 1) in an order in which each fits and is allowed when its turn comes; None if none is
+    found. ``residual`` is that of a problem of which nothing has been placed.
+    """
+    state = RuleState(residual.problem.rules or RuleSet([]))
+    ordered = _one_by_one(residual, state, _units_in_order(residual, state, units))
+    return ordered if len(ordered.cls) == len(units.cls) else None
+
+
+def _units_in_order(residual: Residual, state: RuleState, proposed: Assignments) -> Assignments:
+    """Single tasks, by priority, then by how full their domain will be, then by longest wait, then in turns."""
+    by_class = np.lexsort((proposed.machine, proposed.cls))
+    cls = np.repeat(proposed.cls[by_class], proposed.count[by_class])
+    machine = np.repeat(proposed.machine[by_class], proposed.count[by_class])
+    level = np.zeros(len(cls), dtype=np.int64)
+    for each in np.unique(cls).tolist():
+        for spreading in state.rules.rules(each).spreadings:
+            entries = np.flatnonzero(cls == each)
+            domain = spreading.key_domain[machine[entries]]
+            heights = state.counts[spreading.counter][np.maximum(domain, 0)] + _rank_within(domain)
+            level[entries] = np.maximum(level[entries], heights)
+    oldest = np.argmax(residual.remaining > 0, axis=1)
+    turn = _turns(cls)
+    order = np.lexsort((machine, cls, turn, oldest[cls], level, -residual.problem.priority[cls]))
+    return Assignments(cls[order], machine[order], np.ones(len(order), dtype=np.int64))
+
+
+def _turns(cls: Int64) -> Int64:
+    """When each task is tried: one of each class at a time, and every class begins at another place of its own.
+
+    Classes that keep each other off their machines may all be proposed for the same ones. Each then gets some, which
+    the next wave fills, instead of the first class all.
+    """
+    classes, of_class, tasks = np.unique(cls, return_inverse=True, return_counts=True)
+    begin = np.arange(len(classes)) * tasks // max(1, len(classes))
+    return (_rank_within(cls) - begin[of_class]) % tasks[of_class]
+
+
+def _rank_within(group: Int64) -> Int64:
+    """Position of each entry among those of its group, in order."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(group) else group
+    rank = np.arange(len(group)) - np.repeat(first, np.diff(np.r_[first, len(group)]))
+    result = np.empty_like(rank)
+    result[order] = rank
+    return result
+
+
+def _one_by_one(residual: Residual, state: RuleState, units: Assignments) -> Assignments:
+    """Try single tasks in order until a whole turn admits none of those left."""
+    room = _Room(residual)
+    waiting = list(zip(units.cls.tolist(), units.machine.tolist(), strict=True))
+    admitted: list[tuple[int, int]] = []
+    while waiting:
+        refused = []
+        for cls, machine in waiting:
+            if state.allows(cls, machine) and room.take(cls, machine):
+                state.add(cls, machine)
+                admitted.append((cls, machine))
+            else:
+                refused.append((cls, machine))
+        if len(refused) == len(waiting):
+            break
+        waiting = refused
+    taken = np.array(admitted, dtype=np.int64).reshape(-1, 2)
+    result = Assignments(taken[:, 0], taken[:, 1], np.ones(len(taken), dtype=np.int64))
+    room.settle(result)
+    return result
+
+
+class _Room:
+    """Room on single machines, task by task, ahead of the residual that it settles with at the end."""
+
+    def __init__(self, residual: Residual) -> None:
+        self._residual = residual
+        problem = residual.problem
+        self._requests = problem.requests[problem.shape]
+        # With joint rows or ledgers the residual itself keeps the books, which takes longer.
+        self._simple = not residual.joint_left and not residual.ledgers
+        self._free = residual.free.T.copy() if self._simple else None
+
+    def take(self, cls: int, machine: int) -> bool:
+        """Book one task if it fits."""
+        if self._free is not None:
+            left = self._free[machine]
+            left -= self._requests[cls]
+            if (left[self._requests[cls] > 0] >= 0).all():
+                return True
+            left += self._requests[cls]
+            return False
+        single = Assignments(np.array([cls]), np.array([machine]), np.ones(1, dtype=np.int64))
+        if self._residual.units(self._residual.problem.shape[single.cls], single.machine)[0] < 1:
+            return False
+        self._residual.take(single)
+        return True
+
+    def settle(self, admitted: Assignments) -> None:
+        """Book what was admitted in the residual, unless that has been done task by task."""
+        if self._free is not None:
+            self._residual.take(admitted)

@@ -1,0 +1,1 @@
+"""Default spread: tasks of one group move apart after the flow."""

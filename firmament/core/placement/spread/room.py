@@ -1,0 +1,82 @@
+"""Room on machines while tasks of a finished placement move about: what is free, and how many tasks each has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem
+
+
+class MovingRoom:
+    """What a placement leaves; ``free``: int64[K, M], ``placed``: int64[M], tasks of the round on each machine.
+
+    For classes that ``stays`` does not name: ledgers keep no books of them, and no machines share their joint rows.
+    """
+
+    def __init__(self, problem: PlacementProblem, placed: Assignments) -> None:
+        self._problem = problem
+        self.free: Int64 = problem.free.T.copy()
+        self.placed: Int64 = np.zeros(problem.machines, dtype=np.int64)
+        self._joint = [(rows.amount, rows.row_of, rows.limit.copy()) for rows in problem.joint]
+        self._take(problem.shape[placed.cls], placed.machine, placed.count)
+
+    def units(self, shapes: Int64, machines: Int64) -> Int64:
+        """int64[A]: how many tasks of ``shapes[i]`` have room on ``machines[i]``, each by themselves."""
+        units = np.full(len(shapes), np.iinfo(np.int64).max)
+        for requests, free in zip(self._problem.requests.T, self.free, strict=True):
+            _limit(units, requests.take(shapes), free.take(machines))
+        for amount, row_of, left in self._joint:
+            row = row_of.take(machines)
+            if len(left):
+                _limit(units, np.where(row >= 0, amount.take(shapes), 0), left.take(np.maximum(row, 0)))
+        return np.where(self._problem.feasible[shapes, machines], np.maximum(units, 0), 0)
+
+    def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:
+        """Move one task per entry."""
+        ones = np.ones(len(shapes), dtype=np.int64)
+        self._take(shapes, sources, -ones)
+        self._take(shapes, targets, ones)
+
+    def overfilled(self, shapes: Int64, targets: Int64) -> Bool:
+        """bool[A]: arrivals, in this order, that find no room if all those before them on their machine have come."""
+        order = np.argsort(targets, kind="stable")
+        ordered = targets[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+        lengths = np.diff(np.r_[starts, len(ordered)])
+        lacking = np.zeros(len(shapes), dtype=np.bool_)
+        limits = list(zip(self._problem.requests.T, self.free, strict=True))
+        limits += [
+            (amount, np.where(row_of >= 0, left.take(np.maximum(row_of, 0)), np.iinfo(np.int64).max))
+            for amount, row_of, left in self._joint
+            if len(left)
+        ]
+        for amounts, free in limits:
+            amount = amounts.take(shapes[order])
+            total = np.cumsum(amount)
+            total -= np.repeat(total[starts] - amount[starts], lengths)
+            lacking[order] |= (amount > 0) & (total > free.take(ordered))
+        return lacking
+
+    def _take(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
+        for requests, free in zip(self._problem.requests.T, self.free, strict=True):
+            np.subtract.at(free, machines, requests.take(shapes) * counts)
+        np.add.at(self.placed, machines, counts)
+        for amount, row_of, left in self._joint:
+            row = row_of.take(machines)
+            on_row = row >= 0
+            np.subtract.at(left, row[on_row], (amount.take(shapes) * counts)[on_row])
+
+
+def stays(problem: PlacementProblem) -> Bool:
+    """bool[C]: classes that take of joint rows which several machines share."""
+    found = np.zeros(problem.classes, dtype=np.bool_)
+    for rows in problem.joint:
+        if rows.shared:
+            found |= rows.amount[problem.shape] > 0
+    return found
+
+
+def _limit(units: Int64, amount: Int64, free: Int64) -> None:
+    """Lower ``units`` to what ``free`` has room for, where ``amount`` is above 0."""
+    np.minimum(units, free // np.maximum(amount, 1), out=units, where=amount > 0)

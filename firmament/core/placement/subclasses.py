@@ -1,0 +1,203 @@
+"""A wave's problem: classes cut into parts that may only use some machines, at the costs of the moment.
+
+Rules between tasks decide where a class may go now and, where a domain takes a limited number, how many of its tasks go
+to which domain. Parts become the classes of a problem derived from the round's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64, JointRows
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments, Residual
+from firmament.solvers.base import Int32
+
+PINNED_UP_TO = 256
+"""A part that may use at most so many machines is pinned to them, instead of having dense rows of its own."""
+
+LARGEST_COST = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``count`` tasks of class ``cls`` that may use the machines in ``allowed`` (bool[M]; None: as the class).
+
+    ``points``: float64[M] to be added to the class's cost, None for nothing; ``most``: tasks per machine, 0: no limit.
+    """
+
+    cls: int
+    count: int
+    allowed: Bool | None = None
+    points: Float64 | None = None
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """``residual``: the derived problem with the room that is left, one class per bundle of parts; ``bundles``: their
+    parts.
+    """
+
+    residual: Residual
+    bundles: list[list[Part]]
+
+    def stands_for(self) -> list[list[int]]:
+        """The round's classes that each class of the derived problem holds tasks of."""
+        return [sorted({part.cls for part in bundle}) for bundle in self.bundles]
+
+    def in_round(self, proposed: Assignments) -> Assignments:
+        """Assignments of bundles as assignments of the round's classes, single tasks where bundles had several parts.
+
+        The parts of a bundle take turns, machine by machine, so that none gets more of a machine than it may have.
+        """
+        whole = np.array([len(bundle) == 1 for bundle in self.bundles], dtype=np.bool_)[proposed.cls]
+        origin = np.array([bundle[0].cls for bundle in self.bundles], dtype=np.int64)
+        found = [
+            Assignments(origin[proposed.cls[whole]], proposed.machine[whole], proposed.count[whole]),
+        ]
+        shared = proposed.taken(~whole)
+        for number in np.unique(shared.cls).tolist():
+            entries = shared.taken(shared.cls == number)
+            machines = np.sort(np.repeat(entries.machine, entries.count))
+            turns = _turns(self.bundles[number])[: len(machines)]
+            found.append(Assignments(turns, machines, np.ones(len(machines), dtype=np.int64)))
+        return Assignments.joined(found)
+
+
+def _turns(parts: list[Part]) -> Int64:
+    """Classes of the tasks of several parts, in turn: first one of each, then a second of each that has one, ..."""
+    counts = np.array([part.count for part in parts], dtype=np.int64)
+    part = np.repeat(np.arange(len(parts)), counts)
+    nth = np.arange(len(part)) - np.repeat(np.cumsum(counts) - counts, counts)
+    classes = np.array([part.cls for part in parts], dtype=np.int64)
+    return classes[part[np.lexsort((part, nth))]]
+
+
+def derive(residual: Residual, parts: list[Part]) -> Wave:
+    """The problem of a wave; the parts of a class must not have more tasks than are left.
+
+    Parts that nothing tells apart, as those of many small applications, are bundled to one class of the problem.
+    """
+    problem = residual.problem
+    shapes = _ShapeRows(residual)
+    confined = _Confined(residual)
+    left = residual.remaining.copy()
+    bundles: dict[tuple[int, int, bytes | None, int], _Bundle] = {}
+    for part in parts:
+        pins, allowed = confined.of(part)
+        row = shapes.row(int(problem.shape[part.cls]), allowed, part.points)
+        mark = (row, int(problem.priority[part.cls]), None if pins is None else pins.tobytes(), part.most)
+        bundle = bundles.setdefault(mark, _Bundle(row, pins, []))
+        bundle.parts.append(part)
+        taken = _oldest(left[part.cls], part.count)
+        left[part.cls] -= taken
+        bundle.counts += taken
+    found = list(bundles.values())
+    base = np.array(shapes.base, dtype=np.int64)
+    derived = replace(
+        problem,
+        counts=np.stack([bundle.counts for bundle in found]),
+        priority=problem.priority[[bundle.parts[0].cls for bundle in found]],
+        shape=np.array([bundle.row for bundle in found], dtype=np.int64),
+        requests=problem.requests[base],
+        feasible=np.stack(shapes.feasible),
+        cost=np.stack(shapes.cost),
+        pins={index: bundle.pins for index, bundle in enumerate(found) if bundle.pins is not None},
+        most={
+            index: bundle.parts[0].most * len(bundle.parts)
+            for index, bundle in enumerate(found)
+            if bundle.parts[0].most
+        },
+        joint=tuple(
+            JointRows(rows.row_of, rows.amount[base], rows.limit, rows.reason) for rows in problem.joint
+        ),
+        model_shape=problem.known_as(base),
+        rules=None,
+        pairs=None,
+    )
+    wave = Residual(derived)
+    wave.free = residual.free.copy()
+    wave.placed = residual.placed.copy()
+    wave.joint_left = [room.copy() for room in residual.joint_left]
+    wave.ledgers = [ledger.copy() for ledger in residual.ledgers]
+    return Wave(wave, [bundle.parts for bundle in found])
+
+
+@dataclass(slots=True)
+class _Bundle:
+    """Parts with one row of shape arrays, one set of pins (None: none), and the sum of their tasks."""
+
+    row: int
+    pins: Int64 | None
+    parts: list[Part]
+    counts: Int64 = field(default_factory=lambda: np.zeros(WAIT_BUCKETS, dtype=np.int64))
+
+
+class _Confined:
+    """Pins and masks of parts; many parts may share one mask, which is looked at once."""
+
+    def __init__(self, residual: Residual) -> None:
+        self._pins = residual.problem.pins
+        self._seen: dict[int, tuple[Bool, Int64 | None]] = {}
+
+    def of(self, part: Part) -> tuple[Int64 | None, Bool | None]:
+        """Pins and mask of a part: a few machines are pins, many a mask; None for no limit."""
+        own_pins, allowed = self._pins.get(part.cls), part.allowed
+        if own_pins is not None:
+            return (own_pins if allowed is None else own_pins[allowed[own_pins]]), None
+        if allowed is None:
+            return None, None
+        seen = self._seen.get(id(allowed))
+        if seen is None:
+            few = np.count_nonzero(allowed) <= PINNED_UP_TO
+            # The mask is kept beside, so that its id is not given to another one.
+            seen = self._seen[id(allowed)] = (allowed, np.flatnonzero(allowed) if few else None)
+        return (None, allowed) if seen[1] is None else (seen[1], None)
+
+
+def _oldest(left: Int64, count: int) -> Int64:
+    """``count`` tasks from int64[WAIT_BUCKETS], those that have waited longest first."""
+    if count == left.sum():
+        return left.copy()
+    before = np.cumsum(left) - left
+    return np.clip(count - before, 0, left)
+
+
+class _ShapeRows:
+    """Rows of a derived problem's shapes; equal ones are kept once. ``base``: the problem's shape of each."""
+
+    def __init__(self, residual: Residual) -> None:
+        self._problem = residual.problem
+        self._row_of: dict[tuple[int, bytes, bytes], int] = {}
+        self._packed: dict[int, tuple[Bool, bytes]] = {}
+        self.base: list[int] = []
+        self.feasible: list[Bool] = []
+        self.cost: list[Int32] = []
+
+    def row(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
+        """Row for tasks of ``shape`` that may use ``allowed`` machines at ``points`` more."""
+        key = (
+            shape,
+            b"" if allowed is None else self._mark(allowed),
+            b"" if points is None else points.tobytes(),
+        )
+        row = self._row_of.get(key)
+        if row is None:
+            row = self._row_of[key] = len(self.base)
+            feasible, cost = self._problem.feasible[shape], self._problem.cost[shape]
+            self.base.append(shape)
+            self.feasible.append(feasible if allowed is None else feasible & allowed)
+            if points is not None:
+                more = np.rint(points * COST_UNITS_PER_POINT).astype(np.int64)
+                cost = np.minimum(cost + more, LARGEST_COST).astype(np.int32)
+            self.cost.append(cost)
+        return row
+
+    def _mark(self, allowed: Bool) -> bytes:
+        """The bits of a mask, packed once however many parts share it."""
+        known = self._packed.get(id(allowed))
+        if known is None:
+            known = self._packed[id(allowed)] = (allowed, np.packbits(allowed).tobytes())
+        return known[1]

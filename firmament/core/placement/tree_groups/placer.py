@@ -1,0 +1,266 @@
+"""Places groups one after another: counts by the rules of the tree, then tasks to the places that were counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.flow.network.network import crowding_cost
+from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
+from firmament.core.placement.admission import admit
+from firmament.core.placement.pairs.waves import book_pairs, fix_pairs
+from firmament.core.placement.priority_tiers import Standing
+from firmament.core.placement.sequential_admission import replay
+from firmament.core.placement.tree_groups.dealing import Choosy, deal
+from firmament.core.rules.preferences import soft_cost
+from firmament.core.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR
+from firmament.core.tree_solver.rules import Shortage
+from firmament.solvers.base import Solver
+
+TRIES = 24
+"""Ways to share a group out that are tried at most where tasks turn out to be in each other's way."""
+
+UNLIKE_PLACES = "its pods may use different nodes, and no way was found to share them out by the rules"
+IN_THE_WAY = "its pods are in each other's way, by limits or rules that they share"
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as `deal` takes them; ``counted``: int64[L],
+    as `GroupSolver.place` takes it.
+    """
+
+    classes: Int64
+    slots: Int64
+    cost: Int64
+    counted: Int64 | None
+
+
+class GroupPlacer:
+    """Places groups on ``standing``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
+
+    def __init__(
+        self, problem: PlacementProblem, terms: GroupTerms, standing: Standing, prices: Int64, solver: Solver
+    ) -> None:
+        """``prices``: int64[M], units that others would pay for a place on each machine."""
+        self.standing = standing
+        self.shortages: dict[int, str] = {}
+        self._problem = problem
+        self._terms = terms
+        self._prices = prices
+        self._solver = solver
+        self._refused: dict[tuple[object, ...], str] = {}
+
+    def place(self, gang: int) -> Assignments:
+        """Place a group as a whole, or nothing of it; returns the places in order of admission."""
+        group = self._terms.groups[gang]
+        kind = self._kind(group)
+        known = group.refused or self._refused.get(kind, "")
+        if known:
+            self.shortages[gang] = known
+            return Assignments.empty()
+        found = self._placed(group)
+        if isinstance(found, str):
+            self.shortages[gang] = found
+            if self.standing.state is None:  # room only shrinks, unless rules between tasks are about
+                self._refused[kind] = found
+            return Assignments.empty()
+        self.shortages.pop(gang, None)
+        return found
+
+    def _kind(self, group: Group) -> tuple[object, ...]:
+        """What tells groups apart that cannot be served alike."""
+        classes, counts = np.unique(group.order, return_counts=True)
+        pins = [
+            self._problem.pins[cls].tobytes() if cls in self._problem.pins else b""
+            for cls in classes.tolist()
+        ]
+        shapes = self._problem.shape[classes].tolist()
+        alike = sorted(zip(shapes, counts.tolist(), pins, strict=True))
+        return (group.size, group.rules, group.held.tobytes(), *alike)
+
+    def _placed(self, group: Group) -> Assignments | str:
+        """Places for all tasks of a group, booked; or why there are none."""
+        room = self._room(group)
+        if len(room.classes) == 1:
+            return self._within(group, room, room.slots[0])
+        # What every task may use comes first: tasks can then be dealt as one likes.
+        shared = room.slots.min(axis=0)
+        found = self._within(group, room, shared)
+        if isinstance(found, str) and (room.slots != shared).any():
+            found = self._within(group, room, room.slots.max(axis=0))
+            if found == UNLIKE_PLACES:
+                return self._around_choosy(group, room)
+        return found
+
+    def _around_choosy(self, group: Group, room: _Room) -> Assignments | str:
+        """Places for a group some of whose classes may use few leaves, by trying where those could go."""
+        slots = room.slots.max(axis=0)
+        for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), TRIES):
+            found = self._within(group, room, slots - taken, taken)
+            if not isinstance(found, str):
+                return found
+        return UNLIKE_PLACES
+
+    def _within(
+        self, group: Group, room: _Room, slots: Int64, taken: Int64 | None = None
+    ) -> Assignments | str:
+        """Places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L] each)."""
+        tree = self._terms.tree
+        given = np.zeros_like(slots) if taken is None else taken
+        cost = room.cost[0] if len(room.classes) == 1 else room.cost.mean(axis=0).astype(np.int64)
+        for _ in range(TRIES):
+            counts = self._terms.solver.place(
+                tree, slots, group.size, group.rules, cost, group.held + given, room.counted
+            )
+            if isinstance(counts, Shortage):
+                return counts.message
+            places = counts - group.held
+            proposed = deal(group.order, places, tree.rows, room.slots, room.cost, self._solver)
+            if proposed is None:
+                return UNLIKE_PLACES
+            admitted = self._admitted(proposed, len(group.order))
+            if isinstance(admitted, Assignments):
+                return admitted
+            slots = np.maximum(self._narrowed(slots + given, room, places, admitted) - given, 0)
+        return IN_THE_WAY
+
+    # --- other orders --------------------------------------------------------------------------------------------
+
+    def on(self, standing: Standing) -> GroupPlacer:
+        """A placer of the same groups on another standing, which is its own from now on; nothing is known there yet."""
+        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._solver)
+
+    def adopt(self, standing: Standing, placed: Iterable[int]) -> None:
+        """Go on from another standing, on which the groups in ``placed`` have places and more may find one."""
+        self.standing = standing
+        self._refused.clear()
+        for gang in placed:
+            self.shortages.pop(gang, None)
+
+    def again(self, placed: Assignments) -> Assignments | None:
+        """Book places that were found on another standing, in an order that is valid here; None if they do not all fit,
+        and then nothing is booked.
+        """
+        admitted = self._admitted(placed, int(placed.count.sum()), sure=False)
+        return admitted if isinstance(admitted, Assignments) else None
+
+    def kind(self, gang: int) -> tuple[object, ...]:
+        """Equal for groups that can be served alike."""
+        return self._kind(self._terms.groups[gang])
+
+    def lacks_room(self, gang: int) -> bool:
+        """Whether a group asks for more of some resource than all machines of the tree have left together.
+
+        No other order of the groups helps it then.
+        """
+        problem = self._problem
+        wanted = problem.requests[problem.shape[self._terms.groups[gang].order]].sum(axis=0)
+        left = np.maximum(self.standing.residual.free[:, self._terms.tree.rows], 0).sum(axis=1)
+        return bool((wanted > left).any())
+
+    def shares_machines_only(self) -> bool:
+        """Whether tasks that are on different machines cannot be in each other's way."""
+        return self.standing.state is None and not (self._problem.joint or self._problem.ledgers)
+
+    # --- room ----------------------------------------------------------------------------------------------------
+
+    def _room(self, group: Group) -> _Room:
+        leaves = self._terms.tree.rows
+        classes = np.unique(group.order)
+        slots = [leaf_slots(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
+        residual = self.standing.residual
+        price = self._prices[leaves] + crowding_cost(residual, leaves, np.zeros_like(leaves))
+        cost = [price + leaf_cost(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
+        return _Room(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
+
+    def _counted(self, cls: int) -> Int64 | None:
+        """int64[L]: tasks that the leaves take by the resources that count; None if the tasks ask for none of them."""
+        request = self._problem.requests[self._problem.shape[cls]]
+        columns = [column for column in self._terms.counted.tolist() if request[column] > 0]
+        if not columns:
+            return None
+        free = self.standing.residual.free[np.ix_(columns, self._terms.tree.rows)]
+        fitting: Int64 = (free // request[columns][:, None]).min(axis=0)
+        return fitting
+
+    def _admitted(self, proposed: Assignments, tasks: int, *, sure: bool = True) -> Assignments | Standing:
+        """What was proposed, booked, if all of it may be there together; else how far it got, and nothing is booked.
+
+        ``sure``: each class fits by itself, so that where tasks share nothing more, a single class cannot fail.
+        """
+        before = self.standing
+        trial = (
+            before
+            if sure and self.shares_machines_only() and len(np.unique(proposed.cls)) == 1
+            else before.copy()
+        )
+        if trial.state is None:
+            admitted = admit(trial.residual, proposed)
+        else:
+            admitted = replay(trial.residual, trial.state, proposed)
+        if trial.pairs is not None:
+            book_pairs(trial.pairs, admitted)
+            fix_pairs(trial.pairs, admitted)
+        if int(admitted.count.sum()) < tasks:
+            return trial
+        self.standing = trial
+        return _in_order(admitted, self._terms.position) if trial.state is None else admitted
+
+    def _narrowed(self, slots: Int64, room: _Room, wanted: Int64, trial: Standing) -> Int64:
+        """Slots that leave out what turned out not to go together with the places that do."""
+        leaves = self._terms.tree.rows
+        got = trial.residual.placed[leaves] - self.standing.residual.placed[leaves]
+        most = np.where(got < wanted, got, slots)
+        after = [
+            leaf_slots(self._problem, trial, cls, leaves, keeping_apart=True) for cls in room.classes.tolist()
+        ]
+        return np.minimum(most, got + np.max(after, axis=0))
+
+
+def leaf_slots(
+    problem: PlacementProblem, standing: Standing, cls: int, leaves: Int64, *, keeping_apart: bool = False
+) -> Int64:
+    """int64[L]: tasks of a class that each leaf takes by itself, by room, filters, pins and rules between tasks.
+
+    ``keeping_apart``: of the rules only those by which tasks keep others out, as the others may let more in later.
+    """
+    shape = int(problem.shape[cls])
+    slots = standing.residual.units(np.full(len(leaves), shape), leaves)
+    open_to: Bool = problem.feasible[shape, leaves].copy()
+    if cls in problem.pins:
+        open_to &= np.isin(leaves, problem.pins[cls])
+    if standing.state is not None:
+        for reason, refused in standing.state.refusals(cls, leaves):
+            if not keeping_apart or reason in (KEPT_OFF, PORTS_TAKEN, TOO_NEAR):
+                open_to &= ~refused
+        if standing.state.rules.rules(cls).excludes_itself():
+            slots = np.minimum(slots, 1)
+    if standing.pairs is not None and standing.pairs.rules.kind[cls] >= 0:
+        kind = standing.pairs.rules.kind[[cls]]
+        open_to &= standing.pairs.view(kind).allowed[0][standing.pairs.terms.domain[leaves]]
+    return np.where(open_to, slots, 0)
+
+
+def leaf_cost(problem: PlacementProblem, standing: Standing, cls: int, leaves: Int64) -> Int64:
+    """int64[L], units: what a task of a class is charged on each leaf, preferences and pairs as they stand included."""
+    cost = problem.cost[problem.shape[cls], leaves].astype(np.int64)
+    if standing.state is not None:
+        soft = soft_cost(standing.state, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
+        if soft is not None:
+            cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
+    if standing.pairs is not None and standing.pairs.rules.kind[cls] >= 0:
+        view = standing.pairs.view(standing.pairs.rules.kind[[cls]])
+        cost += np.rint(view.cost[0][standing.pairs.terms.domain[leaves]]).astype(np.int64)
+    return cost
+
+
+def _in_order(placed: Assignments, position: Int64) -> Assignments:
+    """Assignments in order of the tree."""
+    order = np.lexsort((placed.cls, position[placed.machine]))
+    return Assignments(placed.cls[order], placed.machine[order], placed.count[order])

@@ -1,0 +1,150 @@
+"""Rounds with rules between tasks: joint solves in sequence, each of which sees the ones before it.
+
+A wave takes every task that waits and whose rules let it go somewhere now. Which machines those are is a mask; how many
+go to which domain is dealt out beforehand (see `domains`); at most so many per machine is a bound on arcs. The network
+of all that is solved at once, and what it proposes is admitted one by one by the rules themselves (see `replaying`).
+Tasks that want to be near others that are still to come, and those that lost a race, are left for the next wave. The
+last few are placed one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from firmament.core.flow.problem import Assignments, Residual
+from firmament.core.placement.domain_planning import Dealer, coarse_topologies
+from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers
+from firmament.core.placement.passes import PassLog, PassOptions, propose
+from firmament.core.placement.sequential_admission import replay
+from firmament.core.placement.stopwatch import Stopwatch
+from firmament.core.placement.subclasses import Part, Wave, derive
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.preferences import soft_cost
+from firmament.solvers.base import Solver, SolverTimeoutError
+
+WORTH_A_WAVE = 50
+"""A further wave is solved if the one before placed at least one in so many of the tasks that were left."""
+
+
+def place_in_waves(
+    residual: Residual, state: RuleState, solver: Solver, options: PassOptions, log: PassLog
+) -> Assignments:
+    """Place as much as possible, book it in ``residual`` and ``state``, and return it in the order of admission.
+
+    Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails for
+    another reason than time.
+    """
+
+    def plan(first: bool) -> Wave | None:
+        return plan_wave(residual, state, first=first)
+
+    def admit(proposed: Assignments) -> Assignments:
+        return replay(residual, state, proposed)
+
+    parts = solve_waves(residual, plan, admit, solver, options, log)
+    watch = Stopwatch(log.timer)
+    parts.append(place_leftovers(residual, state))
+    log.admit_seconds += watch.seconds()
+    return Assignments.joined(parts)
+
+
+def solve_waves(
+    residual: Residual,
+    plan: Callable[[bool], Wave | None],
+    admit: Callable[[Assignments], Assignments],
+    solver: Solver,
+    options: PassOptions,
+    log: PassLog,
+) -> list[Assignments]:
+    """Solve waves one after another, as long as they place enough; returns what each of them placed.
+
+    ``plan`` states the problem of the next wave (told whether it is the first), None if no task may go anywhere;
+    ``admit`` books in ``residual`` what holds of a wave's flow, and returns that.
+    """
+    parts: list[Assignments] = []
+    for number in range(options.max_waves):
+        watch = Stopwatch(log.timer)
+        wave = plan(number == 0)
+        log.network_seconds += watch.seconds()
+        if wave is None:
+            break
+        try:
+            proposed = propose(
+                wave.residual, solver, options, log, later=number > 0, classes=wave.stands_for()
+            )
+        except SolverTimeoutError:
+            log.time_limited = True
+            break
+        if proposed is None:
+            break
+        watch = Stopwatch(log.timer)
+        before = int(residual.remaining.sum())
+        admitted = admit(wave.in_round(proposed))
+        log.admit_seconds += watch.seconds()
+        log.waves += 1
+        parts.append(admitted)
+        if not residual.remaining.any() or int(admitted.count.sum()) * WORTH_A_WAVE < before:
+            break
+    return parts
+
+
+def plan_wave(residual: Residual, state: RuleState, *, first: bool) -> Wave | None:
+    """The problem of the next wave; None if no task may go anywhere at present."""
+    problem = residual.problem
+    active = residual.active()
+    oldest = np.argmax(residual.remaining > 0, axis=1)
+    dealer = Dealer(residual, state)
+    parts: list[Part] = []
+    for cls in active[np.lexsort((active, oldest[active], -problem.priority[active]))].tolist():
+        if cls in state.rules.of:
+            parts += parts_of(residual, state, dealer, cls, first=first)
+        else:
+            parts.append(Part(cls, int(residual.remaining[cls].sum())))
+    return derive(residual, parts) if parts else None
+
+
+def parts_of(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:
+    """A class's parts in a wave; none if its rules let it go nowhere now."""
+    rules = state.rules.rules(cls)
+    waiting = int(residual.remaining[cls].sum())
+    if not (rules.binding or rules.soft):
+        return [Part(cls, waiting)]
+    open_to = open_machines(residual, state, cls)
+    if not open_to.any():
+        return []
+    soft = soft_cost(state, cls, open_to)
+    points = soft.points if soft is not None else None
+    topologies = coarse_topologies(rules, state.rules)
+    shares = dealer.deal(cls, open_to, topologies)
+    parts = []
+    for share in shares:
+        allowed = None
+        if rules.binding or len(share.machines) < np.count_nonzero(open_to):
+            allowed = np.zeros(residual.problem.machines, dtype=np.bool_)
+            allowed[share.machines] = True
+        most = most_per_machine(state, cls, share.count, len(share.machines), first=first)
+        parts.append(Part(cls, share.count, allowed, points, most))
+    return parts
+
+
+def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, first: bool) -> int:
+    """Tasks of a class that one machine should get in a wave, 0 for no limit.
+
+    One where tasks of the class keep each other away. Where they spread over single machines, as many as an even
+    distribution needs, plus what the rule allows; where they only prefer to, the first wave tries the same.
+    """
+    rules = state.rules.rules(cls)
+    if rules.excludes_itself():
+        return 1
+    even = -(-tasks // max(1, machines))
+    counters = state.rules.counters
+    fine = [each for each in rules.spreadings if each.own and not counters[each.counter].coarse]
+    if fine:
+        return even + min(each.max_skew for each in fine) - 1
+    wishes = [each.counter for each in rules.soft_spreadings]
+    wishes += [each.counter for each in rules.inclinations if each.weight < 0]
+    if first and any(number in rules.adds and not counters[number].coarse for number in wishes):
+        return even
+    return 0

@@ -1,0 +1,294 @@
+"""Machines as they will be once everybody who leaves has left: what preemption decides on, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.preemption.gang_victims import VictimGangs
+from firmament.core.preemption.joint_columns import columns, others
+from firmament.core.preemption.ordered_capacity import KeptRooms
+from firmament.core.preemption.pair_limits import PairOutlook
+from firmament.core.preemption.problem import PreemptionProblem
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.ruleset import ClassRules
+
+
+class Prospect:
+    """The outlook of a round after its placements, and after the evictions chosen so far.
+
+    * ``room``: int64[M, K], free once those in ``gone`` (bool[V]: leaving, or chosen to go) are gone; ``requests``:
+      int64[S, K] per task that may come, ``heeded``: bool[S, K], of what there must be that much; ``sizes``: int64[V +
+      1, K] per task that may go, the last row for no task. K counts resources and those joint rows of which something
+      comes back (see ``joint_columns``);
+    * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], those at the beginning;
+    * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes of those;
+    * ``chosen``: the tasks chosen to go, by machine;
+    * ``allowed``: int64[B], what is left of the budgets, negative where overdrawn; ``spare``: int64[G], what gangs can
+      still lose, negative where they go as a whole; ``gangs``: who is in them;
+    * ``limits``: the other joint rows; ``ledgers``: the models' room as in ``Residual``; ``kept``: machines where order
+      counts for them;
+    * ``state``: where rules between tasks stand, None without any; ``pairs``: where pairs of tasks stand, None if they
+      keep nobody out.
+    """
+
+    def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
+        self.problem = problem
+        self.preemption = preemption
+        residual = Residual(problem)
+        residual.take(placed)
+        self.remaining: Int64 = residual.remaining.sum(axis=1)
+        self.waiting = residual.remaining
+        self.limits = others(problem, preemption, residual.joint_left)
+        self.ledgers = residual.ledgers
+        self.kept = KeptRooms(problem, preemption, placed)
+        found = columns(problem, preemption, residual)
+        self.requests, self.heeded = found.requests, found.heeded
+        self.sizes, self.room = found.sizes, found.room
+        self.gone = preemption.leaving.copy()
+        np.add.at(self.room, preemption.machine[self.gone], self.sizes[:-1][self.gone])
+        self.allowed = preemption.allowed.copy()
+        self.spare = preemption.spare.copy()
+        self.gangs = VictimGangs(preemption)
+        self.taken: list[tuple[int, int]] = []
+        self.guests: dict[int, list[int]] = {}
+        self.chosen: dict[int, list[int]] = {}
+        self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
+        """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
+        self.pairs = PairOutlook.after(problem, placed)
+        self.state: RuleState | None = None
+        if preemption.rules is not None:
+            self.state = RuleState(preemption.rules)
+            for cls, machine, count in zip(
+                placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
+            ):
+                self.state.add(cls, machine, count)
+            for victim in np.flatnonzero(self.gone).tolist():
+                self._count(victim, -1)
+
+    def copy(self) -> Prospect:
+        """An independent copy."""
+        twin = Prospect.__new__(Prospect)
+        for name in ("problem", "preemption", "requests", "heeded", "sizes", "first", "waiting", "gangs"):
+            setattr(twin, name, getattr(self, name))
+        for name in ("remaining", "room", "gone", "allowed", "spare"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.limits = [limit.copy() for limit in self.limits]
+        twin.ledgers = [ledger.copy() for ledger in self.ledgers]
+        twin.kept = self.kept.copy()
+        twin.pairs = None if self.pairs is None else self.pairs.copy()
+        twin.taken = list(self.taken)
+        twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
+        twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
+        twin.state = None if self.state is None else self.state.copy()
+        return twin
+
+    # --- questions -----------------------------------------------------------------------------------------------
+
+    def request(self, cls: int) -> Int64:
+        """int64[K]: what a task of a class asks for."""
+        request: Int64 = self.requests[self.problem.shape[cls]]
+        return request
+
+    def heeds(self, cls: int) -> Bool:
+        """bool[K]: of what a machine must have as much left as a task of a class asks for, be it nothing."""
+        heeded: Bool = self.heeded[self.problem.shape[cls]]
+        return heeded
+
+    def rules(self, cls: int) -> ClassRules:
+        """The rules of a class; empty ones if there are none."""
+        return ClassRules() if self.state is None else self.state.rules.rules(cls)
+
+    def usable(self, cls: int) -> Bool:
+        """bool[M]: machines that a class may use as far as nobody's leaving changes it: filters, pins, models' limits.
+
+        Machines on which a ledger counts on the order of arrival are left out; see ``openable``.
+        """
+        problem = self.problem
+        shape = int(problem.shape[cls])
+        occupied = self.preemption.occupied
+        feasible = problem.feasible[shape]
+        usable = self._allowed(cls, feasible.copy() if occupied is None else feasible | occupied[shape])
+        known_as = problem.known_as(np.full(problem.machines, shape))
+        for ledger in self.ledgers:
+            usable &= ledger.room(int(known_as[0])) > 0
+            usable &= ~ledger.ordered(known_as, np.arange(problem.machines))
+        return usable
+
+    def openable(self, cls: int) -> Bool:
+        """bool[M]: machines on which a ledger counts on the order, and that a class may use if tasks there go."""
+        return self._allowed(cls, self.kept.openable(cls))
+
+    def _allowed(self, cls: int, usable: Bool) -> Bool:
+        """Take out of ``usable`` (bool[M]) what pins and joint rows do not let a class use."""
+        problem = self.problem
+        shape = int(problem.shape[cls])
+        pinned = problem.pins.get(cls)
+        if pinned is not None:
+            inside = np.zeros_like(usable)
+            inside[pinned] = True
+            usable &= inside
+        for limit in self.limits:
+            amount, row_of = int(limit.rows.amount[shape]), limit.rows.row_of
+            if amount > 0:
+                on_row = row_of >= 0
+                usable[on_row] &= limit.left[row_of[on_row]] >= amount
+        open_to_it = None if self.pairs is None else self.pairs.open_machines(cls)
+        if open_to_it is not None:
+            usable &= open_to_it
+        return usable
+
+    def takes(self, cls: int, machine: int) -> bool:
+        """Whether the models' room and the rules let one more task of a class onto a machine now, resources aside."""
+        problem = self.problem
+        shape = int(problem.shape[cls])
+        for limit in self.limits:
+            row, amount = int(limit.rows.row_of[machine]), int(limit.rows.amount[shape])
+            if amount > 0 and row >= 0 and limit.left[row] < amount:
+                return False
+        at = np.array([machine])
+        known_as = problem.known_as(np.array([shape]))
+        keepers = self.kept.keepers(cls, machine)
+        for ledger, keeps in zip(self.ledgers, keepers, strict=True):
+            if not keeps and int(ledger.room_at(known_as, at)[0]) <= 0:
+                return False
+        if any(keepers) and not self.kept.opens(cls, machine, self.gone_from(machine)):
+            return False
+        return (self.pairs is None or self.pairs.lets_in(cls, machine)) and (
+            self.state is None or self.state.allows(cls, machine)
+        )
+
+    def gone_from(self, machine: int) -> list[int]:
+        """The tasks of a machine that leave it."""
+        first = int(self.first[machine])
+        there = np.flatnonzero(self.gone[first : int(self.first[machine + 1])])
+        return (there + first).tolist()
+
+    def fits(self, cls: int, machine: int) -> bool:
+        """Whether a machine has the resources for one more task of a class."""
+        return bool((self.room[machine] >= self.request(cls))[self.heeds(cls)].all())
+
+    def overdrawn(self, victims: Iterable[int]) -> int:
+        """By how much evicting ``victims`` as well would exceed the budgets, all together."""
+        wanted: dict[int, int] = {}
+        for victim in victims:
+            for budget in self.preemption.budgets[self.preemption.kind[victim]]:
+                wanted[budget] = wanted.get(budget, 0) + 1
+        return sum(max(0, count - max(0, int(self.allowed[budget]))) for budget, count in wanted.items())
+
+    def whole(self, cls: int) -> Bool:
+        """bool[G]: gangs that may go as a whole for a class: of lower priority, and not its own."""
+        preemption = self.preemption
+        whole: Bool = preemption.together & (self.spare >= 0) & (self.gangs.top < preemption.priority[cls])
+        if len(preemption.own) and preemption.own[cls] >= 0:
+            whole[preemption.own[cls]] = False
+        return whole
+
+    def may_go(self, cls: int) -> Bool:
+        """bool[V]: tasks that may go for a class, by themselves or with their gang."""
+        preemption = self.preemption
+        may_go: Bool = ~self.gone & (preemption.victim_priority < preemption.priority[cls])
+        if len(self.spare):
+            open_to = np.append((self.spare > 0) | self.whole(cls), True)
+            if len(preemption.own) and preemption.own[cls] >= 0:
+                open_to[preemption.own[cls]] = False
+            may_go &= open_to[preemption.gang]
+        return may_go
+
+    def with_gangs(self, victims: Iterable[int]) -> list[int]:
+        """Those of ``victims`` that are not gone yet, and the rest of gangs that would not be whole without them."""
+        going = [victim for victim in victims if not self.gone[victim]]
+        if not len(self.spare):
+            return going
+        lost: dict[int, int] = {}
+        for gang in self.preemption.gang[going].tolist():
+            lost[gang] = lost.get(gang, 0) + 1
+        for gang, count in lost.items():
+            if gang >= 0 and count > self.spare[gang]:
+                members = self.gangs.members(gang)
+                going += [member for member in members[~self.gone[members]].tolist() if member not in going]
+        return going
+
+    def splits(self, cls: int, victims: Iterable[int]) -> bool:
+        """Whether evicting ``victims`` for a class would leave less of a gang than it needs, but not nothing."""
+        if not len(self.spare):
+            return False
+        gang = self.preemption.gang[list(victims)]
+        lost = np.bincount(gang[gang >= 0], minlength=len(self.spare))
+        return bool(((lost > self.spare) & (lost > 0) & ~self.whole(cls)).any())
+
+    @property
+    def coupled(self) -> bool:
+        """Whether a place that is given may open or close machines elsewhere."""
+        return self.state is not None or self.pairs is not None
+
+    @property
+    def reversible(self) -> bool:
+        """Whether places can be given back: ledgers do not support that."""
+        return not self.ledgers
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    def evict(self, victims: Iterable[int]) -> None:
+        """Choose tasks to go."""
+        for victim in victims:
+            machine = int(self.preemption.machine[victim])
+            self.gone[victim] = True
+            self.chosen.setdefault(machine, []).append(victim)
+            self.room[machine] += self.sizes[victim]
+            self._book(victim, -1)
+
+    def spare_victim(self, victim: int) -> None:
+        """Let a task that was chosen to go stay after all."""
+        machine = int(self.preemption.machine[victim])
+        self.gone[victim] = False
+        self.chosen[machine].remove(victim)
+        self.room[machine] -= self.sizes[victim]
+        self._book(victim, 1)
+
+    def put(self, cls: int, machine: int) -> None:
+        """Give a task of a class a place on a machine; the caller has seen that it may have it."""
+        self._place(cls, machine, 1)
+        self.taken.append((cls, machine))
+        self.guests.setdefault(machine, []).append(cls)
+        if self.kept.keeps(cls, machine):
+            self.kept.guests[machine] = cls
+        elif self.ledgers:
+            shapes = self.problem.known_as(self.problem.shape[cls : cls + 1])
+            for ledger in self.ledgers:
+                ledger.take(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
+
+    def take_up(self, cls: int, machine: int) -> None:
+        """Take a place back that was given in this stage; only if ``reversible``."""
+        self._place(cls, machine, -1)
+        self.taken.remove((cls, machine))
+        self.guests[machine].remove(cls)
+
+    def _place(self, cls: int, machine: int, count: int) -> None:
+        self.room[machine] -= self.request(cls) * count
+        self.remaining[cls] -= count
+        for limit in self.limits:
+            row = int(limit.rows.row_of[machine])
+            if row >= 0:
+                limit.left[row] -= limit.rows.amount[self.problem.shape[cls]] * count
+        if self.pairs is not None:
+            self.pairs.count(cls, machine, count)
+        if self.state is not None:
+            self.state.add(cls, machine, count)
+
+    def _book(self, victim: int, count: int) -> None:
+        """Count a task as there again (1) or gone (-1) for budgets, gangs and rules."""
+        kind = self.preemption.kind[victim]
+        for budget in self.preemption.budgets[kind]:
+            self.allowed[budget] += count
+        if len(self.spare) and self.preemption.gang[victim] >= 0:
+            self.spare[self.preemption.gang[victim]] += count
+        self._count(victim, count)
+
+    def _count(self, victim: int, count: int) -> None:
+        if self.state is not None:
+            cls = self.problem.classes + int(self.preemption.kind[victim])
+            self.state.add(cls, int(self.preemption.machine[victim]), count)

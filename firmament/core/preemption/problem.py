@@ -1,0 +1,78 @@
+"""What a round needs to know about the tasks on machines in order to evict some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.rules.ruleset import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionProblem:
+    """Tasks that may be evicted or leave anyway, beside a ``PlacementProblem``; never written to after it is built.
+
+    C classes and M machines of the round, V tasks on machines, H kinds of them, K resources, B budgets:
+
+    * ``priority``: int64[C], as given (not rank-compressed); ``may``: bool[C], classes whose tasks may evict others;
+    * ``machine``: int64[V], ascending; on a machine tasks come in the order in which they would go: the lowest
+      priority first, of equals the one that started latest;
+    * ``victim_priority``: int64[V]; ``started``: float64[V], seconds since the epoch;
+    * ``leaving``: bool[V], tasks that are on their way out already: they take room, but not for long;
+    * ``kind``: int64[V], row into ``requests``: int64[H, K];
+    * ``budgets``: per kind the disruption budgets that cover it; ``allowed``: int64[B], how many tasks each lets go;
+    * ``gang``: int64[V], the gang of each task, -1 for none; ``spare``: int64[G], how many tasks each gang can lose and
+      still be whole; ``together``: bool[G], gangs all of whose tasks that hold a place are among these, so that they
+      could go as a whole; ``own``: int64[C], the gang that the tasks of a class belong to, -1 for none;
+    * ``returning``: those of the problem's blocks of joint rows of which tasks that go give back something;
+      ``returns``: int64[V, J], how much of each; ``occupied``: bool[S, M], machines that are not feasible for a shape
+      for nothing but what tasks there have taken of those; None: there are none;
+    * ``rules``: the rules of the round with kinds as further classes, kind h as class C + h; None: rules between tasks
+      bind nobody who may evict;
+    * ``row``, ``sequence``: int64[V], what the core knows the tasks by.
+    """
+
+    priority: Int64
+    may: Bool
+    machine: Int64
+    victim_priority: Int64
+    started: Float64
+    leaving: Bool
+    kind: Int64
+    requests: Int64
+    budgets: tuple[tuple[int, ...], ...]
+    allowed: Int64
+    row: Int64
+    sequence: Int64
+    rules: RuleSet | None = None
+    gang: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    spare: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    together: Bool = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    own: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    returning: tuple[int, ...] = ()
+    returns: Int64 = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    occupied: Bool | None = None
+
+    @property
+    def victims(self) -> int:
+        """V, the number of tasks on machines that take part."""
+        return len(self.machine)
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """One task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once others are gone.
+
+    ``evicts``: tasks (indices of the ``PreemptionProblem``) that are told to go for it, on other machines as well where
+    a gang goes as a whole; ``awaits``: all tasks that must be gone before it may come: those, others that are told to
+    go on that machine or with somebody there, and some that leave anyway. ``beyond``: those of ``evicts`` that no
+    budget allows.
+    """
+
+    cls: int
+    machine: int
+    evicts: tuple[int, ...]
+    awaits: tuple[int, ...]
+    beyond: frozenset[int] = frozenset()

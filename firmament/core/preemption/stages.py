@@ -1,0 +1,220 @@
+"""Tasks of one priority get places where others are told to go: in turns, until nothing moves.
+
+1. *Filling*: tasks that fit once those who leave anyway, or were told to go before, are gone need no further victims.
+2. *A network*: one bundle of victims per (class, machine), at most one bundle per machine and pass. First only bundles
+   that every disruption budget allows; when nothing moves any more, the others as well.
+
+At the end tasks are moved to places that have become free meanwhile, and every victim that is not needed (any more) is
+reprieved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.preemption.bundles import Bundles
+from firmament.core.preemption.consolidation import consolidate
+from firmament.core.preemption.network import chosen_bundles
+from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.victims.choosing import bundles
+from firmament.core.preemption.victims.covering import covering
+from firmament.core.preemption.victims.ordered_bundles import Openings
+from firmament.core.preemption.victims.refining import Refiner
+from firmament.solvers.base import Solver, SolverTimeoutError
+
+CHUNK = 4096
+"""Machines that are looked at side by side: bounds memory."""
+
+MOST_PASSES = 1000
+"""Passes of a round, of all priorities together; a bound on work that only contrived rounds reach."""
+
+
+@dataclass(slots=True)
+class _Offer:
+    """The bundles of a class; ``stale``: machines on which they have to be computed again, None for all."""
+
+    bundles: Bundles | None = None
+    stale: set[int] | None = None
+    refused: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """``blocked``: bool[V], tasks that must not go; ``lenient``: bundles that budgets do not allow take part."""
+
+    blocked: Bool
+    lenient: bool
+
+
+class Stages:
+    """Deals with some classes after others; what work may be done is counted over all of them."""
+
+    def __init__(self, prospect: Prospect, solver: Solver, time_limit: float | None) -> None:
+        self._prospect = prospect
+        self._solver = solver
+        self._time_limit = time_limit
+        self._refiner = Refiner(prospect)
+        self._openings = Openings()
+        self._passes = 0
+        self._blocked: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
+
+    def run(
+        self,
+        prospect: Prospect,
+        classes: Int64,
+        phases: Sequence[Phase] = (),
+        known: dict[int, Bundles] | None = None,
+    ) -> None:
+        """Find places on a prospect for some classes of one priority, by default with all that may go.
+
+        First only bundles that every disruption budget allows, then the others as well; or so in ``phases``.
+        ``known``: bundles on this prospect as it is now, by class, with all that may go. Those there are used, and
+        what else comes to be known of them is added.
+        """
+        self._prospect = prospect
+        self._refiner.turn_to(prospect)
+        oldest = np.argmax(self._prospect.waiting[classes] > 0, axis=1)
+        order = classes[np.lexsort((classes, oldest))].tolist()
+        begin = len(self._prospect.taken)
+        nobody: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
+        for phase in phases or (Phase(nobody, False), Phase(nobody, True)):
+            self._blocked = phase.blocked
+            offers = {cls: _Offer() for cls in order}
+            if known is not None and len(self._prospect.taken) == begin:
+                self._recall(offers, known)
+            while self._passes < MOST_PASSES and self._waiting(order):
+                self._passes += 1
+                moved = self._fill(offers)
+                try:
+                    moved = self._match(offers, lenient=phase.lenient) or moved
+                except SolverTimeoutError:
+                    return
+                if not moved:
+                    break
+        consolidate(self._prospect, begin)
+
+    def _recall(self, offers: dict[int, _Offer], known: dict[int, Bundles]) -> None:
+        """Begin with known bundles, of which those are stale on whose machines somebody must not go.
+
+        The bundles of other classes are computed and noted, if nobody is blocked.
+        """
+        held = set(self._prospect.preemption.machine[self._blocked].tolist())
+        for cls, offer in offers.items():
+            if cls in known:
+                offer.bundles, offer.stale = known[cls], set(held)
+            elif not held:
+                known[cls] = self._bundles(cls, offer)
+
+    def _waiting(self, classes: list[int]) -> list[int]:
+        return [cls for cls in classes if self._prospect.remaining[cls] > 0]
+
+    # --- filling -------------------------------------------------------------------------------------------------
+
+    def _fill(self, offers: dict[int, _Offer]) -> bool:
+        """Give places that need no victims; returns whether there were any."""
+        moved = False
+        for cls in self._waiting(list(offers)):
+            found = self._bundles(cls, offers[cls])
+            for machine in found.rows[found.count == 0].tolist():
+                while self._prospect.remaining[cls] > 0 and self._fits(cls, machine):
+                    self._give(offers, cls, machine, [])
+                    moved = True
+                if self._prospect.remaining[cls] == 0:
+                    break
+        return moved
+
+    def _fits(self, cls: int, machine: int) -> bool:
+        return self._prospect.fits(cls, machine) and self._prospect.takes(cls, machine)
+
+    # --- the network ---------------------------------------------------------------------------------------------
+
+    def _match(self, offers: dict[int, _Offer], *, lenient: bool) -> bool:
+        """One pass of the network; returns whether anybody got a place."""
+        offered = {}
+        for cls in self._waiting(list(offers)):
+            found = self._bundles(cls, offers[cls])
+            good = (found.count > 0) & ~np.isin(found.rows, sorted(offers[cls].refused))
+            if not lenient:
+                good &= found.over == 0
+            if good.any():
+                offered[cls] = found.taken(good)
+        if not offered:
+            return False
+        tasks = {cls: int(self._prospect.remaining[cls]) for cls in offered}
+        machines = self._prospect.problem.machines
+        moved = False
+        for cls, place in chosen_bundles(offered, tasks, machines, self._solver, self._time_limit):
+            machine = int(offered[cls].rows[place])
+            promised = int(offered[cls].over[place]), int(offered[cls].count[place])
+            victims = offered[cls].of(place)
+            if not self._prospect.kept.keeps(cls, machine):
+                victims = self._refiner.refined(cls, machine, victims, self._blocked)
+            going = self._prospect.with_gangs(victims)
+            worth = self._prospect.overdrawn(going), len(going)
+            if worth > promised or self._prospect.splits(cls, going):
+                offers[cls].stale = None  # somebody before has used up what a budget or a gang could spare
+            else:
+                moved = self._try(offers, cls, machine, going) or moved
+        return moved
+
+    def _try(self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int]) -> bool:
+        """Evict a bundle for a task, if it still helps after the bundles before it."""
+        prospect = self._prospect
+        prospect.evict(victims)
+        if not self._fits(cls, machine):
+            for victim in victims:
+                prospect.spare_victim(victim)
+            offers[cls].refused.add(machine)
+            return False
+        self._give(offers, cls, machine, victims)
+        return True
+
+    def _give(self, offers: dict[int, _Offer], cls: int, machine: int, victims: list[int]) -> None:
+        """Give a place, and note whose bundles that may change."""
+        self._prospect.put(cls, machine)
+        preemption = self._prospect.preemption
+        far = self._prospect.coupled or any(preemption.budgets[preemption.kind[victim]] for victim in victims)
+        far |= len(self._prospect.spare) > 0 and bool((preemption.gang[victims] >= 0).any())
+        for offer in offers.values():
+            if far:
+                offer.stale = None
+                offer.refused.clear()
+            elif offer.stale is not None:
+                offer.stale.add(machine)
+
+    # --- bundles -------------------------------------------------------------------------------------------------
+
+    def _bundles(self, cls: int, offer: _Offer) -> Bundles:
+        """The bundles of a class on all machines that may take it, as of now."""
+        known = offer.bundles
+        if known is None or offer.stale is None:
+            usable = np.flatnonzero(self._prospect.usable(cls))
+            known = self._with_openings(cls, self._computed(cls, usable))
+        elif offer.stale:
+            rows = np.array(sorted(offer.stale), dtype=np.int64)
+            usable = rows[self._prospect.usable(cls)[rows]]
+            kept = known.taken(~np.isin(known.rows, rows))
+            known = Bundles.joined([kept, self._computed(cls, usable)], self._prospect.preemption.victims)
+            if not len(known.rows):
+                known = self._with_openings(cls, known)
+        offer.bundles, offer.stale = known, set()
+        return known
+
+    def _with_openings(self, cls: int, known: Bundles) -> Bundles:
+        """Bundles on machines that have to be asked for, beside the others."""
+        rows = np.flatnonzero(self._prospect.openable(cls))
+        if not len(rows):
+            return known
+        found = self._openings.bundles(self._prospect, cls, rows, self._blocked)
+        return Bundles.joined([known, found], self._prospect.preemption.victims)
+
+    def _computed(self, cls: int, rows: Int64) -> Bundles:
+        parts = []
+        for begin in range(0, max(1, len(rows)), CHUNK):
+            problem = covering(self._prospect, cls, rows[begin : begin + CHUNK], self._blocked)
+            parts.append(self._refiner.refine_all(bundles(self._prospect, problem), problem))
+        return Bundles.joined(parts, self._prospect.preemption.victims)

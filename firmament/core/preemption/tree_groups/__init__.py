@@ -1,0 +1,1 @@
+"""Preemption by groups that share out over a tree of machines."""

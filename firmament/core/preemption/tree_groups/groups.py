@@ -1,0 +1,211 @@
+"""Preemption by groups that share out over a tree of machines.
+
+All less important gangs and tasks are taken off the machines in thought, and the group's solver says whether there is a
+way to share the group out then. They are put back as long as there still is one: the most important first, so that
+those who go are few and unimportant; a gang goes as a whole or not at all. What counts is whether the *whole* group
+fits by its rules, so nobody goes for room that is of no use to it. (The order is that of KEP-4986 and of gangs in
+kube-scheduler 1.36.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.group_terms import Group, GroupTerms
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.placement.tree_groups.dealing import deal
+from firmament.core.placement.tree_groups.placer import IN_THE_WAY, UNLIKE_PLACES
+from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.problem import Eviction
+from firmament.core.preemption.tree_groups.slots import LeafSlots
+from firmament.core.preemption.tree_groups.units import units_for
+from firmament.core.tree_solver.rules import Shortage
+from firmament.solvers.base import Solver
+
+CALLS = 64
+"""How often the solver is asked for one group; then those stay that its last answer can spare."""
+
+VICTIM = 2**24
+"""Charged, to break ties, for each task that would go for a place, and as much for each step of its priority."""
+
+
+def preempt_for_group(prospect: Prospect, terms: GroupTerms, gang: int, solver: Solver) -> Prospect | str:
+    """A copy of the prospect on which a group has places for all its tasks, and others go; or why nothing helps.
+
+    Disruption budgets are exceeded only if there is no other way. Raises what the solver raises.
+    """
+    group = terms.groups[gang]
+    classes = np.unique(group.order)
+    if group.refused or _loses_members(prospect, int(classes[0])):
+        return ""
+    found: Prospect | str = ""
+    for lenient in (False, True) if len(prospect.allowed) else (True,):
+        found = _Attempt(prospect, terms, group, classes, lenient=lenient).carried_out(solver)
+        if not isinstance(found, str):
+            break
+    return found
+
+
+def waiting_together(problem: PlacementProblem, decided: Sequence[Eviction]) -> tuple[Eviction, ...]:
+    """The evictions, with all tasks of a group waiting for everybody who goes for some of it.
+
+    So none of them comes before it is certain that all can.
+    """
+    if problem.topology is None:
+        return tuple(decided)
+    gangs = [int(problem.gang[each.cls]) for each in decided]
+    awaited: dict[int, dict[int, None]] = {}
+    for gang, each in zip(gangs, decided, strict=True):
+        if gang in problem.topology.groups:
+            awaited.setdefault(gang, {}).update(dict.fromkeys(each.awaits))
+    return tuple(
+        replace(each, awaits=tuple(dict.fromkeys((*each.awaits, *awaited.get(gang, ())))))
+        for gang, each in zip(gangs, decided, strict=True)
+    )
+
+
+def _stays_open(twin: Prospect, machine: int, staying: Int64) -> bool:
+    """Whether the guest of a machine that a ledger keeps, if it has one, has room although ``staying`` stay."""
+    return twin.kept.stays_open(machine, set(twin.gone_from(machine)) - set(staying.tolist()))
+
+
+def _loses_members(prospect: Prospect, cls: int) -> bool:
+    """Whether tasks of the group itself have been chosen to go for others."""
+    own = prospect.preemption.own
+    if not len(own) or own[cls] < 0:
+        return False
+    return bool(prospect.gone[prospect.gangs.members(int(own[cls]))].any())
+
+
+class _Attempt:
+    """A search for the victims of one group."""
+
+    def __init__(
+        self, prospect: Prospect, terms: GroupTerms, group: Group, classes: Int64, *, lenient: bool
+    ) -> None:
+        self._prospect = prospect
+        self._terms = terms
+        self._group = group
+        self._classes = classes
+        self._slots = LeafSlots(prospect, classes, terms.tree.rows)
+        self._calls = CALLS
+        cls = int(classes[0])
+        self._units = units_for(prospect, cls, self._help(cls), lenient=lenient)
+        self._cost = self._costs()
+
+    def carried_out(self, solver: Solver) -> Prospect | str:
+        """The prospect with the group on it; or why it cannot be placed."""
+        places = self._places(np.arange(len(self._units)))
+        if isinstance(places, Shortage):
+            return places.message
+        victims = self._chosen()
+        places = self._places(victims)
+        if isinstance(places, Shortage):
+            return places.message
+        counts = places - self._group.held
+        rows = self._terms.tree.rows
+        slots = self._slots.after(self._units.members(victims))
+        placed = deal(
+            self._group.order, counts, rows, slots, np.broadcast_to(self._cost, slots.shape), solver
+        )
+        if placed is None:
+            return UNLIKE_PLACES
+        twin = self._prospect.copy()
+        twin.evict(self._units.members(victims).tolist())
+        for cls, machine, count in zip(
+            placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
+        ):
+            for _ in range(count):
+                if not (twin.fits(cls, machine) and twin.takes(cls, machine)):
+                    return IN_THE_WAY
+                twin.put(cls, machine)
+        self._let_off(twin, victims)
+        return twin
+
+    # --- who goes ------------------------------------------------------------------------------------------------
+
+    def _chosen(self) -> Int64:
+        """Units that have to go, int64[A]; if all of them did, that would help."""
+        back = self._most_back(np.empty(0, dtype=np.int64), 0)
+        needed: list[int] = []
+        while back < len(self._units):
+            needed.append(back)
+            if self._calls <= 0:
+                rest = np.arange(back + 1, len(self._units))
+                return np.concatenate([np.array(needed, dtype=np.int64), rest])
+            back = self._most_back(np.array(needed, dtype=np.int64), back + 1)
+        return np.array(needed, dtype=np.int64)
+
+    def _most_back(self, needed: Int64, begin: int) -> int:
+        """How many units, from the first on, can be back while ``needed`` go. ``begin``: that many can.
+
+        The more go, the more ways there are; so this can be found by halving.
+        """
+        low, high = begin, len(self._units)
+        probe = high
+        while low < high:
+            if self._calls <= 0:
+                return low
+            going = np.concatenate([needed, np.arange(probe, len(self._units))])
+            if isinstance(self._places(going), Shortage):
+                high = probe - 1
+            else:
+                low = probe
+            probe = (low + high + 1) // 2
+        return low
+
+    def _places(self, units: Int64) -> Int64 | Shortage:
+        """int64[L]: how the group shares out once some units are gone; or why it does not."""
+        self._calls -= 1
+        slots = self._slots.after(self._units.members(units))
+        least, most = slots.min(axis=0), slots.max(axis=0)
+        group = self._group
+        place, tree = self._terms.solver.place, self._terms.tree
+        found = place(tree, least, group.size, group.rules, self._cost, group.held)
+        if isinstance(found, Shortage) and (least != most).any():
+            return place(tree, most, group.size, group.rules, self._cost, group.held)
+        return found
+
+    def _let_off(self, twin: Prospect, victims: Int64) -> None:
+        """Let victims stay that nobody needs on the places that were chosen, the most important first."""
+        needed = np.logical_or.reduce([twin.heeds(cls) for cls in self._classes.tolist()])
+        for unit in victims.tolist():
+            members = self._units.members(np.array([unit]))
+            machines, which = np.unique(twin.preemption.machine[members], return_inverse=True)
+            sizes = np.zeros((len(machines), twin.room.shape[1]), dtype=np.int64)
+            np.add.at(sizes, which, twin.sizes[members])
+            guests = np.array([bool(twin.guests.get(machine)) for machine in machines.tolist()])
+            enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~needed
+            unneeded = bool((enough.all(axis=1) | ~guests).all())
+            if unneeded and all(_stays_open(twin, machine, members) for machine in machines.tolist()):
+                for member in members.tolist():
+                    twin.spare_victim(member)
+
+    # --- what is worth what --------------------------------------------------------------------------------------
+
+    def _help(self, cls: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """float64[M]: places that a machine gains for each task that goes if all that may go do."""
+        going = np.flatnonzero(self._prospect.may_go(cls))
+        nobody = going[:0]
+        gained = (self._slots.after(going) - self._slots.after(nobody)).max(axis=0)
+        machines = self._prospect.problem.machines
+        number = np.bincount(self._prospect.preemption.machine[going], minlength=machines)
+        help_ = np.zeros(machines)
+        rows = self._terms.tree.rows
+        help_[rows] = gained / np.maximum(number[rows], 1)
+        return help_
+
+    def _costs(self) -> Int64:
+        """int64[L]: what a place on each leaf costs: who would go for it, then what the models charge."""
+        prospect, rows = self._prospect, self._terms.tree.rows
+        problem, preemption = prospect.problem, prospect.preemption
+        going = self._units.tasks
+        step = np.unique(preemption.victim_priority[going], return_inverse=True)[1] + 1
+        weight = np.bincount(preemption.machine[going], weights=step, minlength=problem.machines)[rows]
+        gained = self._slots.after(going).max(axis=0) - self._slots.after(going[:0]).max(axis=0)
+        own = problem.cost[problem.shape[self._classes[0]], rows].astype(np.int64)
+        return (VICTIM * weight / np.maximum(gained, 1)).astype(np.int64) + own

@@ -1,0 +1,1 @@
+"""Who would have to go from a machine: bundles of victims, chosen or searched for exactly."""

@@ -1,0 +1,149 @@
+"""How much must go from each machine for a task to fit, and how much each task there would give: a covering problem.
+
+Besides resources, rules between tasks are such columns: a task that may not meet others needs all of those gone from
+its domain, one that spreads needs as many gone as its domain has too many. Whatever can be on the task's own machine is
+enough; that other machines of a domain would have to give up tasks as well is not considered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.preemption.node_state import Prospect
+from firmament.core.rules.counters import RuleState
+from firmament.core.rules.ruleset import NOT_NEAR
+
+
+@dataclass(frozen=True, slots=True)
+class Covering:
+    """For R machines, with at most J tasks each and D columns:
+
+    ``rows``: int64[R], the machines; ``slots``: int64[R, J], tasks, V for none; ``open``: bool[R, J], who may go;
+    ``size``: int64[R, J, D], what each would give back (0 where not open); ``deficit``: int64[R, D], what is lacking,
+    0 or less for nothing; ``whole``: bool[G], gangs that may go as a whole; others lose no more than they can spare.
+    ``forced``: bool[R, J], who goes in any case; it is counted in ``deficit`` and neither open nor of any size.
+    Only machines where all that may go is enough are listed.
+    """
+
+    rows: Int64
+    slots: Int64
+    open: Bool
+    size: Int64
+    deficit: Int64
+    whole: Bool
+    forced: Bool
+
+    def narrowed(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
+        """The problems of some ``rows`` (places, int64[N]) where these may go and those do, if that is enough."""
+        size = self.size[rows]
+        deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
+        size = size * open_to[:, :, None]
+        fits = (deficit <= size.sum(axis=1)).all(axis=1)
+        where = rows[fits]
+        return Covering(
+            self.rows[where],
+            self.slots[where],
+            open_to[fits],
+            size[fits],
+            deficit[fits],
+            self.whole,
+            forced[fits],
+        )
+
+
+def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Covering:
+    """The covering problems of a class on the machines ``rows`` (which it may use).
+
+    ``blocked``: bool[V], tasks that must not be chosen, beside those that are gone or not less important.
+    """
+    may_go = np.append(prospect.may_go(cls) & ~blocked, False)
+    slots = _slots(prospect, rows)
+    request = prospect.request(cls)
+    wanted = np.flatnonzero(prospect.heeds(cls))
+    open_to = may_go[slots]
+    deficit = [request[wanted] - prospect.room[np.ix_(rows, wanted)]]
+    size = [prospect.sizes[:, wanted][slots] * open_to[:, :, None]]
+    possible = np.ones(len(rows), dtype=np.bool_)
+    if prospect.state is not None and prospect.rules(cls).binding:
+        open_to, attracted = _kept_for_attraction(prospect, prospect.state, cls, rows, slots, open_to)
+        possible &= attracted
+        size = [prospect.sizes[:, wanted][slots] * open_to[:, :, None]]
+        _rule_columns(prospect, prospect.state, cls, rows, slots, open_to, deficit, size, possible)
+    lacking = np.concatenate(deficit, axis=1)
+    given = np.concatenate(size, axis=2)
+    possible &= (lacking <= given.sum(axis=1)).all(axis=1)
+    if not possible.all():
+        rows, slots, open_to = rows[possible], slots[possible], open_to[possible]
+        lacking, given = lacking[possible], given[possible]
+    return Covering(
+        rows, slots, open_to, given, lacking, prospect.whole(cls), np.zeros(slots.shape, dtype=np.bool_)
+    )
+
+
+def _slots(prospect: Prospect, rows: Int64) -> Int64:
+    """int64[R, J]: the tasks of each machine in order, V where there are no more."""
+    first, count = prospect.first[rows], prospect.first[rows + 1] - prospect.first[rows]
+    place = np.arange(int(count.max(initial=0)))
+    return np.where(place < count[:, None], first[:, None] + place, prospect.preemption.victims)
+
+
+def counted(prospect: Prospect, number: int) -> Bool:
+    """bool[V + 1]: tasks that a counter counts, wherever they are."""
+    preemption = prospect.preemption
+    classes = prospect.problem.classes
+    kinds = np.array(
+        [number in prospect.rules(classes + kind).adds for kind in range(len(preemption.requests))],
+        dtype=np.bool_,
+    )
+    return np.append(kinds[preemption.kind], False)
+
+
+def _kept_for_attraction(
+    prospect: Prospect, state: RuleState, cls: int, rows: Int64, slots: Int64, open_to: Bool
+) -> tuple[Bool, Bool]:
+    """Tasks that may go without leaving the class alone where it wants company, and machines where it has that."""
+    attraction = prospect.rules(cls).attraction
+    if attraction is None:
+        return open_to, np.ones(len(rows), dtype=np.bool_)
+    refused = [mask for reason, mask in state.refusals(cls, rows) if reason == NOT_NEAR]
+    for number in attraction.counters:
+        counter = state.rules.counters[number]
+        draws = counted(prospect, number)[slots]
+        domain = counter.domain[rows]
+        there = np.append(state.counts[number], 0)[domain]
+        lonely = there <= (draws & open_to).sum(axis=1)
+        open_to = open_to & ~(draws & lonely[:, None])
+    return open_to, ~np.logical_or.reduce(refused)
+
+
+def _rule_columns(
+    prospect: Prospect,
+    state: RuleState,
+    cls: int,
+    rows: Int64,
+    slots: Int64,
+    open_to: Bool,
+    deficit: list[Int64],
+    size: list[Int64],
+    possible: Bool,
+) -> None:
+    """Append a column per exclusion and per spread rule; take machines without a domain out of ``possible``."""
+    rules = prospect.rules(cls)
+    columns: list[tuple[int, Int64]] = []
+    for number in dict.fromkeys(each.counter for each in rules.exclusions):
+        domain = state.rules.counters[number].domain[rows]
+        columns.append((number, np.append(state.counts[number], 0)[domain]))
+    for spreading in rules.spreadings:
+        domain = spreading.key_domain[rows]
+        possible &= domain >= 0
+        count = np.append(state.counts[spreading.counter], 0)[domain]
+        excess = count + spreading.own - state.emptiest(spreading) - spreading.max_skew
+        columns.append((spreading.counter, excess))
+    for number, lacking in columns:
+        here = state.rules.counters[number].domain[rows] >= 0
+        counts = counted(prospect, number)[slots] & open_to & here[:, None]
+        deficit.append(lacking[:, None].astype(np.int64))
+        size.append(counts[:, :, None].astype(np.int64))

@@ -1,0 +1,1 @@
+"""Who comes first where places are scarce: order, importance, fair shares, reservations."""

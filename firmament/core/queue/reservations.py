@@ -1,0 +1,197 @@
+"""Places kept for tasks that others keep overtaking.
+
+A large task amid an endless stream of small ones never finds room: whatever a machine gains, a small task takes. After
+it has been passed over in a number of rounds, the machine that lacks least for it is closed to all tasks of the same
+or lower priority, so that it drains. Only a machine that becomes large enough once those have ended that are expected
+to end is reserved, and only as long as that holds. The stated bound: such a task is placed at the latest once every
+task that ran on that machine when it was reserved has ended, if that is before the reservation lapses. One that has not
+led to a placement after ``reserve_for`` seconds, or ``reserve_for_rounds`` rounds that placed something, lapses, and
+the task starts to count anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.configuration import RoundOptions
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.pinning import pinned_rows
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+MACHINES_PER_RESERVATION = 200
+"""At most one machine in so many is reserved at a time (at least one): what drains for one task is lost to others."""
+
+
+@dataclass(slots=True)
+class Reservation:
+    """One reserved machine (by name) for one task (by uid); ``rounds`` it may still last, ``until`` which clock."""
+
+    uid: str
+    machine: str
+    cls: int
+    priority: int
+    rounds: int
+    until: float
+
+
+class Reservations:
+    """The reservations of a cluster."""
+
+    def __init__(self, options: RoundOptions) -> None:
+        self._options = options
+        self._held: list[Reservation] = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def closed_rows(self, cluster: Cluster, cls: int, priority: int) -> set[int]:
+        """Rows of machines that are reserved against tasks of ``cls`` with ``priority``."""
+        return {
+            cluster.machines.row_of[held.machine]
+            for held in self._held
+            if held.machine in cluster.machines.row_of and (held.cls != cls) and priority <= held.priority
+        }
+
+    def renumber(self, new_row: Int64) -> None:
+        """Classes have other rows now: ``new_row[old]``, int64[C], -1 for those that are gone."""
+        for held in self._held:
+            held.cls = int(new_row[held.cls]) if held.cls >= 0 else -1
+
+    def next_in(self, now: float) -> float | None:
+        """Seconds until a reservation lapses, None if there is none."""
+        return max(0.0, min(held.until for held in self._held) - now) if self._held else None
+
+    def refresh(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
+        """Drop what has served its purpose, then reserve for tasks that have been passed over too often.
+
+        A task for which no machine would do counts anew.
+        """
+        self._drop_ended(cluster, static_rows, now)
+        tasks = cluster.tasks
+        pending = tasks.in_state(State.PENDING)
+        starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
+        limit = max(1, len(cluster.machines) // MACHINES_PER_RESERVATION)
+        if not len(starved) or len(self._held) >= limit:
+            return
+        held_uids = {held.uid for held in self._held}
+        order = starved[
+            np.lexsort((tasks.sequence[starved], tasks.created[starved], -tasks.priority[starved]))
+        ]
+        hopeless: set[int] = set()
+        lasting: Int64 | None = None
+        for task in order.tolist():
+            if len(self._held) >= limit:
+                return
+            cls = int(tasks.cls[task])
+            if tasks.uid[task] in held_uids:
+                continue
+            lasting = lasting_use(cluster) if lasting is None else lasting
+            if cls in hopeless or not self._reserve(cluster, static_rows, task, lasting, now):
+                hopeless.add(cls)
+                tasks.passed_over[task] = 0
+
+    def count_round(self, cluster: Cluster, now: float, *, overtaken: bool) -> None:
+        """Count a round that placed something (``overtaken``): parked tasks were passed over once more.
+
+        Rounds that follow close upon one another count as one, so that a burst of them is no stream; and the count
+        begins anew after a pause as long as a reservation may last.
+        """
+        if not overtaken:
+            return
+        tasks, options = cluster.tasks, self._options
+        pending = tasks.in_state(State.PENDING)
+        passed = pending[tasks.parked[pending] & ~tasks.refused[pending]]
+        since = np.where(tasks.passed_over[passed] > 0, now - tasks.passed_at[passed], np.inf)
+        counted = since >= options.reserve_after / options.reserve_after_rounds
+        passed, since = passed[counted], since[counted]
+        tasks.passed_over[passed] = np.where(since > options.reserve_for, 1, tasks.passed_over[passed] + 1)
+        tasks.passed_at[passed] = now
+        for held in self._held:
+            held.rounds -= 1
+
+    def _drop_ended(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
+        if not self._held:
+            return
+        rows = [cluster.machines.row_of.get(held.machine, -1) for held in self._held]
+        lasting = lasting_use(cluster, np.array([row for row in rows if row >= 0], dtype=np.int64))
+        for held in list(self._held):
+            if not self._still_needed(cluster, static_rows, held, lasting, now):
+                self._held.remove(held)
+                cluster.mark(held.machine)
+
+    def _still_needed(
+        self, cluster: Cluster, static_rows: StaticRows, held: Reservation, lasting: Int64, now: float
+    ) -> bool:
+        task = cluster.tasks.row_of.get(held.uid)
+        row = cluster.machines.row_of.get(held.machine)
+        if task is None or row is None or cluster.tasks.state[task] != State.PENDING:
+            return False
+        cls = int(cluster.tasks.cls[task])
+        request = cluster.request_of(cls)
+        capacity = cluster.machines.capacity[row, : len(request)]
+        hope = (capacity - lasting[row, : len(request)] >= request)[request > 0].all()
+        if held.rounds <= 0 or now >= held.until or not hope:
+            cluster.tasks.passed_over[task] = 0
+            return False
+        return held.cls == cls and bool(static_rows.of(cluster.classes.rows[cls].shape).feasible[row])
+
+    def _reserve(
+        self, cluster: Cluster, static_rows: StaticRows, task: int, lasting: Int64, now: float
+    ) -> bool:
+        """Reserve the machine that lacks the least share of its capacity, among those that come to do, if any.
+
+        ``lasting``: int64[M, K], what tasks take that are not expected to end.
+        """
+        cls = int(cluster.tasks.cls[task])
+        row = cluster.classes.rows[cls]
+        request = cluster.request_of(cls)
+        machines = cluster.machines
+        capacity, wanted = machines.capacity[:, : len(request)], request > 0
+        in_the_end = (capacity - lasting[:, : len(request)])[:, wanted]
+        missing = np.maximum(request - (capacity - machines.used[:, : len(request)]), 0)[:, wanted]
+        usable = static_rows.of(row.shape).feasible & (in_the_end >= request[wanted]).all(axis=1)
+        usable &= missing.any(axis=1)  # else it is not room that the task lacks there
+        pinned = pinned_rows(cluster, cls)
+        if pinned is not None:
+            usable &= np.isin(np.arange(len(machines)), pinned)
+        for held in self._held:
+            if held.machine in machines.row_of:
+                usable[machines.row_of[held.machine]] = False
+        if not usable.any():
+            return False
+        share = missing / np.maximum(capacity[:, wanted], 1)
+        lack = np.where(usable, share.max(axis=1, initial=0.0), np.inf)
+        self._held.append(
+            Reservation(
+                uid=cluster.tasks.uid[task],
+                machine=machines.specs[int(np.argmin(lack))].name,
+                cls=cls,
+                priority=int(cluster.tasks.priority[task]),
+                rounds=self._options.reserve_for_rounds,
+                until=now + self._options.reserve_for,
+            )
+        )
+        return True
+
+
+def lasting_use(cluster: Cluster, machines: Int64 | None = None) -> Int64:
+    """int64[M, K]: what tasks take on machines, of ``machines`` (rows) alone if given, that are not expected to end."""
+    tasks = cluster.tasks
+    looked_at = np.full(len(cluster.machines) + 1, machines is None)
+    looked_at[slice(0) if machines is None else machines] = True
+    looked_at[-1] = False  # of tasks without a machine
+    size = len(tasks.uid)
+    rows = np.flatnonzero(looked_at[tasks.machine[:size]] & ~tasks.leaving[:size])
+    classes, of_class = np.unique(tasks.cls[rows], return_inverse=True)
+    table = cluster.classes.rows
+    lasts = np.array([not table[cls].content.runs_to_completion for cls in classes.tolist()], dtype=np.bool_)
+    used = np.zeros_like(cluster.machines.capacity)
+    if lasts.any():
+        requests = cluster.request_rows([table[cls].shape for cls in classes.tolist()])
+        stay = lasts[of_class]
+        np.add.at(used, tasks.machine[rows[stay]], requests[of_class[stay]])
+    return used

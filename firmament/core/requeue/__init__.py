@@ -1,0 +1,1 @@
+"""Tasks that found no place: when they are tried again, and what they could take meanwhile."""

@@ -1,0 +1,234 @@
+"""Tasks that wait for others to leave their machine, and take room that has become free meanwhile instead.
+
+Such a task keeps its place until it has another one. It takes part in a round beside those that have none, as the last
+of equal priority: so nobody else has to be evicted for the sake of a move. What nobody counts on any more because of
+it is withdrawn (see ``evictions``).
+
+Left alone are members of gangs, tasks to which others may be drawn or with which they are spread, and those that pairs
+concern, since others may have been placed with a view to them; and in their own place those that a ledger counts on
+arriving in order. Tasks that others only keep away from may move: nobody was placed where they are because of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.commit.arrival_order import keeps_order
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.queue.reservations import Reservations
+from firmament.core.requeue.unschedulable import could_take
+from firmament.core.results import Delta, DeltaKind
+from firmament.core.rules.ruleset import ClassRules
+from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.tasks import State
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a task (row) is put back to if it does not move: machine (row), place in the order of arrivals, times."""
+
+    task: int
+    machine: int
+    came: int
+    displacing: bool
+    assigned: float
+
+
+class Moves:
+    """The tasks of a cluster that may find another place than the one that they wait for."""
+
+    def __init__(self, evictions: Evictions) -> None:
+        self._evictions = evictions
+        self._roused: dict[int, int] = {}
+        self._called: dict[int, int] = {}
+        self._held: list[_Held] = []
+
+    # --- before a round ------------------------------------------------------------------------------------------
+
+    def look(self, cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> None:
+        """Rouse the tasks that a marked machine could take now, or that need wait no longer where they are."""
+        if not cluster.marks.any_machine:
+            return
+        waiting = self._evictions.waiting(cluster)
+        waiting = waiting[cluster.tasks.machine[waiting] >= 0]
+        if not len(waiting):
+            return
+        rows = np.arange(len(cluster.machines)) if cluster.marks.everywhere else cluster.marks.rows()
+        roused = self._could_move(cluster, static_rows, reservations, waiting, rows)
+        roused |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
+        tasks, gangs = cluster.tasks, cluster.jobs.gangs
+        found = np.array(
+            [
+                task
+                for task in waiting[roused].tolist()
+                if tasks.job[task] not in gangs and self._evictions.holds_up(cluster, task)
+            ],
+            dtype=np.int64,
+        )
+        if len(found):
+            found = found[~_tied(cluster, found)]
+        self._roused.update((task, int(tasks.came[task])) for task in found.tolist())
+
+    def due(self, cluster: Cluster) -> bool:
+        """Whether a round could give some task another place."""
+        return bool(self._still_waiting(cluster, self._roused))
+
+    def call(self, cluster: Cluster) -> Int64:
+        """Rows of the tasks that take part in the round that begins; each is called once, if that round is closed."""
+        self._called = self._still_waiting(cluster, self._called | self._roused)
+        self._roused = {}
+        return np.array(sorted(self._called), dtype=np.int64)
+
+    def _still_waiting(self, cluster: Cluster, tasks: dict[int, int]) -> dict[int, int]:
+        """Those of ``tasks`` (row -> place in the order of arrivals) that wait as they did."""
+        table = cluster.tasks
+        return {
+            task: came
+            for task, came in tasks.items()
+            if table.state[task] == State.ASSUMED
+            and table.came[task] == came
+            and table.machine[task] >= 0
+            and self._evictions.holds_up(cluster, task)
+        }
+
+    @staticmethod
+    def _could_move(
+        cluster: Cluster, static_rows: StaticRows, reservations: Reservations, waiting: Int64, rows: Int64
+    ) -> Bool:
+        """bool[N]: tasks of ``waiting`` that one of the machines in ``rows`` has room for, models and rules aside."""
+        tasks = cluster.tasks
+        free = cluster.free()[rows]
+        takes = [
+            cls
+            for cls in np.unique(tasks.cls[waiting]).tolist()
+            if len(
+                could_take(
+                    cluster, static_rows, reservations, cls, waiting[tasks.cls[waiting] == cls], rows, free
+                )
+            )
+        ]
+        return np.isin(tasks.cls[waiting], takes)
+
+    # --- after it ------------------------------------------------------------------------------------------------
+
+    def begin(self, cluster: Cluster) -> None:
+        """Let the called tasks that still wait be placed like any that have no place; their room stays booked."""
+        tasks = cluster.tasks
+        waiting = self._still_waiting(cluster, self._called)
+        if len(waiting) < len(self._called):
+            cluster.version += 1  # whoever waits no longer must not be moved: placements are to be checked
+        for task, came in waiting.items():
+            held = _Held(
+                task,
+                int(tasks.machine[task]),
+                came,
+                bool(tasks.displacing[task]),
+                float(tasks.assigned[task]),
+            )
+            self._held.append(held)
+            tasks.state[task], tasks.machine[task] = State.PENDING, -1
+            tasks.displacing[task] = False
+
+    def finish(self, cluster: Cluster, picture: Picture) -> list[Delta]:
+        """Put back the tasks that got no other place, and give back the room of those that did.
+
+        Returns what tells that some may take the place that they have at once.
+        """
+        tasks = cluster.tasks
+        stayed = []
+        for held in self._held:
+            task = held.task
+            if tasks.state[task] == State.PENDING:
+                tasks.state[task], tasks.machine[task] = State.ASSUMED, held.machine
+                tasks.came[task], tasks.displacing[task] = held.came, held.displacing
+                tasks.assigned[task], tasks.parked[task] = held.assigned, False
+                stayed.append(task)
+            else:
+                cluster.book(held.machine, int(tasks.cls[task]), -1)
+                cluster.marks.touched.add(int(tasks.cls[task]))
+                cluster.mark(cluster.machines.specs[held.machine].name)
+        self._held.clear()
+        self._called.clear()
+        return _settled(cluster, picture, stayed)
+
+
+def _tied(cluster: Cluster, rows: Int64) -> Bool:
+    """bool[N]: tasks with a view to whose place others may have theirs, by rules between tasks or by pairs of tasks.
+
+    Who is only kept away from others, as by ports and anti-affinity, is tied to nobody.
+    """
+    tasks, table = cluster.tasks, cluster.classes.rows
+    classes = tasks.cls[rows]
+    tied = {
+        cls
+        for cls in np.unique(classes).tolist()
+        if any(key in cluster.pair_labels for key, _ in table[cls].content.labels)
+    }
+    pending = tasks.cls[tasks.in_state(State.PENDING)]
+    together = np.unique(np.append(pending, classes)).tolist()
+    rules = compile_rules(cluster, together)
+    if rules is not None:
+        drawing = {number for each in rules.of.values() for number in _drawing(each)}
+        tied.update(
+            together[index]
+            for index, each in rules.of.items()
+            if each.attraction or each.spreadings or each.soft or not drawing.isdisjoint(each.adds)
+        )
+    tied_rows: Bool = np.isin(classes, sorted(tied))
+    return tied_rows
+
+
+def _drawing(rules: ClassRules) -> Iterator[int]:
+    """The counters by which tasks of a class are drawn to others, or spread with them."""
+    if rules.attraction is not None:
+        yield from rules.attraction.counters
+    yield from (each.counter for each in rules.spreadings)
+    yield from (each.counter for each in rules.soft_spreadings)
+    yield from (each.counter for each in rules.inclinations)
+
+
+def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
+    """bool[N]: tasks whose machine has what they ask for although nobody has left it."""
+    tasks = cluster.tasks
+    free = cluster.free()[tasks.machine[rows]]
+    requests = cluster.request_rows([cluster.classes.rows[cls].shape for cls in tasks.cls[rows].tolist()])
+    enough: Bool = ((free >= 0) | (requests == 0)).all(axis=1)
+    return enough & ~tasks.displacing[rows]
+
+
+def _settled(cluster: Cluster, picture: Picture, stayed: Iterable[int]) -> list[Delta]:
+    """Placements of tasks (rows) where they are, as nobody need leave for them any more."""
+    tasks = cluster.tasks
+    rows = np.array(list(stayed), dtype=np.int64)
+    if not len(rows):
+        return []
+    deltas = []
+    for task in rows[_at_ease(cluster, rows)].tolist():
+        name = cluster.where(task)
+        if _needs_room_alone(picture, task, name):
+            cluster.number_arrival(task)
+            deltas.append(Delta(DeltaKind.PLACE, tasks.uid[task], name))
+    return deltas
+
+
+def _needs_room_alone(picture: Picture, task: int, name: str) -> bool:
+    """Whether it is the machine's resources alone that decide if a task (row) may be there: neither a model nor a rule
+    between tasks has a say.
+    """
+    cls = next(index for index, members in enumerate(picture.members) if task in members)
+    problem, shape = picture.problem, int(picture.problem.shape[cls])
+    machine = picture.machine_names.index(name) if name in picture.machine_names else -1
+    if machine < 0 or not problem.feasible[shape, machine]:
+        return False
+    if any(rows.row_of[machine] >= 0 and rows.amount[shape] > 0 for rows in problem.joint):
+        return False
+    if problem.rules is not None and problem.rules.rules(cls).binding:
+        return False
+    return not keeps_order(picture, np.array([cls]), np.array([machine]))[0]

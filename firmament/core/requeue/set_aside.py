@@ -1,0 +1,112 @@
+"""Classes with which rounds fail: set aside, so that the tasks of all others are placed.
+
+What passed validation and still makes a model or a rule raise would fail every round for as long as it waits. Its tasks
+wait, as if refused for good, and are told why, until the class is defined again or redefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.events import ClassDefined, Event
+from firmament.core.model import TaskClass
+from firmament.core.results import Unscheduled
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+T = TypeVar("T")
+
+
+class SetAside:
+    """The classes that are set aside, by content, and why."""
+
+    def __init__(self) -> None:
+        self._why: dict[TaskClass, str] = {}
+        self._untold: dict[str, str] = {}
+
+    def add(self, cluster: Cluster, contents: Iterable[TaskClass], why: str) -> None:
+        """Set classes aside; those that nobody knows any more are forgotten."""
+        known = {row.content for row in cluster.classes.rows}
+        self._why = {content: text for content, text in self._why.items() if content in known}
+        self._why.update(dict.fromkeys(contents, why))
+
+    def defined(self, cluster: Cluster, events: Sequence[Event]) -> None:
+        """Let classes that ``events`` have defined be tried again."""
+        if not self._why:
+            return
+        again = {event.task_class for event in events if isinstance(event, ClassDefined)} & self._why.keys()
+        if again:
+            rows = cluster.tasks.in_state(State.PENDING)
+            rows = rows[_of(cluster, rows, again)]
+            cluster.tasks.parked[rows] = cluster.tasks.refused[rows] = False
+            for content in again:
+                del self._why[content]
+
+    def without(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
+        """Those of ``waiting`` (rows) that take part in a round; the others that are pending are parked, and told why.
+
+        ``only``: leave out all other classes as well, of which nobody is told.
+        """
+        if self._why:
+            aside = _of(cluster, waiting, self._why.keys())
+            self._park(cluster, waiting[aside])
+            waiting = waiting[~aside]
+        return waiting if only is None else waiting[_of(cluster, waiting, only)]
+
+    def told(self, cluster: Cluster) -> list[Unscheduled]:
+        """What is to be told to tasks that were parked since this was last called, and still are."""
+        found: dict[str, list[str]] = {}
+        for uid, why in self._untold.items():
+            task = cluster.tasks.row_of.get(uid)
+            if task is not None and cluster.tasks.refused[task]:
+                found.setdefault(why, []).append(uid)
+        self._untold.clear()
+        return [Unscheduled(tuple(uids), why) for why, uids in found.items()]
+
+    def _park(self, cluster: Cluster, rows: Int64) -> None:
+        tasks = cluster.tasks
+        for row in rows[tasks.state[rows] == State.PENDING].tolist():
+            why = self._why[cluster.classes.rows[int(tasks.cls[row])].content]
+            tasks.parked[row] = tasks.refused[row] = True
+            tasks.message[row] = self._untold[tasks.uid[row]] = why
+
+
+def waiting_classes(cluster: Cluster) -> list[TaskClass]:
+    """The classes of the tasks that wait to be placed, in order of their rows."""
+    tasks = cluster.tasks
+    pending = tasks.in_state(State.PENDING)
+    rows = np.unique(tasks.cls[pending[~tasks.parked[pending]]]).tolist()
+    return [cluster.classes.rows[row].content for row in rows]
+
+
+def culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
+    """Those of ``candidates``, which fail together, that ``fails`` says of when they are alone.
+
+    None of them if ``budget`` trials do not tell, or if all of them do: then it is no single one's fault.
+    """
+    found: list[T] = []
+    rest = [list(candidates)]
+    while rest:
+        group = rest.pop()
+        if len(group) == 1:
+            found += group
+            continue
+        for half in (group[len(group) // 2 :], group[: len(group) // 2]):
+            budget -= 1
+            if budget < 0:
+                return []
+            if half and fails(half):
+                rest.append(half)
+    return found if len(found) < len(candidates) else []
+
+
+def _of(cluster: Cluster, rows: Int64, contents: Iterable[TaskClass]) -> Bool:
+    """bool[N]: whether the task in each of ``rows`` is of one of the classes."""
+    wanted = set(contents)
+    cls = cluster.tasks.cls[rows]
+    chosen = [each for each in np.unique(cls).tolist() if cluster.classes.rows[each].content in wanted]
+    return np.isin(cls, chosen)

@@ -1,0 +1,136 @@
+"""Where the tasks of a round stand with respect to the rules between them, placement by placement."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.rules.ruleset import (
+    NO_DOMAIN,
+    NOT_NEAR,
+    PORTS_TAKEN,
+    SKEWED,
+    Attraction,
+    RuleSet,
+    Spreading,
+)
+
+NO_MINIMUM = 2**31
+"""Tasks in the emptiest domain if no domain counts: the rule refuses nobody, as in kube-scheduler."""
+
+
+class RuleState:
+    """Counts of all counters after some placements.
+
+    ``counts``: one int64[D] per counter; ``totals``: their sums. The questions are those of kube-scheduler's filters
+    NodePorts, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be placed.
+    """
+
+    def __init__(self, rules: RuleSet) -> None:
+        self.rules = rules
+        self.counts = [counter.start.copy() for counter in rules.counters]
+        self.totals = [int(counter.start.sum()) for counter in rules.counters]
+
+    def copy(self) -> RuleState:
+        """An independent copy."""
+        twin = RuleState.__new__(RuleState)
+        twin.rules = self.rules
+        twin.counts = [counts.copy() for counts in self.counts]
+        twin.totals = list(self.totals)
+        return twin
+
+    def add(self, cls: int, machine: int, count: int = 1, *, coarse_only: bool = False) -> None:
+        """Count ``count`` (negative: take back) tasks of a class on a machine."""
+        for number in self.rules.rules(cls).adds:
+            counter = self.rules.counters[number]
+            domain = counter.domain[machine]
+            if domain >= 0 and (counter.coarse or not coarse_only):
+                self.counts[number][domain] += count
+                self.totals[number] += count
+
+    # --- one machine ---------------------------------------------------------------------------------------------
+
+    def allows(self, cls: int, machine: int) -> bool:
+        """Whether the rules let one more task of the class onto the machine."""
+        rules = self.rules.rules(cls)
+        for exclusion in rules.exclusions:
+            domain = self.rules.counters[exclusion.counter].domain[machine]
+            if domain >= 0 and self.counts[exclusion.counter][domain] > 0:
+                return False
+        if rules.attraction is not None and not self._attracts(rules.attraction, machine):
+            return False
+        return all(self._levels(spreading, machine) for spreading in rules.spreadings)
+
+    def _attracts(self, attraction: Attraction, machine: int) -> bool:
+        found = True
+        for number in attraction.counters:
+            domain = self.rules.counters[number].domain[machine]
+            if domain < 0:
+                return False
+            found = found and bool(self.counts[number][domain] > 0)
+        return found or self.starts(attraction)
+
+    def starts(self, attraction: Attraction) -> bool:
+        """Whether a task may be the first of its group."""
+        return attraction.own and not any(self.totals[number] for number in attraction.counters)
+
+    def _levels(self, spreading: Spreading, machine: int) -> bool:
+        domain = spreading.key_domain[machine]
+        if domain < 0:
+            return False
+        count = self.counts[spreading.counter][domain]
+        return bool(count + spreading.own - self.emptiest(spreading) <= spreading.max_skew)
+
+    def emptiest(self, spreading: Spreading) -> int:
+        """Tasks in the emptiest domain that counts; 0 if there are too few domains."""
+        counted = self.counts[spreading.counter][spreading.counted]
+        if len(counted) < spreading.min_domains:
+            return 0
+        return int(counted.min()) if len(counted) else NO_MINIMUM
+
+    # --- many machines -------------------------------------------------------------------------------------------
+
+    def allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
+        """bool[M], or bool[A] of the machines in ``at``: where one more task of the class may go; None: anywhere."""
+        allowed: Bool | None = None
+        for _, refused in self.refusals(cls, at):
+            allowed = ~refused if allowed is None else allowed & ~refused
+        return allowed
+
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+        """Reasons with the machines (of ``at``, or all) to which each applies, in kube-scheduler's order of filters."""
+        rules = self.rules.rules(cls)
+        ports = [each for each in rules.exclusions if each.reason == PORTS_TAKEN]
+        others = [each for each in rules.exclusions if each.reason != PORTS_TAKEN]
+        found = [(each.reason, self.occupied(each.counter, at)) for each in ports]
+        for spreading in rules.spreadings:
+            found += self._uneven(spreading, at)
+        if rules.attraction is not None:
+            found.append((NOT_NEAR, ~self._attracted(rules.attraction, at)))
+        found += [(each.reason, self.occupied(each.counter, at)) for each in others]
+        return found
+
+    def occupied(self, number: int, at: Int64 | None = None) -> Bool:
+        """bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""
+        if not self.totals[number]:
+            return np.zeros(len(self._domain(number, at)), dtype=np.bool_)
+        return np.append(self.counts[number] > 0, False)[self._domain(number, at)]
+
+    def _domain(self, number: int, at: Int64 | None) -> Int64:
+        domain = self.rules.counters[number].domain
+        return domain if at is None else domain[at]
+
+    def _attracted(self, attraction: Attraction, at: Int64 | None) -> Bool:
+        if self.starts(attraction):
+            where = [self._domain(number, at) >= 0 for number in attraction.counters]
+        else:
+            where = [self.occupied(number, at) for number in attraction.counters]
+        result: Bool = np.logical_and.reduce(where)
+        return result
+
+    def _uneven(self, spreading: Spreading, at: Int64 | None) -> list[tuple[str, Bool]]:
+        domain = spreading.key_domain if at is None else spreading.key_domain[at]
+        lacking = domain < 0
+        limit = spreading.max_skew - spreading.own + self.emptiest(spreading)
+        full = np.append(self.counts[spreading.counter] > limit, False)[domain]
+        return [(NO_DOMAIN, lacking), (SKEWED, full)] if lacking.any() else [(SKEWED, full)]

@@ -1,0 +1,1 @@
+"""What cost models and preferences say of shapes on machines, as costs of arcs."""

@@ -1,0 +1,263 @@
+"""Rows over machines that are kept from round to round: models' answers, and what they come to.
+
+What a model that is ``per_machine`` says of a shape on a machine holds until the machine changes. So a round asks such
+models about the machines that have changed, and about the shapes of which no rows are kept, and takes the rest over.
+`asking` and `charging` do that; here stands what is kept, for how long, and what of it a round may rely on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Assessment, Bool, Float64, Int64, MachineColumns
+from cost_models.per_machine import is_per_machine, lasts_until
+from firmament.core.configuration import WeightedModel
+from firmament.core.state.cluster import Cluster
+from firmament.solvers.base import Int32
+
+MOST_BYTES = 64 * 2**20
+MOST_ROUNDS = 16
+LEAST_MACHINES = 256
+"""Machines below which asking about all of them costs no more than finding out what has changed."""
+
+ASKING = 20_000
+"""Pairs of shape and machine that it costs about as much to judge as it does to ask at all."""
+
+COPYING = 1 / 6
+SORTING_IN = 1 / 2
+"""What it costs to take a pair over, and to put one that has been asked about in place, where judging it costs 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """``units``: int32[S, M] as ``cost_rows`` returns them; those in ``plain`` (bool[S]) come from kept answers alone
+    but for ``constant`` (float64[S]), which models add that say the same of every machine.
+    """
+
+    units: Int32
+    constant: Float64
+    plain: Bool
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The rows of one round: ``row_of[shape]`` in arrays over shapes; ``mark``: what they are as of.
+
+    ``answers``: one per model, None where it is not kept.
+    """
+
+    mark: int
+    row_of: dict[int, int]
+    answers: tuple[Assessment | None, ...]
+    charges: Charges
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the rows take."""
+        total = self.charges.units.nbytes
+        for answer in self.answers:
+            if answer is not None:
+                rows = (answer.raw, answer.feasible, answer.causes, answer.score)
+                total += sum(array.nbytes for array in rows if array is not None)
+        return total
+
+
+Sources = tuple[tuple[Generation, Int64, Int64], ...]
+"""Where kept rows are: a generation, its rows, and the positions in the round's batch that they are for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What of a round's rows is known already.
+
+    ``known``: int64[A] positions in the round's batch of shapes, whose rows are in ``sources`` and hold but for the
+    machines ``changed`` (int64[C], ascending); ``fresh``: int64[B], the other positions. ``mark``: what rows made
+    now are as of, None if they are not to be kept.
+    """
+
+    shapes: tuple[int, ...]
+    known: Int64
+    fresh: Int64
+    changed: Int64
+    sources: Sources
+    mark: int | None
+
+    @classmethod
+    def nothing(cls, shapes: Sequence[int], mark: int | None = None) -> Recall:
+        """A round that has to ask about everything."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(tuple(shapes), none, np.arange(len(shapes)), none, (), mark)
+
+
+class KeptRows:
+    """Keeps the rows of past rounds of one cluster; see the module.
+
+    The rows of a round are kept together, for at most ``most_rounds`` rounds after the last one that used any of them,
+    and within ``most_bytes`` in all, the latest first; rounds whose rows exceed that by themselves keep nothing. Of
+    clusters with fewer than ``least_machines`` nothing is kept. What is kept never changes what a round decides.
+    """
+
+    def __init__(
+        self,
+        *,
+        most_bytes: int = MOST_BYTES,
+        most_rounds: int = MOST_ROUNDS,
+        least_machines: int = LEAST_MACHINES,
+        asking: int = ASKING,
+    ) -> None:
+        """``asking``: what it costs to ask a model at all, in pairs of shape and machine that it judges meanwhile."""
+        self._most_bytes = most_bytes
+        self._most_rounds = most_rounds
+        self._least_machines = least_machines
+        self._asking = asking
+        self._generations: list[Generation] = []  # the latest first; of each shape only one has a row
+        self._watch = _Watch()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that kept rows take."""
+        return sum(generation.nbytes for generation in self._generations)
+
+    def clear(self) -> None:
+        """Keep nothing any more; the next round begins anew."""
+        self._generations.clear()
+
+    def recall(
+        self,
+        cluster: Cluster,
+        columns: MachineColumns,
+        shapes: Sequence[int],
+        models: Sequence[WeightedModel],
+    ) -> Recall:
+        """Say what is known of ``shapes``. ``columns``: the machines of ``cluster`` as they are now."""
+        kept = [weighted for weighted in models if is_per_machine(weighted.model)]
+        if not self._most_bytes or columns.count < self._least_machines or not kept:
+            self._generations.clear()
+            return Recall.nothing(shapes)
+        if not self._watch.look(cluster, columns, kept):
+            self._generations.clear()
+        mark = cluster.machines.changes.mark()
+        of = {shape: generation for generation in self._generations for shape in generation.row_of}
+        stamps = cluster.machines.changes.stamps(columns.count)
+        marks = [of[shape].mark for shape in shapes if shape in of]
+        oldest = _oldest_worth(marks, len(shapes), stamps, self._asking)
+        if oldest is None:
+            return Recall.nothing(shapes, mark)
+        position = {shape: place for place, shape in enumerate(shapes)}
+        sources = []
+        is_known = np.zeros(len(shapes), dtype=np.bool_)
+        for generation in self._generations:
+            if generation.mark >= oldest and (common := generation.row_of.keys() & position.keys()):
+                rows = np.array([generation.row_of[shape] for shape in common], dtype=np.int64)
+                places = np.array([position[shape] for shape in common], dtype=np.int64)
+                sources.append((generation, rows, places))
+                is_known[places] = True
+        return Recall(
+            tuple(shapes),
+            np.flatnonzero(is_known),
+            np.flatnonzero(~is_known),
+            np.flatnonzero(stamps > oldest),
+            tuple(sources),
+            mark,
+        )
+
+    def keep(self, recall: Recall, answers: Sequence[Assessment | None], charges: Charges) -> None:
+        """Keep the rows of a round: ``answers`` of models that are ``per_machine`` (None: of others), ``charges``."""
+        for generation in self._generations:
+            for shape in recall.shapes:
+                generation.row_of.pop(shape, None)
+        if recall.mark is not None and any(answer is not None for answer in answers):
+            row_of = {shape: row for row, shape in enumerate(recall.shapes)}
+            self._generations.insert(0, Generation(recall.mark, row_of, tuple(answers), charges))
+        self._forget()
+
+    def renumber(self, new_row: Int64) -> None:
+        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone."""
+        for generation in self._generations:
+            moved = {int(new_row[shape]): row for shape, row in generation.row_of.items()}
+            moved.pop(-1, None)
+            generation.row_of.clear()
+            generation.row_of.update(moved)
+
+    def _forget(self) -> None:
+        """Drop what is too old, too much, or of no shape any more."""
+        left, staying = self._most_bytes, []
+        for generation in self._generations[: self._most_rounds]:
+            if generation.row_of:
+                left -= generation.nbytes
+                if left < 0:
+                    break
+                staying.append(generation)
+        self._generations = staying
+
+
+class _Watch:
+    """Notices what changes answers beside what stamps machines; see ``look``."""
+
+    def __init__(self) -> None:
+        self._facts: tuple[object, ...] = ()
+        self._now = -np.inf
+        self._until: Float64 = np.empty(0)
+        self._unseen: Int64 | None = None
+
+    def look(self, cluster: Cluster, columns: MachineColumns, models: Sequence[WeightedModel]) -> bool:
+        """Stamp machines whose answers may have changed by themselves; False: all answers may have.
+
+        Those are machines on which reports have expired, or show another part of the tasks. Everything may have changed
+        with a record that a model reads, with the names of resources or which of them are scarce, or if the clock was
+        set back.
+        """
+        facts = (
+            columns.resources,
+            columns.scarce,
+            *(cluster.records.changes[kind] for weighted in models for kind in weighted.model.record_kinds),
+        )
+        same = facts == self._facts and columns.now >= self._now
+        self._facts, self._now = facts, columns.now
+        changes = cluster.machines.changes
+        changes.touch_all(self._otherwise_unseen(columns.unseen))
+        changes.touch_all(np.flatnonzero(self._until[: columns.count] <= columns.now))
+        self._until = _until(columns, models)
+        return same
+
+    def _otherwise_unseen(self, unseen: Int64 | None) -> Int64:
+        """Rows that are not as they were last time; new ones are stamped anyway, and new resources change all."""
+        before, self._unseen = self._unseen, unseen
+        if before is None or unseen is None or before.shape[1] != unseen.shape[1]:
+            return np.empty(0, dtype=np.int64)
+        if np.array_equal(before, unseen):
+            return np.empty(0, dtype=np.int64)
+        common = min(len(before), len(unseen))
+        return np.unique(np.nonzero(before[:common] != unseen[:common])[0])
+
+
+def _until(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
+    """float64[M]: from when on some model's answers about a machine may be others as time goes by."""
+    until = np.full(columns.count, np.inf)
+    for weighted in models:
+        stated = lasts_until(weighted.model, columns)
+        if stated is not None:
+            np.minimum(until, stated, out=until)
+    return until
+
+
+def _oldest_worth(marks: Sequence[int], shapes: int, stamps: Int64, asking: int) -> int | None:
+    """The oldest mark from which on kept rows are worth bringing up to date; None: no rows are.
+
+    ``marks``: of the rows there are; ``shapes``: how many the round has; ``stamps``: int64[M]. Rows that are left out
+    are made anew. Work is counted in pairs of shape and machine.
+    """
+    machines = len(stamps)
+    best, least = None, float(asking + shapes * machines)
+    for mark in sorted(set(marks), reverse=True):
+        rows = sum(other >= mark for other in marks)
+        changed = int(np.count_nonzero(stamps > mark))
+        work = COPYING * rows * machines
+        work += asking + (1 + SORTING_IN) * rows * changed if changed else 0
+        work += asking + (shapes - rows) * machines if rows < shapes else 0
+        if work < least:
+            best, least = mark, work
+    return best

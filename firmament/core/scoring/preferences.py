@@ -1,0 +1,69 @@
+"""The task's own preferred rules as a cost: preferred node affinity, PreferNoSchedule taints and image locality.
+
+As kube-scheduler scores them: node affinity is the sum of the matched terms' weights, scaled so that the best feasible
+machine has 100; taints are the number of untolerated PreferNoSchedule taints, scaled and inverted; images are scored by
+`images`. They carry kube-scheduler's default plugin weights, 2, 3 and 1. Rules that the task does not have, taints and
+images that no machine has, cost nothing; preferred terms that no machine matches cost the same everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64
+from firmament.core.model import TaskClass
+from firmament.core.state.machines import MachineTable
+
+NODE_AFFINITY_WEIGHT = 2
+TAINT_WEIGHT = 3
+IMAGE_WEIGHT = 1
+MODEL_NAME = "kubernetes"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """``points``: float64[M], after weights; ``raw``: float64[M], matched weights and image score less taints;
+    ``weight``: sum of the weights of the rules that apply, 0 if none does.
+    """
+
+    points: Float64
+    raw: Float64
+    weight: int
+
+
+def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Preferences | None:
+    """Cost of the shape's preferred rules on every machine; None if it has none that could matter.
+
+    ``feasible``: bool[M], the machines over which scores are scaled.
+    """
+    if not (shape.preferred or shape.images or machines.taints.any_soft):
+        return None
+    count = len(machines)
+    points = np.zeros(count)
+    raw = np.zeros(count)
+    weight = 0
+    if shape.preferred:
+        matched = np.zeros(count)
+        selectors = machines.selectors()
+        for preferred in shape.preferred:
+            matched += preferred.weight * selectors.term(preferred.term)
+        best = matched[feasible].max(initial=0.0)
+        score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(count)
+        points += NODE_AFFINITY_WEIGHT * (100.0 - np.minimum(score, 100.0))
+        raw += matched
+        weight += NODE_AFFINITY_WEIGHT
+    unwanted = machines.taints.untolerated_preferences(shape.tolerations, count).astype(np.float64)
+    most = unwanted[feasible].max(initial=0.0)
+    if most > 0:
+        score = 100.0 - np.floor(100.0 * unwanted / most)
+        points += TAINT_WEIGHT * (100.0 - np.maximum(score, 0.0))
+        raw -= unwanted
+        weight += TAINT_WEIGHT
+    locality = machines.images.scores(shape.images) if shape.images else None
+    if locality is not None:
+        points += IMAGE_WEIGHT * (100.0 - locality)
+        raw += locality
+        weight += IMAGE_WEIGHT
+    return Preferences(points=points, raw=raw, weight=weight) if weight else None

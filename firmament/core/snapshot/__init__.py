@@ -1,0 +1,1 @@
+"""What a round works on: the cluster as it is when the round begins."""

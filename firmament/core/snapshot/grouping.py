@@ -1,0 +1,156 @@
+"""Groups the tasks that a round places: those of a group are alike in all that the round looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.configuration import CoreConfiguration
+from firmament.core.flow.problem import WAIT_BUCKETS
+from firmament.core.gangs.lifecycle import Muster
+from firmament.core.queue.fair_share import share_levels
+from firmament.core.queue.order import PLACED
+from firmament.core.queue.reservations import Reservations
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import UNGROUPED, State
+
+WAIT_LIMITS = (1.0, 10.0, 60.0)
+"""Seconds of waiting at which a task moves on to the next wait bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Tasks by class, priority, that of their group, gang, level of their claim to a fair share, and spread group.
+
+    ``members``: task rows of each group, by age; ``tasks``: int64[N], those of all, one group after another, from
+    ``first`` (int64[C]) on. ``cls``, ``priority``, ``group_priority``, ``gang``, ``level``, ``spread`` (the group that
+    would rather be apart): int64[C]. ``counts``:
+    int64[C, WAIT_BUCKETS], how many have waited how long. ``shape``: int64[C], index into ``shapes``, which are rows
+    of the shape table, and into ``closed``: the machines that reservations close to each.
+    """
+
+    members: tuple[Int64, ...]
+    tasks: Int64
+    first: Int64
+    cls: Int64
+    priority: Int64
+    group_priority: Int64
+    gang: Int64
+    level: Int64
+    spread: Int64
+    counts: Int64
+    shapes: Sequence[int]
+    closed: Sequence[frozenset[int]]
+    shape: Int64
+
+    def waiting(self) -> Int64:
+        """int64[S]: how many tasks of each shape are to be placed."""
+        tasks = np.bincount(self.shape, weights=self.counts.sum(axis=1), minlength=len(self.shapes))
+        return tasks.astype(np.int64)
+
+
+def called_groups(
+    cluster: Cluster,
+    reservations: Reservations,
+    configuration: CoreConfiguration,
+    muster: Muster,
+    now: float,
+) -> Groups:
+    """The groups of the tasks that ``muster`` calls."""
+    apart = np.zeros(len(muster.waiting), dtype=np.int64)
+    if configuration.spread:
+        apart = cluster.tasks.spread[muster.waiting]
+    tasks, first, keys = _grouped(cluster, muster, _levels(cluster, configuration, muster), apart)
+    cls, priority, group_priority, gang, level, spread = keys
+    members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
+    shapes, closed, shape = _shapes(
+        cluster, reservations, list(zip(cls.tolist(), priority.tolist(), strict=True))
+    )
+    counts = _by_wait(first, now - cluster.tasks.arrived[tasks])
+    return Groups(
+        members,
+        tasks,
+        first,
+        cls,
+        priority,
+        group_priority,
+        gang,
+        level,
+        spread,
+        counts,
+        shapes,
+        closed,
+        shape,
+    )
+
+
+def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
+    """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
+
+    Tasks that have a place already, and may take another one, have the level ``PLACED``.
+    """
+    levels = np.zeros(len(muster.waiting), dtype=np.int64)
+    if configuration.fair_share is not None:
+        levels = share_levels(cluster, configuration.fair_share, muster.waiting)
+    return np.where(cluster.tasks.state[muster.waiting] == State.ASSUMED, PLACED, levels)
+
+
+def _by_wait(first: Int64, waited: Float64) -> Int64:
+    """int64[C, WAIT_BUCKETS]: how many of each group's tasks have waited how long.
+
+    ``waited``: float64[N], seconds of each task; those of a group stand together, ``first`` says from where on.
+    """
+    group = np.repeat(np.arange(len(first)), np.diff(first, append=len(waited)))
+    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, waited, side="right")
+    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=len(first) * WAIT_BUCKETS)
+    return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
+
+
+def _grouped(cluster: Cluster, muster: Muster, level: Int64, spread: Int64) -> tuple[Int64, Int64, Int64]:
+    """Tasks by (class, priority), gang, ``level`` (int64[N]) of their claim to a fair share and ``spread`` (int64[N]),
+    the group that would rather be apart; in each by age.
+
+    Returns their rows, group after group, where in them each group begins, and class, priority, priority of the group,
+    gang, level and spread of each: int64[6, C].
+    """
+    tasks, waiting = cluster.tasks, muster.waiting
+    group_priority = tasks.group_priority[waiting]
+    by = [tasks.sequence[waiting], tasks.created[waiting], spread, level, muster.gang]
+    by += [group_priority] if (group_priority != UNGROUPED).any() else []
+    order = np.lexsort((*by, tasks.priority[waiting], tasks.cls[waiting]))
+    rows = waiting[order]
+    keys = np.stack(
+        [
+            tasks.cls[rows],
+            tasks.priority[rows],
+            group_priority[order],
+            muster.gang[order],
+            level[order],
+            spread[order],
+        ]
+    )
+    starts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+    return rows, starts, keys.take(starts, axis=1)
+
+
+def _shapes(
+    cluster: Cluster, reservations: Reservations, groups: list[tuple[int, int]]
+) -> tuple[list[int], list[frozenset[int]], Int64]:
+    """Rows of the problem's shape arrays: shape, machines closed to it by reservations, and the row of each group.
+
+    While a machine is reserved, a shape may take two rows: of tasks that are kept off it, and of those that are not.
+    """
+    rows = cluster.classes.rows
+    none: frozenset[int] = frozenset()
+    wanted = [(rows[cls].shape, none) for cls, _ in groups]
+    if len(reservations):
+        closed = [frozenset(reservations.closed_rows(cluster, cls, priority)) for cls, priority in groups]
+        wanted = [(shape, machines) for (shape, _), machines in zip(wanted, closed, strict=True)]
+    distinct = list(dict.fromkeys(wanted))
+    row_of = {each: row for row, each in enumerate(distinct)}
+    shape_of = np.array(list(map(row_of.__getitem__, wanted)), dtype=np.int64)
+    return [shape for shape, _ in distinct], [machines for _, machines in distinct], shape_of

@@ -1,0 +1,182 @@
+"""Gathers, when a round opens, who might have to go for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.preemption.problem import PreemptionProblem
+from firmament.core.queue.importance import Importance
+from firmament.core.rules.ruleset import RuleSet
+from firmament.core.snapshot.budgets import budgets
+from firmament.core.snapshot.reclaimable import returned
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+from firmament.core.state.tasks import State, TaskTable
+
+
+def preemption_problem(
+    cluster: Cluster,
+    evictions: Evictions,
+    problem: PlacementProblem,
+    cls: Int64,
+    importance: Importance,
+    reach: Int64,
+    jobs: Sequence[str] = (),
+    *,
+    placed: Bool | None = None,
+    occupied: Bool | None = None,
+) -> PreemptionProblem | None:
+    """The tasks that those of the problem's classes may evict; None if nobody may evict anybody.
+
+    ``cls``, ``reach``: int64[C], class row and reach (by ``importance``) of each class of the problem; ``jobs``: gangs;
+    ``placed``: bool[C], classes whose tasks have a place already, and evict nobody for another one;
+    ``occupied``: bool[S, M], machines that are not feasible for what tasks took of joint rows, None for none. Only
+    tasks that are bound, and within the reach of some class that may evict, take part; never those assumed. Those
+    that are leaving take part however important, for the room that they will give back, but only if some less
+    important task is bound.
+    """
+    may = np.array([_may_preempt(cluster, row) for row in cls.tolist()], dtype=np.bool_)
+    if placed is not None:
+        may &= ~placed
+    if not may.any() or not len(cluster.machines):
+        return None
+    tasks = cluster.tasks
+    rows, standing = _taking_part(tasks, importance, int(reach[may].max()), cluster.machines.beyond_measure)
+    if not len(rows):
+        return None
+    may &= reach > standing.min()
+    kinds, kind = np.unique(tasks.cls[rows], return_inverse=True)
+    covered_by, allowed = _budgets(cluster, evictions, kinds)
+    gangs = _gangs(cluster, rows, _jobs(problem, jobs))
+    returning, returns = returned(cluster, problem.joint, rows)
+    return PreemptionProblem(
+        priority=reach,
+        may=may,
+        machine=tasks.machine[rows],
+        victim_priority=standing,
+        started=tasks.assigned[rows],
+        leaving=tasks.leaving[rows],
+        kind=kind.astype(np.int64),
+        requests=cluster.request_rows([cluster.classes.rows[row].shape for row in kinds.tolist()]),
+        budgets=covered_by,
+        allowed=allowed,
+        row=rows,
+        sequence=tasks.sequence[rows],
+        rules=_rules(cluster, problem, may, cls, kinds),
+        gang=gangs.gang,
+        spare=gangs.spare,
+        together=gangs.together,
+        own=gangs.own,
+        returning=returning,
+        returns=returns,
+        occupied=occupied if returning else None,
+    )
+
+
+def _taking_part(tasks: TaskTable, importance: Importance, above: int, spared: Int64) -> tuple[Int64, Int64]:
+    """Rows of bound tasks of less standing than ``above``, and of those leaving; and the standing of each.
+
+    Not those on the machines ``spared`` (int64), which stay full whoever leaves.
+    By machine, then standing, then the latest first. None at all if nobody bound is less important.
+    """
+    size = len(tasks.uid)
+    bound = (tasks.state[:size] == State.BOUND) & (tasks.machine[:size] >= 0)
+    if len(spared):
+        bound &= ~np.isin(tasks.machine[:size], spared)
+    standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
+    less_important = bound & (standing < above)
+    if not less_important.any():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))
+    rows = rows[np.lexsort((rows, -tasks.assigned[rows], standing[rows], tasks.machine[rows]))]
+    return rows, standing[rows]
+
+
+def _jobs(problem: PlacementProblem, jobs: Sequence[str]) -> list[str]:
+    """The gang that each class of the problem belongs to, "" for none."""
+    if not len(problem.gang_need):
+        return [""] * problem.classes
+    return [jobs[gang] if gang >= 0 else "" for gang in problem.gang.tolist()]
+
+
+def _may_preempt(cluster: Cluster, row: int) -> bool:
+    content = cluster.classes.rows[row].content
+    return not content.never_preempts and not content.invalid
+
+
+def _budgets(
+    cluster: Cluster, evictions: Evictions, kinds: Int64
+) -> tuple[tuple[tuple[int, ...], ...], Int64]:
+    """Per class row in ``kinds`` the budgets that cover it, and what each budget still allows.
+
+    What was told to go since a record came is not in its figure yet.
+    """
+    known = budgets(cluster)
+    covered: list[list[int]] = [[] for _ in range(len(kinds))]
+    place_of = {row: place for place, row in enumerate(kinds.tolist())}
+    allowed: list[int] = []
+    for name, budget in known.items():
+        matching = cluster.selector().matching(budget.selector)
+        for row in matching.tolist():
+            if row in place_of:
+                covered[place_of[row]].append(len(allowed))
+        pending = evictions.told_since_record(cluster, name, frozenset(matching.tolist()))
+        allowed.append(max(0, budget.allowed - pending))
+    return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gangs:
+    """See ``PreemptionProblem``."""
+
+    gang: Int64
+    spare: Int64
+    together: Bool
+    own: Int64
+
+
+def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
+    """The gangs of the tasks in ``rows``; ``jobs``: that of each class of the problem, "" for none."""
+    gang = np.full(len(rows), -1, dtype=np.int64)
+    tasks = cluster.tasks
+    spare: list[int] = []
+    together: list[bool] = []
+    number: dict[str, int] = {}
+    place_of = {row: place for place, row in enumerate(rows.tolist())} if cluster.jobs.any_gang else {}
+    for name in sorted(cluster.jobs.gangs):
+        job = cluster.jobs.gang(name)
+        members = [row for row in cluster.jobs.members(name) if row in place_of]
+        if job is None or not members:
+            continue
+        number[name] = len(spare)
+        gang[[place_of[row] for row in members]] = len(spare)
+        there = [
+            row
+            for row in cluster.jobs.members(name)
+            if tasks.state[row] in (State.BOUND, State.ASSUMED) and not tasks.leaving[row]
+        ]
+        spare.append(max(0, len(there) - job.min_members))
+        together.append(all(row in place_of and tasks.state[row] == State.BOUND for row in there))
+    return _Gangs(
+        gang,
+        np.array(spare, dtype=np.int64),
+        np.array(together, dtype=np.bool_),
+        np.array([number.get(job, -1) for job in jobs], dtype=np.int64),
+    )
+
+
+def _rules(
+    cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64
+) -> RuleSet | None:
+    """Rules over the problem's classes and the kinds of victims together, if they bind somebody who may evict."""
+    rules = problem.rules
+    if rules is None or not any(rules.rules(index).binding for index in np.flatnonzero(may).tolist()):
+        return None
+    together: Sequence[int] = [*cls.tolist(), *kinds.tolist()]
+    return compile_rules(cluster, together)

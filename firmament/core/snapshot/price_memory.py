@@ -1,0 +1,75 @@
+"""What tasks of each shape were worth in the last rounds; the next round's expected prices begin there.
+
+What is known here decides how quickly a round finds its optimum, and by that which of several equally cheap ones. It
+follows from the events and rounds so far; a scheduler that starts anew knows nothing, and learns it in a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.snapshot.snapshot import Picture
+
+MOST_ROUNDS = 16
+
+
+class KnownWorths:
+    """Prices of shapes, by their rows in the cluster's table of classes.
+
+    A price is kept for ``most_rounds`` rounds that found prices of other shapes only, and moves with those meanwhile.
+    """
+
+    def __init__(self, most_rounds: int = MOST_ROUNDS) -> None:
+        self._most_rounds = most_rounds
+        self._known = Worths.none()
+        self._found: Int64 = np.empty(0, dtype=np.int64)  # in which round, counted in those that found prices
+        self._rounds = 0
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def recall(self, shapes: Sequence[int]) -> Worths | None:
+        """What is known of a round's shapes, which are those rows; None: nothing."""
+        worth = self._known.at(np.array(shapes, dtype=np.int64))
+        known = np.flatnonzero(~np.isnan(worth))
+        return Worths(known, worth[known]) if len(known) else None
+
+    def learn(self, picture: Picture, found: Worths | None) -> None:
+        """Take over what a round ``found`` out: prices by the shapes of ``picture``.
+
+        None: it looked for no prices; no price at all: what it found or knew misled it, so everything is forgotten.
+        """
+        if found is None:
+            return
+        if not len(found):
+            self._known, self._found = Worths.none(), self._found[:0]
+            return
+        shapes = np.array(picture.judgement.shapes, dtype=np.int64)
+        self.take_over(Worths.of(shapes[found.shape], found.worth))
+
+    def renumber(self, new_row: Int64) -> None:
+        """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone; in the same order."""
+        rows = new_row[self._known.shape]
+        self._known = Worths(rows[rows >= 0], self._known.worth[rows >= 0])
+        self._found = self._found[rows >= 0]
+
+    def take_over(self, new: Worths) -> None:
+        """Add ``new`` prices; others move by as much as those that were known before have moved on average."""
+        self._rounds += 1
+        moved = new.worth - self._known.at(new.shape)
+        moved = moved[~np.isnan(moved)]
+        stays = ~np.isin(self._known.shape, new.shape)
+        stays &= self._found >= self._rounds - self._most_rounds
+        if not len(moved):
+            stays[:] = False  # nothing tells where they would be by now
+        shape = np.concatenate([self._known.shape[stays], new.shape])
+        worth = np.concatenate(
+            [self._known.worth[stays] + (moved.mean() if len(moved) else 0), new.worth], dtype=np.float32
+        )
+        found = np.concatenate([self._found[stays], np.full(len(new), self._rounds)])
+        order = np.argsort(shape)
+        self._known, self._found = Worths(shape[order], worth[order]), found[order]

@@ -1,0 +1,259 @@
+"""Opens a round: takes the picture of the cluster that the round is solved on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64, MachineColumns
+from firmament.core.configuration import CoreConfiguration, WeightedModel
+from firmament.core.constraints.pairs import compile_pairs
+from firmament.core.constraints.rules import compile_rules
+from firmament.core.constraints.tree_groups import Called, Trees, compile_groups, in_natural_order
+from firmament.core.filters.attached_volumes import with_attached
+from firmament.core.filters.node_filters import StaticRows
+from firmament.core.filters.pinning import pinned_rows
+from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.group_terms import GroupTerms
+from firmament.core.flow.problem import PlacementProblem
+from firmament.core.gangs.lifecycle import Muster
+from firmament.core.preemption.problem import PreemptionProblem
+from firmament.core.queue.importance import Importance
+from firmament.core.queue.order import PLACED, qualities, ranks
+from firmament.core.queue.reservations import Reservations
+from firmament.core.rules.pairs import PairRules
+from firmament.core.scoring.arc_costs import charges
+from firmament.core.scoring.asking import worth_keeping
+from firmament.core.scoring.assessment import Judgement, crowding_units, judge, machine_columns
+from firmament.core.scoring.default_spread import spread_terms
+from firmament.core.scoring.kept_rows import Charges, KeptRows
+from firmament.core.scoring.size_costs import stated_heights
+from firmament.core.snapshot.arrivals import arrivals
+from firmament.core.snapshot.grouping import Groups, called_groups
+from firmament.core.snapshot.preemption_candidates import preemption_problem
+from firmament.core.snapshot.residents import residents
+from firmament.core.snapshot.staleness import Seen
+from firmament.core.snapshot.usage_views import load, unseen
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.pending_evictions import Evictions
+
+_NO_GANGS = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The problem of a round and what its indices mean.
+
+    ``members[c]`` are the task rows of class c of the problem, longest waiting first, those of groups with rules in the
+    order of their names; ``cls[c]`` is its row in the class table. ``tasks``: int64[T], the members of all classes, one
+    class after another, from ``first[c]`` on (int64[C]); ``uids``: theirs, to recognise rows that were used anew
+    meanwhile.
+    ``preemption``: whom these tasks could evict, None if nobody could evict anybody; ``importance``: its scale.
+    ``gangs``: jobs of the problem's gangs; ``configuration``: what models were asked. ``version`` and ``came`` tell
+    what has happened since: see ``Cluster``; so does ``seen``.
+    """
+
+    problem: PlacementProblem
+    judgement: Judgement
+    members: tuple[Int64, ...]
+    tasks: Int64
+    first: Int64
+    uids: Sequence[str]
+    cls: Int64
+    machine_names: tuple[str, ...]
+    version: int
+    came: int
+    seen: Seen
+    configuration: CoreConfiguration
+    importance: Importance
+    gangs: tuple[str, ...] = ()
+    preemption: PreemptionProblem | None = None
+
+
+def take_picture(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    kept_rows: KeptRows,
+    reservations: Reservations,
+    configuration: CoreConfiguration,
+    evictions: Evictions,
+    trees: Trees,
+    muster: Muster,
+    now: float,
+    recall_worths: Callable[[Sequence[int]], Worths | None],
+) -> Picture:
+    """Build the placement problem of the tasks that ``muster`` calls.
+
+    ``recall_worths`` says what shapes (rows) were worth in earlier rounds.
+    """
+    groups = called_groups(cluster, reservations, configuration, muster, now)
+    columns = model_columns(cluster, configuration, now)
+    judgement, charged = _judged(cluster, static_rows, kept_rows, columns, groups, configuration.models)
+    importance = Importance.of(cluster.tasks)
+    order = importance.order(groups.priority, groups.group_priority)
+    problem, occupied = _problem(
+        cluster, configuration, muster, groups, order, judgement, charged, trees, recall_worths(groups.shapes)
+    )
+    members = _in_order(cluster, problem.topology, groups)
+    tasks = groups.tasks if members is groups.members else np.concatenate(members)
+    preemption = None
+    if configuration.options.preemption:
+        preemption = preemption_problem(
+            cluster,
+            evictions,
+            problem,
+            groups.cls,
+            importance,
+            importance.reach(groups.priority, groups.group_priority),
+            muster.jobs,
+            placed=groups.level == PLACED,
+            occupied=occupied,
+        )
+    return Picture(
+        problem=problem,
+        judgement=judgement,
+        members=members,
+        tasks=tasks,
+        first=groups.first,
+        uids=list(map(cluster.tasks.uid.__getitem__, tasks.tolist())),
+        cls=groups.cls,
+        machine_names=tuple(columns.names),
+        version=cluster.version,
+        came=cluster.last_came,
+        seen=Seen.now(cluster, configuration),
+        configuration=configuration,
+        importance=importance,
+        gangs=muster.jobs,
+        preemption=preemption,
+    )
+
+
+def _problem(
+    cluster: Cluster,
+    configuration: CoreConfiguration,
+    muster: Muster,
+    groups: Groups,
+    order: Int64,
+    judgement: Judgement,
+    charged: Charges,
+    trees: Trees,
+    worths: Worths | None,
+) -> tuple[PlacementProblem, Bool | None]:
+    """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M]).
+
+    ``order``: int64[C], the higher the more important.
+    """
+    columns, cls = judgement.machines, groups.cls.tolist()
+    feasible, held, occupied = _open_machines(judgement, groups.closed)
+    pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
+    called = Called(muster.jobs, groups.gang, groups.members)
+    topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
+    free, attached = with_attached(
+        cluster, groups.shapes, groups.waiting(), judgement.batch.requests, cluster.free_beside(groups.tasks)
+    )
+    problem = PlacementProblem(
+        counts=groups.counts,
+        priority=ranks(order, groups.level, _qualities(cluster, configuration, cls, pairs)),
+        shape=groups.shape,
+        requests=judgement.batch.requests,
+        feasible=feasible,
+        cost=charged.units,
+        crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
+        heights=stated_heights(judgement, configuration.models),
+        free=free,
+        rotation=configuration.options.seed % max(1, columns.count),
+        pins=_pins(cluster, cls),
+        joint=(*judgement.joint(), *attached),
+        ledgers=judgement.ledgers(),
+        openings=judgement.openings(),
+        held=held,
+        rules=compile_rules(cluster, cls),
+        spread=spread_terms(
+            cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
+        ),
+        pairs=pairs,
+        gang=groups.gang if len(muster.need) else _NO_GANGS,
+        gang_need=muster.need,
+        topology=topology,
+        worths=worths,
+    )
+    return problem, occupied
+
+
+def _judged(
+    cluster: Cluster,
+    static_rows: StaticRows,
+    kept_rows: KeptRows,
+    columns: MachineColumns,
+    groups: Groups,
+    models: Sequence[WeightedModel],
+) -> tuple[Judgement, Charges]:
+    """What rules and models say about the shapes of ``groups``, and what that comes to.
+
+    Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
+    """
+    recall = kept_rows.recall(cluster, columns, groups.shapes, models)
+    waiting = groups.waiting().tolist()
+    judgement = judge(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
+    charged = charges(judgement, models, recall)
+    kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
+    return judgement, charged
+
+
+def model_columns(cluster: Cluster, configuration: CoreConfiguration, now: float) -> MachineColumns:
+    """Columns of the machines, with what some model asks for alone."""
+    return machine_columns(
+        cluster,
+        now,
+        residents(cluster) if configuration.uses_residents else None,
+        load(cluster) if configuration.uses_load else None,
+        arrivals(cluster, configuration.arrival_kinds),
+        unseen=unseen(cluster) if configuration.uses_unseen else None,
+    )
+
+
+def _in_order(cluster: Cluster, topology: GroupTerms | None, groups: Groups) -> tuple[Int64, ...]:
+    """The members of each group, those of groups that share out over a tree in the order of their names."""
+    if topology is None:
+        return groups.members
+    ruled = np.isin(groups.gang, list(topology.groups)).tolist()
+    return tuple(
+        in_natural_order(cluster, rows) if yes else rows
+        for rows, yes in zip(groups.members, ruled, strict=True)
+    )
+
+
+def _qualities(
+    cluster: Cluster, configuration: CoreConfiguration, cls: list[int], pairs: PairRules | None
+) -> Int64:
+    """int64[C]: which of equal priority come first, by what they depend on; 0 if that is not looked at."""
+    if configuration.options.by_quality:
+        return qualities(cluster, cls, pairs)
+    return np.zeros(len(cls), dtype=np.int64)
+
+
+def _open_machines(
+    judgement: Judgement, closed: Sequence[frozenset[int]]
+) -> tuple[Bool, Bool | None, Bool | None]:
+    """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
+    feasible, held, occupied = judgement.feasible(), judgement.held(), judgement.occupied()
+    shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
+    if shut:
+        feasible = feasible.copy()
+    for machines in (feasible, held, occupied):
+        if machines is not None:
+            for index, rows in shut:
+                machines[index, rows] = False
+    return feasible, held, occupied
+
+
+def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
+    """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
+    pins: dict[int, Int64] = {}
+    for index, cls in enumerate(classes):
+        rows = pinned_rows(cluster, cls)
+        if rows is not None:
+            pins[index] = rows
+    return pins

@@ -1,0 +1,118 @@
+"""Use in detail, for models that look at it: per machine, per task, and over periods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Assigned, Bool, Float64, Int64, Load
+from firmament.core.resources.saturating import CEILING
+from firmament.core.scoring.shape_descriptions import shape_rows
+from firmament.core.snapshot.residents import on_machines
+from firmament.core.state.cluster import Cluster
+from firmament.core.usage.samples import MachineSamples
+
+DEFAULT_INTERVAL = 60.0
+"""Seconds between reports of a source that does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledWindows:
+    """Use over periods as ``MachineSamples`` has it at the time of asking."""
+
+    samples: MachineSamples
+    machines: int
+
+    def usage(self, kind: str, seconds: float) -> Float64:
+        """float64[M, K]; NaN rows where there is none."""
+        return self.samples.window(kind, seconds, self.machines)
+
+
+def load(cluster: Cluster, *, without: int = -1) -> Load:
+    """What is reported of machines and of the tasks on them, except the task in row ``without``."""
+    machines = cluster.machines
+    samples, rows = machines.samples, len(machines)
+    return Load(
+        reported=samples.stamp(rows) > 0,
+        interval=samples.interval(rows).copy(),
+        system=samples.system(rows),
+        total=machines.total.copy(),
+        windows=SampledWindows(samples, rows),
+        assigned=_assigned(cluster, without),
+    )
+
+
+def unseen(cluster: Cluster, *, without: int = -1) -> Int64:
+    """What the tasks that came to each machine after the report before its last may yet use: int64[M, K].
+
+    A report is about the time since the one before, so it cannot show all of what they use. That is taken to be what
+    they request, or are assumed to need where they do not say, less what the report says of the single task where it
+    does. Of tasks of which nobody says when they came, nothing is added: they may have been there for long. The task in
+    row ``without`` is left out; machines without a report have none.
+    """
+    machines, tasks = cluster.machines, cluster.tasks
+    samples, rows = machines.samples, len(machines)
+    found = np.zeros(machines.capacity.shape, dtype=np.int64)
+    if not (samples.stamp(rows) > 0).any():
+        return found
+    interval = samples.interval(rows)
+    seen_until = samples.time(rows) - np.where(interval > 0, interval, DEFAULT_INTERVAL)
+    on = np.flatnonzero((tasks.machine[: len(tasks.uid)] >= 0) & tasks.dated[: len(tasks.uid)])
+    late = on[(tasks.assigned[on] > seen_until[tasks.machine[on]]) & (on != without)]
+    if not len(late):
+        return found
+    classes, of_class = np.unique(tasks.cls[late], return_inverse=True)
+    shapes = [cluster.classes.rows[cls].shape for cls in classes.tolist()]
+    shown = np.ceil(_shown(cluster, late, _reported(cluster, late, tasks.machine[late]))).astype(np.int64)
+    needs = (cluster.request_rows(shapes) + cluster.unstated_rows(shapes))[of_class]
+    np.add.at(found, tasks.machine[late], np.maximum(needs - shown, 0))
+    return np.where(machines.used < CEILING, found, CEILING)  # no sum of a part exceeds that of all
+
+
+def _shown(cluster: Cluster, rows: Int64, reported: Bool) -> Float64:
+    """float64[len(rows), K]: what the last reports of their machines say that tasks use, 0 where not ``reported``."""
+    shown = cluster.task_samples.usage(rows)
+    if not reported.all():
+        shown[np.flatnonzero(~reported)] = 0.0
+    return shown
+
+
+def _reported(cluster: Cluster, rows: Int64, machines: Int64) -> Bool:
+    """bool[len(rows)]: the last reports of their ``machines`` (int64[len(rows)], 0 or more) have figures of tasks."""
+    stamp = cluster.task_samples.stamp(rows)
+    of_machine = cluster.machines.samples.stamp(len(cluster.machines)).take(machines)
+    return (stamp > 0) & (stamp == of_machine)
+
+
+def _assigned(cluster: Cluster, without: int) -> Assigned:
+    """Bound and assumed tasks whose machine is known."""
+    tasks = cluster.tasks
+    on = on_machines(cluster)
+    if without >= 0:
+        on = on[on != without]
+    machine, classes = tasks.machine.take(on), tasks.cls.take(on)
+    shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
+    present = np.bincount(classes, minlength=len(shape_of_class)) > 0
+    shapes, kind_of_present = np.unique(shape_of_class[present], return_inverse=True)
+    kind_of_class = np.zeros(len(shape_of_class), dtype=np.int64)
+    kind_of_class[present] = kind_of_present
+    reported = _reported(cluster, on, machine)
+    numbers = shapes.tolist()
+    return Assigned(
+        machine=machine,
+        kind=kind_of_class.take(classes),
+        time=_known(tasks.assigned.take(on)),
+        initialized=_known(tasks.initialized.take(on)),
+        reported=reported,
+        usage=_shown(cluster, on, reported),
+        prod=cluster.task_samples.prod(on),
+        kinds=shape_rows(cluster, numbers),
+        requests=cluster.request_rows(numbers),
+    )
+
+
+def _known(times: Float64) -> Float64:
+    """``times`` with NaN for those that are not known."""
+    known = times > 0
+    return times if known.all() else np.where(known, times, np.nan)

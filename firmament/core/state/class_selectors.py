@@ -1,0 +1,154 @@
+"""Which task classes a selector of tasks matches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.model import Requirement, TaskClass, TaskSelector
+from firmament.core.state.classes import ClassRow
+
+
+def own_selector(selector: TaskSelector, content: TaskClass) -> TaskSelector:
+    """A class's selector, which without any namespace means the class's own."""
+    if selector.namespaces or selector.namespace_labels is not None:
+        return selector
+    return replace(selector, namespaces=(content.namespace,))
+
+
+class ClassSelector:
+    """Matches selectors against the classes of a table.
+
+    Classes are immutable and namespaces rarely change, so answers are kept until ``reset``, and brought up to date with
+    the classes that were defined since. Classes that carry a label are found by it: a selector that asks for one value
+    of a label looks at few classes, however many there are.
+    """
+
+    def __init__(self, rows: Sequence[ClassRow]) -> None:
+        self._rows = rows
+        self._indexed = 0
+        self._by_pair: dict[tuple[str, str], list[int]] = {}
+        self._labels: list[Mapping[str, str]] = []
+        self._known: dict[TaskSelector, tuple[int, list[int]]] = {}
+        self._namespaces: dict[str, Mapping[str, str]] = {}
+
+    def set_namespaces(self, records: Mapping[str, bytes]) -> None:
+        """Take the namespaces' labels from records ``{"labels": {...}}`` by name; forgets answers if any changed."""
+        namespaces = {name: _labels_of(payload) for name, payload in records.items()}
+        if namespaces != self._namespaces:
+            self._namespaces = namespaces
+            self._known.clear()
+
+    def reset(self) -> None:
+        """Forget all answers: rows stand for other classes now."""
+        self._indexed = 0
+        self._by_pair.clear()
+        self._labels.clear()
+        self._known.clear()
+
+    def matching(self, selector: TaskSelector) -> Int64:
+        """Rows of the classes that ``selector`` matches, ascending."""
+        self._index()
+        seen, found = self._known.get(selector, (0, []))
+        if seen < len(self._rows):
+            meets = _Meeting(selector, self._namespaces)
+            candidates = self._candidates(selector, seen)
+            new = [row for row in candidates if meets(self._labels[row], self._rows[row].content.namespace)]
+            found = found + new
+            self._known[selector] = (len(self._rows), found)
+        return np.array(found, dtype=np.int64)
+
+    def matches(self, selector: TaskSelector, row: int) -> bool:
+        """Whether ``selector`` matches the class in ``row``."""
+        self._index()
+        return _Meeting(selector, self._namespaces)(self._labels[row], self._rows[row].content.namespace)
+
+    def _index(self) -> None:
+        for row in range(self._indexed, len(self._rows)):
+            labels = dict(self._rows[row].content.labels)
+            self._labels.append(labels)
+            for pair in labels.items():
+                self._by_pair.setdefault(pair, []).append(row)
+        self._indexed = len(self._rows)
+
+    def _candidates(self, selector: TaskSelector, first: int) -> Iterable[int]:
+        """Rows from ``first`` on that could match, ascending."""
+        if selector.nothing:
+            return ()
+        fewest: list[int] | None = None
+        for requirement in selector.labels:
+            if requirement.operator == "In":
+                rows = sorted(
+                    {
+                        row
+                        for value in requirement.values
+                        for row in self._by_pair.get((requirement.key, value), ())
+                    }
+                )
+                if fewest is None or len(rows) < len(fewest):
+                    fewest = rows
+        if fewest is None:
+            return range(first, len(self._rows))
+        return (row for row in fewest if row >= first)
+
+
+class _Meeting:
+    """Holds classes against one selector. What it asks of labels is looked up, however many values it names, and what
+    it asks of namespaces once for each.
+    """
+
+    def __init__(self, selector: TaskSelector, namespaces: Mapping[str, Mapping[str, str]]) -> None:
+        self._nothing = selector.nothing
+        self._of_labels = _conditions(selector.labels)
+        self._named = frozenset(selector.namespaces)
+        wanted = selector.namespace_labels
+        self._of_namespaces = None if wanted is None else _conditions(wanted)
+        self._namespaces = namespaces
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, labels: Mapping[str, str], namespace: str) -> bool:
+        return not self._nothing and _meets_all(self._of_labels, labels) and self._in(namespace)
+
+    def _in(self, namespace: str) -> bool:
+        if namespace in self._named:
+            return True
+        if self._of_namespaces is None:
+            return False
+        if namespace not in self._known:
+            self._known[namespace] = _meets_all(self._of_namespaces, self._namespaces.get(namespace, {}))
+        return self._known[namespace]
+
+
+_Condition = tuple[str, str, frozenset[str | None]]
+
+
+def _conditions(requirements: Sequence[Requirement]) -> list[_Condition]:
+    return [(each.key, each.operator, frozenset(each.values)) for each in requirements]
+
+
+def _meets_all(conditions: Sequence[_Condition], labels: Mapping[str, str]) -> bool:
+    return all(_meets(condition, labels) for condition in conditions)
+
+
+def _meets(condition: _Condition, labels: Mapping[str, str]) -> bool:
+    """One condition on labels; NotIn and DoesNotExist also hold where the key is missing."""
+    key, operator, values = condition
+    value = labels.get(key)
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value not in values
+    return (value is not None) == (operator == "Exists")
+
+
+def _labels_of(payload: bytes) -> Mapping[str, str]:
+    """Labels in a namespace's record; none if it is malformed."""
+    try:
+        labels = json.loads(payload).get("labels") or {}
+        return {str(key): str(value) for key, value in labels.items()}
+    except (ValueError, AttributeError, RecursionError):
+        return {}

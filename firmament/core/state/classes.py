@@ -1,0 +1,197 @@
+"""Task classes and the shapes behind them.
+
+A *shape* is what dense rows over machines depend on: requests, selectors, affinity, tolerations, and what models see. A
+*class* adds what is sparse: the machines it is pinned to, and its rules about other tasks. Contents are interned, so
+equal classes have one row however often and under whatever number a driver defines them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, KeysView
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.events import InvalidEventError
+from firmament.core.model import PODS, TaskClass
+from firmament.core.selectors.node_selectors import named_hosts, named_machines
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """One interned class: its content, the row of its shape and its pins.
+
+    ``pins``: names of the machines it is confined to; ``hosts``: values of the label `HOSTNAME` that its machine must
+    have, because a volume is there; None: no such limit.
+    """
+
+    content: TaskClass
+    shape: int
+    pins: tuple[str, ...] | None
+    hosts: tuple[str, ...] | None = None
+
+
+_OF_CLASSES = {
+    "machine",
+    "affinity",
+    "anti_affinity",
+    "preferred_affinity",
+    "preferred_anti_affinity",
+    "spread",
+    "ports",
+    "terminating",
+    "never_preempts",
+    "runs_to_completion",
+}
+"""Fields that classes of one shape may differ in; a shape has them as they are by default."""
+_OF_SHAPES = tuple(each.name for each in fields(TaskClass) if each.name not in _OF_CLASSES)
+_shape_fields: Callable[[TaskClass], tuple[Any, ...]] = attrgetter(*_OF_SHAPES)
+
+LEAST_SURPLUS = 64
+"""Classes that have to lose their last number before it is worth looking which rows can go."""
+
+
+class Renumbered(NamedTuple):
+    """New rows by old ones, -1 for those that are gone: of classes (int64[C]) and shapes (int64[S])."""
+
+    classes: Int64
+    shapes: Int64
+
+
+class ClassTable:
+    """Interned classes and shapes. Rows stay as they are until ``forget`` is called."""
+
+    def __init__(self, model_labels: frozenset[str] = frozenset(), *, model_namespaces: bool = False) -> None:
+        """``model_labels``, ``model_namespaces``: what models look at, and therefore shapes differ by."""
+        self._model_labels = model_labels
+        self._model_namespaces = model_namespaces
+        self.rows: list[ClassRow] = []
+        self.shapes: list[TaskClass] = []
+        self.ruled: list[int] = []
+        """Rows of the classes with rules about other tasks, ports included; ascending."""
+        self._row_of: dict[TaskClass, int] = {}
+        self._shape_of: dict[TaskClass, int] = {}
+        self._row_of_number: dict[int, int] = {}
+        self._numbers_of: list[int] = []
+        self._surplus = 0
+
+    def define(self, number: int, content: TaskClass) -> int:
+        """Let ``number`` stand for ``content``; returns its row. The caller has checked for conflicts."""
+        row = self._row_of.setdefault(content, len(self.rows))
+        if row == len(self.rows):
+            shape, pins, hosts = self._split(content)
+            if has_rules(content):
+                self.ruled.append(row)
+            self.rows.append(
+                ClassRow(
+                    content=content,
+                    shape=self._shape_of.setdefault(shape, len(self.shapes)),
+                    pins=pins,
+                    hosts=hosts,
+                )
+            )
+            self._numbers_of.append(0)
+            if len(self._shape_of) > len(self.shapes):
+                self.shapes.append(shape)
+        if self._row_of_number.get(number) != row:
+            self._row_of_number[number] = row
+            self._numbers_of[row] += 1
+        return row
+
+    def remove(self, number: int) -> None:
+        """Let ``number`` stand for nothing. The row stays until ``forget``."""
+        row = self._row_of_number.pop(number)
+        self._numbers_of[row] -= 1
+        self._surplus += not self._numbers_of[row]
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether many rows have lost their last number since rows were last looked at: at least a fourth of them."""
+        return self._surplus >= max(LEAST_SURPLUS, len(self.rows) // 4)
+
+    def forget(self, used: Collection[int]) -> Renumbered:
+        """Drop the rows that no number stands for and that are not ``used``; the others keep their order.
+
+        The lists change in place.
+        """
+        self._surplus = 0
+        keeps = np.array(self._numbers_of, dtype=np.int64) > 0
+        keeps[list(used)] = True
+        kept = np.flatnonzero(keeps).tolist()
+        shape_kept = np.zeros(len(self.shapes), dtype=np.bool_)
+        shape_kept[[self.rows[row].shape for row in kept]] = True
+        moved = Renumbered(_positions(keeps), _positions(shape_kept))
+        self.shapes[:] = [self.shapes[shape] for shape in np.flatnonzero(shape_kept).tolist()]
+        self.rows[:] = [
+            replace(self.rows[row], shape=int(moved.shapes[self.rows[row].shape])) for row in kept
+        ]
+        self.ruled[:] = [int(moved.classes[row]) for row in self.ruled if keeps[row]]
+        self._numbers_of = [self._numbers_of[row] for row in kept]
+        self._row_of = {row.content: index for index, row in enumerate(self.rows)}
+        self._shape_of = {shape: index for index, shape in enumerate(self.shapes)}
+        self._row_of_number = {number: int(moved.classes[row]) for number, row in self._row_of_number.items()}
+        return moved
+
+    @property
+    def numbers(self) -> KeysView[int]:
+        """The numbers that stand for something."""
+        return self._row_of_number.keys()
+
+    def row(self, number: int) -> int:
+        """Row of a number; raises ``InvalidEventError`` if it was never defined."""
+        row = self._row_of_number.get(number)
+        if row is None:
+            raise InvalidEventError(f"task class {number} is not defined; define a class before its tasks")
+        return row
+
+    def content(self, number: int) -> TaskClass | None:
+        """Content that ``number`` stands for, if any."""
+        row = self._row_of_number.get(number)
+        return None if row is None else self.rows[row].content
+
+    def _split(self, content: TaskClass) -> tuple[TaskClass, tuple[str, ...] | None, tuple[str, ...] | None]:
+        """Shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class says."""
+        requests = {name: amount for name, amount in content.requests if amount > 0}
+        requests[PODS] = 1
+        named = named_machines(content.required)
+        pins = named
+        if content.machine:
+            pins = (content.machine,) if named is None or content.machine in named else ()
+        hosts: set[str] | None = None
+        volumes = []
+        for rule in content.volumes:
+            values = None if rule.reason or rule.in_use else named_hosts(rule.terms)
+            if values is None:
+                volumes.append(rule)
+            else:
+                hosts = set(values) if hosts is None else hosts & set(values)
+        shape = dict(zip(_OF_SHAPES, _shape_fields(content), strict=True))
+        shape["requests"] = tuple(sorted(requests.items()))
+        shape["assumed"] = tuple(sorted(pair for pair in content.assumed if pair[1] > 0))
+        shape["labels"] = tuple(pair for pair in content.labels if pair[0] in self._model_labels)
+        shape["volumes"] = tuple(volumes)
+        if named is not None:
+            shape["required"] = ()
+        if not self._model_namespaces:
+            shape["namespace"] = ""
+        return TaskClass(**shape), pins, None if hosts is None else tuple(sorted(hosts))
+
+
+def _positions(kept: Bool) -> Int64:
+    """Where each entry stands once those not ``kept`` are gone, -1 for these: int64[N]."""
+    return np.where(kept, np.cumsum(kept) - 1, -1)
+
+
+def has_rules(content: TaskClass) -> bool:
+    """Whether a class has something to say about where other tasks are."""
+    return bool(
+        content.affinity
+        or content.anti_affinity
+        or content.preferred_affinity
+        or content.preferred_anti_affinity
+        or content.spread
+        or content.ports
+    )

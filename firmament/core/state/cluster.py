@@ -1,0 +1,354 @@
+"""The state of one cluster, changed by events (see ``applying``) and the decisions of rounds, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from cost_models.group_terms import GROUP_RECORD
+from cost_models.interface import Int64
+from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
+from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
+from firmament.core.resources.columns import ResourceIndex
+from firmament.core.resources.requests import ShapeRequests
+from firmament.core.state.class_selectors import ClassSelector
+from firmament.core.state.classes import ClassTable, Renumbered
+from firmament.core.state.dirty import Marks
+from firmament.core.state.jobs import JobTable
+from firmament.core.state.machines import MachineTable
+from firmament.core.state.promised_room import Promises
+from firmament.core.state.records import RecordTable
+from firmament.core.state.spread_groups import SpreadGroups
+from firmament.core.state.tasks import State, TaskTable
+from firmament.core.state.usage_reports import ReportsOfUse
+from firmament.core.usage.samples import TaskSamples
+
+
+class Cluster:
+    """Machines, jobs, classes, tasks and records.
+
+    Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known, and
+    ``machines.unstated`` that of what they are assumed to need beyond them. A
+    task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
+    A record of one of ``record_kinds``, the kinds that some model reads, may open machines everywhere; one of
+    ``machine_kinds`` is about the machine of its name alone.
+    Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
+    ``uses_load``: some model looks at the use of tasks, and at use over periods; ``uses_task_use``: at the first only;
+    else those figures are not kept.
+    """
+
+    def __init__(
+        self,
+        record_kinds: frozenset[str] = frozenset(),
+        *,
+        machine_kinds: frozenset[str] = frozenset(),
+        uses_load: bool = False,
+        uses_task_use: bool = False,
+        model_labels: frozenset[str] = frozenset(),
+        model_namespaces: bool = False,
+        pair_labels: frozenset[str] = frozenset(),
+        record_bytes: int = 2**20,
+    ) -> None:
+        """``model_labels``, ``model_namespaces``: what models see of tasks beside requests and annotations.
+
+        ``pair_labels``: labels by which a model tells pairs of tasks. ``record_bytes``: of one record at most.
+        """
+        self.resources = ResourceIndex()
+        self.machines = MachineTable(self.resources)
+        self.classes = ClassTable(model_labels, model_namespaces=model_namespaces)
+        self.tasks = TaskTable()
+        self.task_samples = TaskSamples(self.resources)
+        self._use = ReportsOfUse(self.task_samples, of_tasks=uses_task_use or uses_load, history=uses_load)
+        self.jobs = JobTable()
+        self.spread_groups = SpreadGroups()
+        self.records = RecordTable(record_bytes, record_kinds | {NAMESPACE_RECORD, BUDGET_RECORD})
+        self.marks = Marks()
+        self.promises = Promises()
+        self.version = 0
+        self.pair_labels = pair_labels
+        self._record_kinds = record_kinds
+        self._machine_kinds = machine_kinds
+        self._last_came = 0
+        self._undated: list[Int64] = []
+        self._selector = ClassSelector(self.classes.rows)
+        self._namespaces_changed = False
+        self._orphans: dict[str, set[int]] = {}
+        self._requests = ShapeRequests(self.resources, self.classes.shapes)
+
+    # --- records and reports of use ------------------------------------------------------------------------------
+
+    def keep_record(self, kind: str, name: str, payload: bytes) -> None:
+        """Take in a record; it replaces the one before it."""
+        self._last_came += 1
+        self.records.keep(kind, name, payload, self._last_came)
+        self._record_changed(kind, name)
+
+    def drop_record(self, kind: str, name: str) -> None:
+        """Forget a record, if it is known."""
+        self.records.drop(kind, name)
+        self._record_changed(kind, name)
+
+    def take_report(self, event: MachineSampled | MachineSampleRemoved | TaskSampled) -> None:
+        """Take in a report of use; one about an unknown machine or task is ignored."""
+        self._use.take(event, self.machines, self.tasks)
+
+    def _record_changed(self, kind: str, name: str) -> None:
+        if kind == NAMESPACE_RECORD:
+            self._namespaces_changed = self.marks.domains_changed = True
+        if kind in self._machine_kinds:
+            self.mark(name)
+        else:
+            self.marks.everywhere |= kind in self._record_kinds
+
+    def mark_sampled(self, now: float) -> float | None:
+        """Mark the machines that were reported about, if it is time.
+
+        Returns the seconds until it will be, None if no machine waits to be marked.
+        """
+        wait, rows = self._use.due(now, self.machines)
+        self.marks.machines(rows)
+        return wait
+
+    def selector(self) -> ClassSelector:
+        """Matcher of selectors against the classes, by the namespaces as they are now."""
+        if self._namespaces_changed:
+            self._selector.set_namespaces(self.records.payloads.get(NAMESPACE_RECORD, {}))
+            self._namespaces_changed = False
+        return self._selector
+
+    @property
+    def last_came(self) -> int:
+        """Place of the last task or record that came, in the order that ``tasks.came`` counts in."""
+        return self._last_came
+
+    @property
+    def ruled_gangs(self) -> frozenset[str]:
+        """Ids of the gangs that share out over a tree of machines by rules; none if no model reads such rules."""
+        if GROUP_RECORD not in self._record_kinds:
+            return frozenset()
+        return self.jobs.gangs & self.records.payloads.get(GROUP_RECORD, {}).keys()
+
+    def mark(self, machine: str) -> None:
+        """Note that something may fit on a machine, if it is known, that did not before."""
+        row = self.machines.row_of.get(machine)
+        if row is not None:
+            self.marks.machine(row)
+
+    def clear_marks(self) -> None:
+        """Forget all marks: waiting tasks have been held against them."""
+        self.marks.clear()
+
+    # --- classes -------------------------------------------------------------------------------------------------
+
+    def forget_classes(self, used: Collection[int]) -> Renumbered:
+        """Drop the classes that no number stands for and that no task has; ``used`` rows stay as well.
+
+        Returns where the others are now.
+        """
+        tasks = self.tasks
+        known = tasks.state[: len(tasks.uid)] != State.UNUSED
+        of_tasks = np.unique(tasks.cls[: len(known)][known]).tolist()
+        moved = self.classes.forget({*used, *self.marks.touched, *of_tasks})
+        tasks.cls[: len(known)] = np.where(known, moved.classes[tasks.cls[: len(known)]], 0)
+        self.marks.touched = {int(moved.classes[row]) for row in self.marks.touched}
+        self._requests.forget()
+        self._selector.reset()
+        return moved
+
+    # --- tasks ---------------------------------------------------------------------------------------------------
+
+    def free(self, beside: Collection[int] = (), least: int | None = None) -> Int64:
+        """Return what machines have left, int64[M, K]; negative where others have overcommitted them.
+
+        What is promised to pending tasks counts as taken, unless to those ``beside`` (rows), or to those of less
+        priority than ``least``.
+        """
+        room = self.machines.capacity - self.machines.used
+        promised = self.promises.amounts(self, beside, least) if len(self.promises) else None
+        return room if promised is None else room - promised
+
+    def free_beside(self, taking_part: Int64) -> Int64:
+        """Return ``free`` for a round: what is promised to the tasks that take part in it (rows) is theirs to have."""
+        return self.free(frozenset(taking_part.tolist()) if len(self.promises) else ())
+
+    def request_of(self, cls: int) -> Int64:
+        """Request of a class's tasks, int64[<= K], ``pods`` included."""
+        return self.shape_request(self.classes.rows[cls].shape)
+
+    def shape_request(self, shape: int) -> Int64:
+        """Request of a shape's tasks, int64[<= K], ``pods`` included."""
+        return self._requests.of(shape)
+
+    def unstated_of(self, cls: int) -> Int64:
+        """What a task of a class is assumed to need beyond its request, int64[<= K]."""
+        return self._requests.assumed_of(self.classes.rows[cls].shape)
+
+    def assume_all(self, rows: Int64, machines: Int64) -> None:
+        """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
+
+        They come to their machines in this order.
+        """
+        tasks = self.tasks
+        self.number_arrivals(rows)
+        tasks.state[rows] = State.ASSUMED
+        tasks.parked[rows] = False
+        tasks.passed_over[rows] = 0
+        tasks.machine[rows] = machines
+        self._undated.append(rows)
+        for task in rows.tolist():
+            tasks.message[task] = ""
+        if self.jobs.any_gang:
+            for task in rows.tolist():
+                self.jobs.touch(tasks.job[task])
+        self._book_all(rows, machines)
+
+    def number_arrivals(self, rows: Int64) -> None:
+        """Note that the tasks in ``rows`` come to their machines now, in this order."""
+        self.tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
+        self._last_came += len(rows)
+
+    def number_arrival(self, task: int) -> None:
+        """Note that a task comes to its machine now."""
+        self._last_came += 1
+        self.tasks.came[task] = self._last_came
+
+    def arrive(self, task: int, now: float) -> None:
+        """Note that an assumed task is bound ``now``. Where it had to wait for others to go, it comes only now."""
+        tasks = self.tasks
+        if tasks.displacing[task] and tasks.state[task] == State.ASSUMED:
+            self.number_arrival(task)
+            tasks.assigned[task], tasks.dated[task] = now, True
+
+    def date_assumptions(self, now: float) -> None:
+        """Note that the tasks assumed since this was last called got their machines ``now``."""
+        for rows in self._undated:
+            self.tasks.assigned[rows] = now
+            self.tasks.dated[rows] = True
+        self._undated.clear()
+
+    def request_rows(self, shapes: Sequence[int]) -> Int64:
+        """Requests of several shapes' tasks, ``pods`` included: int64[len(shapes), K]."""
+        return self._requests.rows(shapes)
+
+    def unstated_rows(self, shapes: Sequence[int]) -> Int64:
+        """What tasks of several shapes are assumed to need beyond their requests: int64[len(shapes), K]."""
+        return self._requests.assumed_rows(shapes)
+
+    def vacate(self, task: int) -> None:
+        """Take a task off its machine, if it is on one, and mark the machine as worth another look."""
+        tasks = self.tasks
+        machine = int(tasks.machine[task])
+        tasks.leaving[task] = tasks.displacing[task] = False
+        self.jobs.touch(tasks.job[task])
+        if machine >= 0:
+            self.book(machine, int(tasks.cls[task]), -1)
+            self.marks.touched.add(int(tasks.cls[task]))
+            self.marks.machine(machine)
+            tasks.machine[task] = -1
+        elif tasks.orphan_of[task]:
+            self._orphans.get(tasks.orphan_of[task], set()).discard(task)
+            tasks.orphan_of[task] = ""
+
+    def book(self, machine: int, cls: int, count: int) -> None:
+        """Count what tasks of a class use on a machine (row); a negative ``count`` takes it back."""
+        self.machines.book(machine, self.request_of(cls), self.unstated_of(cls), count)
+
+    def where(self, task: int) -> str:
+        """Name of the machine that a task is on, or was bound to; empty if none."""
+        machine = int(self.tasks.machine[task])
+        return self.machines.specs[machine].name if machine >= 0 else self.tasks.orphan_of[task]
+
+    def put(self, task: int, machine: str) -> None:
+        """Put a task that is on no machine on one. It is kept aside for it as long as that machine is not known."""
+        row = self.machines.row_of.get(machine, -1)
+        if row >= 0:
+            self._occupy(task, row)
+        else:
+            self._keep_aside(task, machine)
+
+    def put_all(self, tasks: Int64, machines: Sequence[str], sizes: Int64) -> None:
+        """Put tasks (int64[N] rows) that are on no machine on machines: ``sizes[0]`` on the first, ..."""
+        row_of = self.machines.row_of
+        rows = np.repeat(np.array([row_of.get(name, -1) for name in machines], dtype=np.int64), sizes)
+        known = rows >= 0
+        there = tasks[known]
+        self.tasks.machine[there] = rows[known]
+        self._book_all(there, rows[known])
+        self.marks.touched.update(np.unique(self.tasks.cls[there]).tolist())
+        if not known.all():
+            owner = np.repeat(np.arange(len(machines)), sizes)
+            for place in np.flatnonzero(~known).tolist():
+                self._keep_aside(int(tasks[place]), machines[int(owner[place])])
+
+    def _book_all(self, tasks: Int64, machines: Int64) -> None:
+        """Count what tasks (int64[N] rows) use on machines (int64[N] rows)."""
+        classes, of_class = np.unique(self.tasks.cls[tasks], return_inverse=True)
+        shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
+        self.machines.book_all(
+            machines, self.request_rows(shapes)[of_class], self.unstated_rows(shapes)[of_class]
+        )
+
+    def _occupy(self, task: int, machine: int) -> None:
+        self.marks.touched.add(int(self.tasks.cls[task]))
+        self.book(machine, int(self.tasks.cls[task]), 1)
+        self.tasks.machine[task] = machine
+        self.tasks.orphan_of[task] = ""
+
+    def _keep_aside(self, task: int, machine: str) -> None:
+        self.tasks.orphan_of[task] = machine
+        self._orphans.setdefault(machine, set()).add(task)
+
+    # --- machines ------------------------------------------------------------------------------------------------
+
+    def upsert_machine(self, machine: Machine) -> None:
+        """Add or replace a machine; tasks that were kept aside for it are on it from now on."""
+        known = machine.name in self.machines.row_of
+        before = self.machines.static_version
+        columns = len(self.resources)
+        row = self.machines.upsert(machine)
+        if len(self.resources) > columns:
+            self._count_new(columns)
+        if known and self.machines.static_version != before:
+            self.marks.domains_changed = True
+        self.marks.machine(row)
+        for orphan in sorted(self._orphans.pop(machine.name, ())):
+            self._occupy(orphan, row)
+
+    def forget_resources(self) -> None:
+        """Take back the columns of resources that no machine offers any more."""
+        kept = self.resources.compact()
+        self.machines.keep_columns(kept)
+        self.task_samples.keep_columns(kept)
+
+    def _count_new(self, first: int) -> None:
+        """Count what tasks on machines request of resources that had no columns before, those from ``first`` on."""
+        new = set(self.resources.names[first:])
+        concerned = {
+            shape
+            for shape, content in enumerate(self.classes.shapes)
+            if not new.isdisjoint(name for name, _ in content.requests)
+        }
+        if not concerned:
+            return
+        shape_of = np.array([row.shape for row in self.classes.rows], dtype=np.int64)
+        tasks = np.flatnonzero(self.tasks.machine[: len(self.tasks.uid)] >= 0)
+        shapes = shape_of[self.tasks.cls[tasks]]
+        asking = np.isin(shapes, list(concerned))
+        requests = self.request_rows(shapes[asking].tolist())[:, first:]
+        self.machines.book_new(self.tasks.machine[tasks[asking]], requests, first)
+
+    def remove_machine(self, name: str) -> None:
+        """Forget a machine, if it is known; its tasks are kept aside."""
+        row = self.machines.row_of.get(name)
+        if row is None:
+            return
+        tasks = self.tasks
+        for task in np.flatnonzero(tasks.machine == row).tolist():
+            tasks.machine[task] = -1
+            self._keep_aside(task, name)
+        self.marks.domains_changed = True  # an empty one may be gone
+        moved = self.machines.remove(row)
+        if moved >= 0:
+            tasks.machine[tasks.machine == moved] = row
+        self.marks.machine_removed(row, moved)

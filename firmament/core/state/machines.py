@@ -1,0 +1,315 @@
+"""The machines of a cluster as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.model import Machine
+from firmament.core.resources.columns import ResourceIndex, widened
+from firmament.core.resources.saturating import SaturatingSums
+from firmament.core.selectors.images import ImageIndex
+from firmament.core.selectors.labels import LabelColumn, LabelIndex
+from firmament.core.selectors.node_selectors import Selectors
+from firmament.core.selectors.taints import TaintIndex
+from firmament.core.state.row_stamps import RowStamps
+from firmament.core.usage.samples import MachineSamples
+
+_BY_RESOURCE = ("_capacity", "_total", "_unstated")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Per machine its name, labels and annotations, as of a ``static_version`` of the table."""
+
+    version: int
+    names: tuple[str, ...]
+    labels: tuple[Mapping[str, str], ...]
+    annotations: tuple[Mapping[str, str], ...]
+
+
+class MachineTable:
+    """Machines in dense rows; removing one moves the last row into its place.
+
+    ``capacity``, ``used``: int64[M, K]; ``used`` is what bound and assumed tasks take, and may exceed ``capacity``
+    where others have overcommitted. ``unstated``: what costs take them to need beyond that, as they state nothing.
+    ``static_version`` grows when labels, taints, cordons or readiness change, when
+    rows move, or when a resource is offered for the first time or by nobody any more: rows computed from those are
+    valid only for the version they were computed at. ``changes`` says in which rows anything has changed that cost
+    models see of a machine by itself: another description, tasks, a report of use. ``attached``: names of the machines
+    to which each shared volume is attached.
+    """
+
+    def __init__(self, resources: ResourceIndex) -> None:
+        self.resources = resources
+        self.specs: list[Machine] = []
+        self.row_of: dict[str, int] = {}
+        self.attached: dict[str, set[str]] = {}
+        self.labels = LabelIndex()
+        self.taints = TaintIndex()
+        self.images = ImageIndex()
+        self.static_version = 0
+        self._names = LabelColumn([])
+        self._named: list[str] = []  # of each spec, as those of ten thousand are slow to ask one by one
+        self._annotations: list[Mapping[str, str]] = []
+        self._capacity = np.zeros((64, len(resources)), dtype=np.int64)
+        self._used = SaturatingSums(64, len(resources))
+        self._unstated = np.zeros((64, len(resources)), dtype=np.int64)
+        self._running = np.zeros((64, 1), dtype=np.int64)
+        self._flags = np.zeros((64, 2), dtype=np.int64)
+        self._total = np.zeros((64, len(resources)), dtype=np.int64)
+        self.samples = MachineSamples(resources)
+        self.changes = RowStamps()
+        self._described = Described(-1, (), (), ())
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    # --- views ---------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names in order of rows."""
+        return self.described().names
+
+    def described(self) -> Described:
+        """What machines are called and labelled with, in order of rows; made anew only when that has changed."""
+        if self._described.version != self.static_version:
+            self._described = Described(
+                self.static_version,
+                tuple(self._named),
+                tuple(self.labels.rows),
+                tuple(self._annotations),
+            )
+        return self._described
+
+    @property
+    def capacity(self) -> Int64:
+        """int64[M, K]: what tasks may use together."""
+        self._fit_columns()
+        return self._capacity[: len(self.specs)]
+
+    @property
+    def used(self) -> Int64:
+        """int64[M, K]: what bound and assumed tasks request together, at most `CEILING`."""
+        self._fit_columns()
+        return self._used.cells[: len(self.specs)]
+
+    @property
+    def beyond_measure(self) -> Int64:
+        """Rows of the machines whose tasks request more of something than ``used`` can show, ascending.
+
+        So much can go from them, and they are as full as before.
+        """
+        return self._used.beyond
+
+    @property
+    def unstated(self) -> Int64:
+        """int64[M, K]: what bound and assumed tasks are assumed to need beyond what they request."""
+        self._fit_columns()
+        return self._unstated[: len(self.specs)]
+
+    @property
+    def running(self) -> Int64:
+        """int64[M]: bound and assumed tasks."""
+        return self._running[: len(self.specs), 0]
+
+    @property
+    def cordoned(self) -> Bool:
+        """bool[M]: marked unschedulable."""
+        return self._flags[: len(self.specs), 0] != 0
+
+    @property
+    def not_ready(self) -> Bool:
+        """bool[M]: not ready."""
+        return self._flags[: len(self.specs), 1] != 0
+
+    @property
+    def total(self) -> Int64:
+        """int64[M, K]: what the hardware has, the system's part included."""
+        self._fit_columns()
+        return self._total[: len(self.specs)]
+
+    @property
+    def usage(self) -> Float64:
+        """float64[M, K]: last measured use, a new array; NaN rows where the last report has none."""
+        rows = len(self.specs)
+        measured = self.samples.measured(rows)
+        if not measured.any():
+            return np.full((rows, len(self.resources)), np.nan)
+        return np.where(measured[:, None], self.samples.usage(rows), np.nan)
+
+    @property
+    def usage_time(self) -> Float64:
+        """float64[M]: when the last report was made, NaN for never."""
+        return self.samples.time(len(self.specs))
+
+    def named(self, names: Iterable[str]) -> Bool:
+        """bool[M]: machines with one of the names."""
+        found = np.zeros(len(self.specs), dtype=np.bool_)
+        found[[self.row_of[name] for name in names if name in self.row_of]] = True
+        return found
+
+    def selectors(self) -> Selectors:
+        """Matcher over the current rows."""
+        return Selectors(self.labels, self._names)
+
+    # --- changes -------------------------------------------------------------------------------------------------
+
+    def upsert(self, machine: Machine) -> int:
+        """Add or replace a machine; returns its row."""
+        row = self.row_of.get(machine.name)
+        if row is None:
+            row = len(self.specs)
+            self.row_of[machine.name] = row
+            self.specs.append(machine)
+            self._named.append(machine.name)
+            self._annotations.append(machine.annotations)
+            self._grow(row + 1)
+            self._used.clear(row)
+            self._unstated[row] = 0
+            self._running[row] = 0
+            self.samples.reset(row)
+            former, changed = None, True
+        else:
+            former = self.specs[row]
+            changed = not _looks_alike(former, machine)
+            self._detach(former)
+            self.specs[row] = machine
+            self._annotations[row] = machine.annotations
+        self._offer(former, machine)
+        self._fit_columns()
+        self._capacity[row] = self.resources.vector(machine.allocatable)
+        self._total[row] = self.resources.vector({**machine.allocatable, **machine.total})
+        self._flags[row] = (machine.unschedulable, machine.not_ready)
+        if changed:
+            self.labels.set(row, machine.labels)
+            self.taints.set(row, machine.taints)
+            self._names.set(row, machine.name)
+            self.static_version += 1
+        self.images.set(row, machine.images)
+        for volume in machine.attached:
+            self.attached.setdefault(volume, set()).add(machine.name)
+        self.changes.touch(row)
+        return row
+
+    def remove(self, row: int) -> int:
+        """Remove a row; returns the row whose machine now stands there (the former last), or -1 if none moved."""
+        last = len(self.specs) - 1
+        self._offer(self.specs[row], None)
+        del self.row_of[self.specs[row].name]
+        self._detach(self.specs[row])
+        self.labels.remove(row)
+        self.images.remove(row)
+        self.taints.remove(last, row)
+        moved, name, annotations = self.specs.pop(), self._named.pop(), self._annotations.pop()
+        self.static_version += 1
+        self._names.set(last, None)
+        if row == last:
+            self.samples.reset(row)
+            self._used.clear(row)
+            return -1
+        for array in (self._capacity, self._total, self._unstated, self._running, self._flags):
+            array[row] = array[last]
+        self._used.move(last, row)
+        self.samples.move(last, row)
+        self.specs[row], self._named[row], self._annotations[row] = moved, name, annotations
+        self.row_of[moved.name] = row
+        self._names.set(row, moved.name)
+        self.changes.touch(row)
+        return last
+
+    def _detach(self, machine: Machine) -> None:
+        for volume in machine.attached:
+            machines = self.attached.get(volume, set())
+            machines.discard(machine.name)
+            if not machines:
+                self.attached.pop(volume, None)
+
+    def book(self, row: int, request: Int64, unstated: Int64, count: int) -> None:
+        """Add (``count`` 1) or take back (-1) a task on a row.
+
+        ``request``, ``unstated``: int64[<= K].
+        """
+        self._fit_columns()
+        self._used.add(row, request, count)
+        if unstated.any():
+            self._unstated[row, : len(unstated)] += unstated * count
+        self._running[row] += count
+        self.changes.touch(row)
+
+    def book_all(self, rows: Int64, requests: Int64, unstated: Int64) -> None:
+        """Add one task per entry: ``rows``: int64[N], ``requests``, ``unstated``: int64[N, K]."""
+        self._fit_columns()
+        self._used.add_all(rows, requests)
+        for column in np.flatnonzero(unstated.any(axis=0)).tolist():
+            np.add.at(self._unstated[:, column], rows, unstated[:, column])
+        np.add.at(self._running[:, 0], rows, 1)
+        self.changes.touch_all(rows)
+
+    def book_new(self, rows: Int64, requests: Int64, first: int) -> None:
+        """Add what tasks that are there request of resources that have had no columns before.
+
+        ``rows``: int64[N], where they are; ``requests``: int64[N, K - ``first``], of columns from ``first`` on.
+        """
+        self._fit_columns()
+        self._used.add_all(rows, requests, first)
+        self.changes.touch_all(rows)
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        for name in _BY_RESOURCE:
+            setattr(self, name, widened(getattr(self, name), 0, int(kept.max()) + 1).take(kept, axis=1))
+        self._used.keep_columns(kept)
+        self.samples.keep_columns(kept)
+        self.static_version += 1
+
+    def _offer(self, former: Machine | None, machine: Machine | None) -> None:
+        """A machine that was ``former`` (None: not there) is ``machine`` (None: gone) from now on."""
+        if former is not None and machine is not None and _offers_alike(former, machine):
+            return
+        before = self.resources.version
+        if machine is not None:
+            self.resources.offer(_offered(machine))
+        if former is not None:
+            self.resources.withdraw(_offered(former))
+        if self.resources.version != before:
+            self.static_version += 1
+
+    def _grow(self, rows: int) -> None:
+        if rows > self._capacity.shape[0]:
+            for name in ("_capacity", "_total", "_unstated", "_running", "_flags"):
+                array = getattr(self, name)
+                setattr(self, name, widened(array, rows, array.shape[1]))
+            self._used.fit(rows, 0)
+
+    def _fit_columns(self) -> None:
+        columns = len(self.resources)
+        if self._capacity.shape[1] < columns:
+            for name in _BY_RESOURCE:
+                array = getattr(self, name)
+                setattr(self, name, widened(array, array.shape[0], columns))
+            self._used.fit(0, columns)
+
+
+def _offers_alike(old: Machine, new: Machine) -> bool:
+    return old.allocatable == new.allocatable and old.total == new.total
+
+
+def _offered(machine: Machine) -> set[str]:
+    """The resources that a machine names: also those of which it has none, as a task may need none there after all."""
+    return {*machine.allocatable, *machine.total}
+
+
+def _looks_alike(old: Machine, new: Machine) -> bool:
+    """Whether no rule that looks at machines could tell the two descriptions apart, capacity aside."""
+    return (
+        old.labels == new.labels
+        and old.taints == new.taints
+        and old.unschedulable == new.unschedulable
+        and old.not_ready == new.not_ready
+        and old.annotations == new.annotations
+    )

@@ -1,0 +1,162 @@
+"""Evictions under way: who was told to go, for whom, and what becomes of those if it does not go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.model import BUDGET_RECORD
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+_Waiting: TypeAlias = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Notice:
+    """One task that was told to go: its class row, when (in the order of ``Cluster.last_came``), and who waits:
+    row and place in the order of arrivals of each task that has a place only if this one goes.
+    """
+
+    cls: int
+    told: int
+    waiting: set[_Waiting] = field(default_factory=set)
+
+
+class Evictions:
+    """The tasks of a cluster that were told to go and have neither gone nor been let off."""
+
+    def __init__(self) -> None:
+        self._notices: dict[str, _Notice] = {}
+        self._counted_on: dict[_Waiting, list[str]] = {}
+        self._waiting: Int64 | None = None
+        self._needless: set[str] = set()
+        self._companions: dict[_Waiting, tuple[_Waiting, ...]] = {}
+
+    def tell(self, cluster: Cluster, victims: Iterable[int]) -> None:
+        """Note that ``victims`` (rows of bound tasks) are told to go."""
+        tasks = cluster.tasks
+        for victim in victims:
+            tasks.leaving[victim] = True
+            self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_came)
+            cluster.jobs.touch(tasks.job[victim])
+
+    def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
+        """Note that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) go."""
+        who = waiting, int(cluster.tasks.came[waiting])
+        for uid in leaving:
+            if not self._still_goes(cluster, uid):
+                continue
+            self._counted_on.setdefault(who, []).append(uid)
+            self._waiting = None
+            cluster.tasks.owed[waiting] = True
+            if uid in self._notices:  # else somebody else has it go, and only that can let it stay
+                self._notices[uid].waiting.add(who)
+                self._needless.discard(uid)
+
+    def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
+        """Note that tasks (rows, just assumed) lose their places together if somebody whom one counts on stays."""
+        together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
+        for row, _ in together:
+            cluster.tasks.owed[row] = True
+        self._companions.update(dict.fromkeys(together, together))
+
+    def holds_up(self, cluster: Cluster, waiting: int) -> bool:
+        """Whether a task (row, assumed) waits for others to go."""
+        who = waiting, int(cluster.tasks.came[waiting])
+        return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
+
+    def waiting(self, cluster: Cluster) -> Int64:
+        """Rows of the tasks that wait for others to go, or have waited for them and are not bound yet."""
+        return self._look(cluster)
+
+    def let_off(self, cluster: Cluster, victim: int) -> list[int]:
+        """Note that a task (row) will not go after all; returns the rows of those that lose their places by that."""
+        tasks = cluster.tasks
+        notice = self._notices.pop(tasks.uid[victim], None)
+        self._needless.discard(tasks.uid[victim])
+        tasks.leaving[victim] = cluster.classes.rows[int(tasks.cls[victim])].content.terminating
+        cluster.jobs.touch(tasks.job[victim])
+        if notice is None:
+            return []
+        lost = {each for who in notice.waiting for each in self._companions.get(who, (who,))}
+        return [
+            row for row, came in sorted(lost) if tasks.state[row] == State.ASSUMED and tasks.came[row] == came
+        ]
+
+    def classes(self) -> frozenset[int]:
+        """Rows of the classes of those that were told to go."""
+        return frozenset(notice.cls for notice in self._notices.values())
+
+    def renumber(self, new_row: Int64) -> None:
+        """Classes have other rows now: ``new_row[old]``, int64[C]; those of ``classes`` are still there."""
+        for notice in self._notices.values():
+            notice.cls = int(new_row[notice.cls])
+
+    def forget_gone(self, cluster: Cluster) -> None:
+        """Drop what concerns tasks that are gone, or that are somewhere else by now."""
+        tasks = cluster.tasks
+        for row, came in [
+            who
+            for who in self._companions
+            if tasks.state[who[0]] != State.ASSUMED or tasks.came[who[0]] != who[1]
+        ]:
+            del self._companions[row, came]
+        for uid in list(self._notices):
+            if not self._still_goes(cluster, uid):
+                del self._notices[uid]
+                self._needless.discard(uid)
+
+    # --- what nobody needs any more ------------------------------------------------------------------------------
+
+    def has_needless(self, cluster: Cluster) -> bool:
+        """Whether some task was told to go on whom nobody counts any more, and that has not been said."""
+        self._look(cluster)
+        return any(self._still_goes(cluster, uid) for uid in self._needless)
+
+    def take_needless(self, cluster: Cluster) -> list[int]:
+        """Rows of those tasks, once. Whoever counted on them was deleted, lost its place, or is bound."""
+        self._look(cluster)
+        rows = [cluster.tasks.row_of[uid] for uid in sorted(self._needless) if self._still_goes(cluster, uid)]
+        self._needless.clear()
+        return rows
+
+    @staticmethod
+    def _still_goes(cluster: Cluster, uid: str) -> bool:
+        tasks = cluster.tasks
+        row = tasks.row_of.get(uid)
+        return row is not None and bool(tasks.state[row] == State.BOUND and tasks.leaving[row])
+
+    def _look(self, cluster: Cluster) -> Int64:
+        """Forget who does not wait any more; int64[N], rows of those who do."""
+        tasks = cluster.tasks
+        if self._waiting is None:
+            self._waiting = np.array(list(self._counted_on), dtype=np.int64).reshape(-1, 2)
+        row, came = self._waiting.T
+        ended = (tasks.state[row] != State.ASSUMED) | (tasks.came[row] != came)
+        if not ended.any():
+            return row
+        for who in [(int(row[index]), int(came[index])) for index in np.flatnonzero(ended).tolist()]:
+            for uid in self._counted_on.pop(who):
+                notice = self._notices.get(uid)
+                if notice is not None:
+                    notice.waiting.discard(who)
+                    if not notice.waiting:
+                        self._needless.add(uid)
+        self._waiting = None
+        return row[~ended]
+
+    def awaited(self, cluster: Cluster, waiting: Iterable[int]) -> bool:
+        """Whether some of the tasks ``waiting`` (rows) have places that somebody has yet to leave."""
+        tasks = cluster.tasks
+        assumed = (row for row in waiting if tasks.state[row] == State.ASSUMED)
+        return any(self.holds_up(cluster, row) for row in assumed)
+
+    def told_since_record(self, cluster: Cluster, name: str, classes: frozenset[int]) -> int:
+        """How many tasks of ``classes`` were told to go since the disruption budget of that record name came."""
+        came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
+        return sum(notice.told >= came and notice.cls in classes for notice in self._notices.values())

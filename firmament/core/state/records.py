@@ -1,0 +1,61 @@
+"""Typed records that models read, by kind and name, and how they have come and gone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+
+from firmament.core.state.payloads import payload_fault
+
+
+class RecordTable(Collection[tuple[str, str]]):
+    """``payloads``: by kind and name; empty where a record cannot be read by anybody (see ``payload_fault``), so that
+    whoever reads it sees that, and none fails over it. ``came``: likewise, the place of each in the order in which
+    ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``losses``: how
+    often they went.
+    """
+
+    def __init__(self, most_bytes: int, read_kinds: frozenset[str]) -> None:
+        """``read_kinds``: those that somebody reads."""
+        self._most_bytes = most_bytes
+        self._read_kinds = read_kinds
+        self._faults: dict[tuple[str, str], str] = {}
+        self.payloads: dict[str, dict[str, bytes]] = {}
+        self.came: dict[str, dict[str, int]] = {}
+        self.changes: Counter[str] = Counter()
+        self.losses: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.payloads.values()))
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return ((kind, name) for kind, names in self.payloads.items() for name in names)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether there is a record of this kind and name."""
+        return isinstance(key, tuple) and key[1] in self.payloads.get(key[0], {})
+
+    def keep(self, kind: str, name: str, payload: bytes, came: int) -> None:
+        """Take in a record, which has the place ``came``; it replaces the one before it."""
+        fault = payload_fault(payload, self._most_bytes) if kind in self._read_kinds else ""
+        self._faults.pop((kind, name), None)
+        if fault:
+            self._faults[kind, name] = fault
+        sound = not fault and len(payload) <= self._most_bytes
+        self.payloads.setdefault(kind, {})[name] = payload if sound else b""
+        self.came.setdefault(kind, {})[name] = came
+        self.changes[kind] += 1
+
+    def notes(self) -> Iterator[str]:
+        """Say which records cannot be read, and why."""
+        for (kind, name), fault in self._faults.items():
+            yield f"record {kind} {name[:80]!r}: the payload {fault}; it counts as one that says nothing"
+
+    def drop(self, kind: str, name: str) -> None:
+        """Forget a record, if it is known."""
+        if (kind, name) not in self:
+            return
+        self._faults.pop((kind, name), None)
+        del self.payloads[kind][name], self.came[kind][name]
+        self.changes[kind] += 1
+        self.losses[kind] += 1

@@ -1,0 +1,87 @@
+"""Takes in reports of what machines and tasks really use, and says when to look at machines again because of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
+from firmament.core.state.machines import MachineTable
+from firmament.core.state.tasks import TaskTable
+from firmament.core.usage.samples import TaskSamples
+
+MARK_EVERY = 1.0
+"""Seconds between looks at whether reports of use opened machines to parked tasks."""
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class ReportsOfUse:
+    """Reports on their way to the tables of samples. ``of_tasks``: figures of tasks are kept; ``history``: so are past
+    reports, where their source aggregates nothing.
+    """
+
+    def __init__(self, task_samples: TaskSamples, *, of_tasks: bool, history: bool) -> None:
+        self._task_samples = task_samples
+        self._of_tasks = of_tasks
+        self._history = history
+        self._looked = 0
+        self._marked = -math.inf
+
+    def take(
+        self,
+        event: MachineSampled | MachineSampleRemoved | TaskSampled,
+        machines: MachineTable,
+        tasks: TaskTable,
+    ) -> None:
+        """Take in one report; one about an unknown machine or task is ignored."""
+        match event:
+            case MachineSampled():
+                self._machine(event, machines, tasks)
+            case MachineSampleRemoved(name):
+                at = machines.row_of.get(name)
+                if at is not None:
+                    machines.samples.withdraw(at)
+                    machines.changes.touch(at)
+            case TaskSampled():
+                self._task(event, machines, tasks)
+
+    def due(self, now: float, machines: MachineTable) -> tuple[float | None, Int64]:
+        """Rows of the machines to be looked at again now, each once; if it is too early, the seconds until there will
+        be some.
+        """
+        last = machines.samples.last_change
+        if last == self._looked:
+            return None, _NONE
+        wait = self._marked + MARK_EVERY - now
+        if 0 < wait <= MARK_EVERY:  # a clock that was set back delays nothing
+            return wait, _NONE
+        rows = np.flatnonzero(machines.samples.changed_since(self._looked, len(machines)))
+        self._looked, self._marked = last, now
+        return None, rows
+
+    def _machine(self, event: MachineSampled, machines: MachineTable, tasks: TaskTable) -> None:
+        at = machines.row_of.get(event.machine)
+        if at is None:
+            return
+        stamp = machines.samples.record(at, event, history=self._history)
+        if not stamp:
+            return
+        machines.changes.touch(at)
+        uses = event.tasks
+        if uses is None or not self._of_tasks:
+            return
+        rows = np.array([tasks.row_of.get(uid, -1) for uid in uses.uids], dtype=np.int64)
+        known = np.flatnonzero(rows >= 0)
+        self._task_samples.record_all(rows[known], known, uses, stamp)
+
+    def _task(self, event: TaskSampled, machines: MachineTable, tasks: TaskTable) -> None:
+        task = tasks.row_of.get(event.uid)
+        if task is None or not self._of_tasks:
+            return
+        machine = int(tasks.machine[task])
+        if machine >= 0:
+            stamp = int(machines.samples.stamp(machine + 1)[machine])
+            self._task_samples.record(task, event.usage, stamp)

@@ -1,0 +1,157 @@
+"""From the leaves up: what the best answer to each question is worth, and which child then holds which count.
+
+What a placement is worth is one number with a part of 64 bits, sign included, for each thing that is compared (see
+`solver`); numbers add up over the units of a placement, and the least one is the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Int64
+from firmament.core.tree_solver import regular
+from firmament.core.tree_solver.assignment import assign
+from firmament.core.tree_solver.questions import Profile, Questions
+from firmament.core.tree_solver.reach import Reach
+from firmament.core.tree_solver.rules import Rule
+from firmament.core.tree_solver.shares import Shares, caps
+from firmament.core.tree_solver.tree import Tree
+
+PART = 64
+Worths = NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Per question, what its best placement is worth and the counts of the unit's children in their order."""
+
+    worths: Worths
+    held: Sequence[Sequence[int] | Int64]
+
+
+class Comparison:
+    """Where the parts are. From the least important: room of the used leaves, cost, room of the used units of each
+    level above the leaves (lowest first), how well counts obey each level's rule (lowest first).
+    """
+
+    def __init__(self, rules: Sequence[Rule], asked: Sequence[Questions]) -> None:
+        self._rules = rules
+        place = len(rules) + 1
+        self._weights: list[dict[int, int]] = []
+        for rule, questions in zip(reversed(rules), reversed(asked), strict=True):
+            counts = questions.counts()
+            another = 1 << PART * (place + len(counts)) if rule.kind == "pack" else 0
+            sign = -1 if rule.kind == "pack" else 1
+            weights = {
+                count: another + (sign << PART * (place + index)) for index, count in enumerate(counts)
+            }
+            self._weights.append(dict.fromkeys(counts, 0) if rule.hard else weights)
+            place += len(counts) + 1
+        self._weights.reverse()
+
+    def room(self, level: int) -> int:
+        """Which bit the room of the used units of a level begins at."""
+        leaves = len(self._rules) - 1
+        return 0 if level == leaves else PART * (1 + leaves - level)
+
+    def of_profile(self, level: int, profile: Profile) -> int:
+        """What a profile of a level is worth."""
+        weights = self._weights[level]
+        return sum(weights[count] for count in profile)
+
+    def of_profiles(self, level: int, profiles: Int64) -> Worths:
+        """The same for many, one per row."""
+        worths: Worths = np.zeros(len(profiles), dtype=object)
+        for count, weight in self._weights[level].items():
+            if weight:
+                worths += (profiles == count).sum(axis=1).astype(object) * weight
+        return worths
+
+
+def answer(
+    tree: Tree, found: Reach, rules: Sequence[Rule], cost: Int64, sign: int, asked: Sequence[Questions]
+) -> list[Answers]:
+    """The answers to the questions of each level. ``sign``: 1 if little room is good, -1 if much is, 0 for neither."""
+    comparison = Comparison(rules, asked)
+    leaves = len(rules) - 1
+    room = [sign * each for each in found.room]
+    answers = [_of_leaves(tree, found, comparison, cost, room[-1], asked[-1])]
+    for level in range(leaves - 1, -1, -1):
+        answers.append(
+            _of_units(tree, found.shares[level], comparison, level, room[level], asked, answers[-1].worths)
+        )
+    return answers[::-1]
+
+
+def _of_leaves(
+    tree: Tree, found: Reach, comparison: Comparison, cost: Int64, room: Int64, asked: Questions
+) -> Answers:
+    """Answers of the units right above the leaves."""
+    level = len(tree.levels) - 1
+    shares, first = found.shares[level], tree.first_children(level)
+    worths: Worths = np.zeros(len(asked.units), dtype=object)
+    held: list[Sequence[int] | Int64] = [()] * len(asked.units)
+    for batch in asked.batches:
+        most = caps(shares, batch.children, batch.exists) * shares.step
+        price, space = cost[batch.children], room[batch.children]
+        counts = regular.held_by(batch.profiles, most, price, space)
+        total = (counts * price).sum(axis=1).astype(object)
+        used = ((counts > 0) * space).sum(axis=1).astype(object)
+        worths[batch.positions] = comparison.of_profiles(level, batch.profiles) + (total << PART) + used
+        for question, row in zip(batch.positions.tolist(), counts, strict=True):
+            held[question] = row
+    for question, profile in asked.others.items():
+        unit = int(asked.units[question])
+        children = range(int(first[unit]), int(first[unit + 1]))
+        kinds = set(profile)
+        weights = []
+        for child in children:
+            able, price_of, space_of = shares.counts(child), int(cost[child]), int(room[child])
+            weights.append(
+                {count: (price_of * count << PART) + space_of for count in kinds if able >> count & 1}
+            )
+        must = shares.must[children.start : children.stop].tolist()
+        held[question], total_of = assign(profile, weights, must)
+        worths[question] = total_of + comparison.of_profile(level, profile)
+    return Answers(worths, held)
+
+
+def _of_units(
+    tree: Tree,
+    shares: Shares,
+    comparison: Comparison,
+    level: int,
+    room: Int64,
+    asked: Sequence[Questions],
+    below: Worths,
+) -> Answers:
+    """Answers whose children, on ``level``, have been answered: ``below``."""
+    first, bit = tree.first_children(level).tolist(), comparison.room(level)
+    own, theirs = asked[level], asked[level + 1]
+    known: list[dict[int, int]] = [{} for _ in range(tree.units(level))]
+    space = [each << bit for each in room.tolist()]
+    for unit, share, worth in zip(theirs.units.tolist(), theirs.shares.tolist(), below.tolist(), strict=True):
+        known[unit][share] = worth + space[unit]
+    profiles: dict[int, Profile] = dict(own.others)
+    for batch in own.batches:
+        for question, row in zip(batch.positions.tolist(), batch.profiles.tolist(), strict=True):
+            profiles[question] = tuple(count for count in row if count)
+    must = shares.must.tolist()
+    worths: Worths = np.zeros(len(own.units), dtype=object)
+    held: list[Sequence[int] | Int64] = [()] * len(own.units)
+    for question, unit in enumerate(own.units.tolist()):
+        profile = profiles[question]
+        children = slice(first[unit], first[unit + 1])
+        held[question], total = assign(profile, _limited(known[children], profile), must[children])
+        worths[question] = total + comparison.of_profile(level, profile)
+    return Answers(worths, held)
+
+
+def _limited(known: Sequence[Mapping[int, int]], profile: Profile) -> list[dict[int, int]]:
+    """What is known of each child, for the counts of one profile only."""
+    kinds = set(profile)
+    return [{count: each[count] for count in kinds if count in each} for each in known]

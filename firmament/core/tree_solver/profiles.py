@@ -1,0 +1,195 @@
+"""The best counts for the children of one unit, whichever children hold them: any sets of counts, exact.
+
+A *profile* is the counts of the used children, largest first. A packed profile is better the fewer counts it has, and
+then the larger its first, second, ... count is; a spread one the smaller its first, second, ... count is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import gcd
+from operator import or_
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firmament.core.tree_solver.counts import enough, lowest, members
+from firmament.core.tree_solver.regular import packed, spread
+
+Table = NDArray[np.object_]
+
+
+def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
+    """The best profile that sums to ``total``, which `counts.reachable` contains; other arguments as there.
+
+    If the sets were without gaps, the best profile would be known at once; no other is better, so if it can be held
+    with the gaps as well it is the answer. Else a table is worked out.
+    """
+    within = (2 << total) - 1
+    used = enough([(counts & within, must) for counts, must in options], units, total)
+    if not any(must for _, must in used):
+        profile = _without_gaps([counts for counts, _ in used], units, pack, total)
+        if _holds([counts for counts, _ in used], profile):
+            return profile
+    else:
+        held = _filled(used, units, total) if pack else _levelled(used, total)
+        if sum(held) == total and _allowed(used, units, held):
+            return tuple(sorted((count for count in held if count), reverse=True))
+    return _by_table(used, units, pack, total)
+
+
+def _without_gaps(sets: Sequence[int], units: int, pack: bool, total: int) -> tuple[int, ...]:
+    """The best profile if each child could hold every count from the least of all to its own largest."""
+    union = reduce(or_, sets)
+    step = gcd(*members(union))
+    most = (
+        np.array([sorted((counts.bit_length() - 1 for counts in sets), reverse=True)], dtype=np.int64) // step
+    )
+    fill = packed if pack else spread
+    profile = fill(most, lowest(union) // step, units, np.array([total // step]))[0]
+    return tuple((profile[profile > 0] * step).tolist())
+
+
+def _filled(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
+    """The best packed counts, per child, if each child that has to be used could hold every count from its own least to
+    its own largest, and each other one from the least of all of those; anything if there are none.
+
+    As few others as will do, the largest; of all that are used, the one that can become the largest is filled first, as
+    far as the others' least counts let it; of equals the one whose own least count is larger, as that leaves more.
+    """
+    must = np.array([must for _, must in used], dtype=np.bool_)
+    least = min((lowest(counts) for counts, must in used if not must), default=0)
+    low = np.array([lowest(counts) if must else least for counts, must in used], dtype=np.int64)
+    high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
+    others = np.flatnonzero(~must)
+    others = others[np.argsort(-high[others], kind="stable")]
+    rooms = int(high[must].sum()) + np.concatenate([[0], np.cumsum(high[others])])
+    number = units - int(must.sum()) if units else int(np.searchsorted(rooms, total))
+    counts = np.where(must, low, 0)
+    if 0 <= number <= len(others):
+        counts[others[:number]] = least
+    waiting = np.flatnonzero(counts)
+    spare = total - int(counts.sum())
+    while spare > 0 and len(waiting):
+        reach = np.minimum(high[waiting], low[waiting] + spare)
+        place = np.lexsort((low[waiting], reach))[-1]
+        spare -= int(reach[place] - low[waiting[place]])
+        counts[waiting[place]] = reach[place]
+        waiting = np.delete(waiting, place)
+    return [int(count) for count in counts]
+
+
+def _levelled(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
+    """The most even counts, per child, if each child could hold every count from its own least (0 if it may be left
+    out) to its own largest: one level for all, as far as their bounds let them.
+    """
+    low = np.array([lowest(counts) if must else 0 for counts, must in used], dtype=np.int64)
+    high = np.array([counts.bit_length() - 1 for counts, _ in used], dtype=np.int64)
+    level = 0
+    for bit in range(total.bit_length() - 1, -1, -1):
+        if np.clip(level + (1 << bit), low, high).sum() <= total:
+            level += 1 << bit
+    counts = np.clip(level, low, high)
+    more = np.flatnonzero((low <= level) & (level < high))[: total - int(counts.sum())]
+    counts[more] += 1
+    return [int(count) for count in counts]
+
+
+def _allowed(used: Sequence[tuple[int, bool]], units: int, held: Sequence[int]) -> bool:
+    """Whether the children may hold these counts, gaps and the number of used ones included."""
+    return (not units or sum(count > 0 for count in held) == units) and all(
+        counts >> count & 1 if count else not must for (counts, must), count in zip(used, held, strict=True)
+    )
+
+
+def _holds(sets: Sequence[int], profile: Sequence[int]) -> bool:
+    """Whether children with these sets can hold a profile: a matching of counts and children by augmenting paths."""
+    if len(profile) > len(sets):
+        return False
+    order = sorted(sets, key=int.bit_length, reverse=True)
+    holder: list[int] = [-1] * len(order)
+    for place, count in enumerate(profile):
+        if order[place] >> count & 1 and holder[place] < 0:
+            holder[place] = place
+        elif not _augmented(order, profile, holder, place):
+            return False
+    return True
+
+
+def _augmented(sets: Sequence[int], profile: Sequence[int], holder: list[int], place: int) -> bool:
+    """Find a child for one more count, others moving on for it where that helps."""
+    came: dict[int, int] = {}
+    waiting = [place]
+    for current in waiting:
+        for child, counts in enumerate(sets):
+            if child in came or not counts >> profile[current] & 1:
+                continue
+            came[child] = current
+            if holder[child] < 0:
+                _move(holder, came, child, place)
+                return True
+            waiting.append(holder[child])
+    return False
+
+
+def _move(holder: list[int], came: Mapping[int, int], child: int, place: int) -> None:
+    """Each count on the path takes the child that it came to, until the new one has one."""
+    while came[child] != place:
+        before = holder.index(came[child])
+        holder[child] = came[child]
+        child = before
+    holder[child] = place
+
+
+def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
+    """The best profile, whatever the sets.
+
+    A profile is a number with a digit per count: how often that occurs. Comparing profiles is comparing such numbers,
+    and they add up, so a table over (used children, pods so far) finds the best one child by child, in children x
+    counts x pods operations on such numbers.
+    """
+    values = members(reduce(or_, (counts for counts, _ in used)))
+    digit = max(len(used).bit_length(), 1)
+    weight = _weights(values, digit, pack)
+    spare = total - sum(lowest(counts) for counts, must in used if must)
+    nothing = -1 << digit * (len(values) + 3)
+    table: Table = np.full((units + 1, spare + 1), nothing, dtype=object)
+    table[0, 0] = 0
+    for counts, must in used:
+        table = _with_child(table, counts, must, weight, nothing)
+    return _decoded(int(table[units, spare]), values, digit, pack)
+
+
+def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]:
+    """What one child with a count is worth; ``digit``: bits per digit."""
+    if not pack:
+        return {value: -(1 << digit * place) for place, value in enumerate(values)}
+    another = 1 << digit * len(values)
+    return {value: (1 << digit * place) - another for place, value in enumerate(values)}
+
+
+def _with_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
+    """The table with one more child, whose least count has been set aside if it has to be used."""
+    base = lowest(counts) if must else 0
+    wide = len(table) > 1
+    spare = table.shape[1]
+    added = np.full_like(table, nothing) if must else table.copy()
+    for count in members(counts):
+        taken = count - base
+        if taken >= spare:
+            break
+        before = table[:-1] if wide else table
+        after = added[1:] if wide else added
+        np.maximum(after[:, taken:], before[:, : spare - taken] + weight[count], out=after[:, taken:])
+    return added
+
+
+def _decoded(key: int, values: Sequence[int], digit: int, pack: bool) -> tuple[int, ...]:
+    """The profile that a number stands for."""
+    digits = key % (1 << digit * len(values)) if pack else -key
+    mask = (1 << digit) - 1
+    profile: list[int] = []
+    for place in range(len(values) - 1, -1, -1):
+        profile += [values[place]] * (digits >> digit * place & mask)
+    return tuple(profile)

@@ -1,0 +1,119 @@
+"""From the root down: which shares of which units the best placement may involve, and their best profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.tree_solver import regular
+from firmament.core.tree_solver.profiles import best_profile
+from firmament.core.tree_solver.reach import Reach
+from firmament.core.tree_solver.rules import Rule, limits
+from firmament.core.tree_solver.shares import Shares, batches, caps, plain
+from firmament.core.tree_solver.tree import Tree
+
+Profile = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Questions whose units have regular children: ``positions``: int64[R], which questions; ``children``: int64[R, C]
+    and ``exists``: bool[R, C]; ``profiles``: int64[R, C], counts of the children, largest first.
+    """
+
+    positions: Int64
+    children: Int64
+    exists: Bool
+    profiles: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Question q: how is ``shares[q]`` divided best over the children of ``units[q]``, which are on this level?
+
+    Both int64[Q]. Sorted and without repetition. The best profile of each is in ``batches`` or, by its number, in
+    ``others``.
+    """
+
+    units: Int64
+    shares: Int64
+    batches: Sequence[Batch]
+    others: Mapping[int, Profile]
+
+    def counts(self) -> list[int]:
+        """All counts that occur in some profile, in rising order."""
+        found = {count for profile in self.others.values() for count in profile}
+        for batch in self.batches:
+            found.update(np.unique(batch.profiles).tolist())
+        return sorted(found - {0})
+
+
+def ask(tree: Tree, found: Reach, rules: Sequence[Rule], size: int) -> list[Questions]:
+    """The questions of each level, beginning with the root's: how is ``size`` divided over the first level?
+
+    The best profile of a share does not depend on the rest of the tree (see `solver`: what is compared adds up over
+    units), so a child is asked only about counts in the profiles of its parent's questions.
+    """
+    units, shares = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
+    asked = []
+    for level, rule in enumerate(rules):
+        asked.append(_answered(tree, found, level, rule, units, shares))
+        if level + 1 < len(rules):
+            units, shares = _below(asked[-1], found.shares[level], tree.first_children(level), size)
+    return asked
+
+
+def _answered(tree: Tree, found: Reach, level: int, rule: Rule, units: Int64, shares: Int64) -> Questions:
+    """Questions with the best profile of each."""
+    below, first = found.shares[level], tree.first_children(level)
+    number, least = limits(rule).units, below.least // below.step
+    fill = regular.packed if rule.kind == "pack" else regular.spread
+    simple = plain(below, first)[units]
+    quick = np.flatnonzero(simple)
+    done = []
+    for positions, children, exists in batches(first, units[quick]):
+        most = -np.sort(-caps(below, children, exists), axis=1)
+        profiles = fill(most, least, number, shares[quick[positions]] // below.step) * below.step
+        done.append(Batch(quick[positions], children, exists, profiles))
+    others = {}
+    for question in np.flatnonzero(~simple).tolist():
+        unit = int(units[question])
+        options = [
+            (below.counts(child), bool(below.must[child]))
+            for child in range(int(first[unit]), int(first[unit + 1]))
+        ]
+        others[question] = best_profile(options, number, rule.kind == "pack", int(shares[question]))
+    return Questions(units, shares, done, others)
+
+
+def _below(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[Int64, Int64]:
+    """What the children are asked: every count of a profile that the child can hold. Units and shares, sorted."""
+    codes = []
+    for batch in asked.batches:
+        row, place = np.nonzero(batch.profiles * _first_of_run(batch.profiles))
+        count = batch.profiles[row, place]
+        able = batch.exists[row] & (shares.high[batch.children[row]] >= count[:, None])
+        which, column = np.nonzero(able)
+        codes.append(batch.children[row[which], column] * (size + 1) + count[which])
+    for question, profile in asked.others.items():
+        unit = int(asked.units[question])
+        for child in range(int(first[unit]), int(first[unit + 1])):
+            able_counts = shares.counts(child)
+            codes.append(
+                np.array(
+                    [child * (size + 1) + count for count in set(profile) if able_counts >> count & 1],
+                    dtype=np.int64,
+                )
+            )
+    code = np.unique(np.concatenate(codes)) if codes else np.zeros(0, dtype=np.int64)
+    return code // (size + 1), code % (size + 1)
+
+
+def _first_of_run(profiles: Int64) -> Bool:
+    """bool[R, C]: where a count first occurs in its row."""
+    first = np.ones(profiles.shape, dtype=np.bool_)
+    first[:, 1:] = profiles[:, 1:] != profiles[:, :-1]
+    return first

@@ -1,0 +1,124 @@
+"""Which shares of a group each unit of a tree can hold under the strict rules, from the leaves up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.tree_solver import regular
+from firmament.core.tree_solver.counts import progression, reachable
+from firmament.core.tree_solver.rules import Limits, Rule, limits
+from firmament.core.tree_solver.shares import Shares, batches, caps, plain
+from firmament.core.tree_solver.tree import Tree
+
+ENDLESS = 1 << 40
+"""Slots of a leaf that count as no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """``shares``: per level, the counts that its units can hold and that the level's rule lets them hold; ``room``: per
+    level, int64[units], pods that fit on each if no rule is asked, those that are there included; ``whole``: the sizes
+    that the tree can hold (see `counts`).
+    """
+
+    shares: Sequence[Shares]
+    room: Sequence[Int64]
+    whole: int
+
+
+def reach(tree: Tree, slots: Int64, size: int, rules: Sequence[Rule], held: Int64) -> Reach:
+    """The shares of every unit of ``tree``; arguments as of `GroupSolver.place`."""
+    bounds = [limits(rule) for rule in rules]
+    room = room_of(tree, slots, held)
+    must = [there > 0 for there in tree.sums(held)]
+    shares = [_of_leaves(bounds[-1], size, held, room[-1])]
+    for level in range(len(tree.levels) - 1, 0, -1):
+        first = tree.first_children(level)
+        bound = bounds[level - 1]
+        regular_sets, others = _totals(shares[-1], first, bounds[level].units, size, bound)
+        shares.append(_columns(regular_sets, others, must[level - 1]))
+    root = tree.first_children(0)
+    row, other = _totals(shares[-1], root, bounds[0].units, size, Limits(0, 1, 0, 1))
+    return Reach(shares[::-1], room, other[0] if other else _bits(row[0]))
+
+
+def room_of(tree: Tree, slots: Int64, held: Int64) -> list[Int64]:
+    """Per level, int64[units]: slots of the leaves of each unit and the pods that are there.
+
+    Slots are clipped so that sums stay within 64 bits for tasks that ask for nothing.
+    """
+    return tree.sums(np.clip(slots, 0, ENDLESS) + held)
+
+
+def _of_leaves(bound: Limits, size: int, held: Int64, room: Int64) -> Shares:
+    """What each leaf can hold: any count up to its room, within the rule."""
+    high = np.minimum(room, min(bound.high or size, size)) // bound.step * bound.step
+    must = held > 0
+    others = {
+        leaf: progression(
+            max(-(-int(held[leaf]) // bound.step) * bound.step, bound.low), int(high[leaf]), bound.step
+        )
+        for leaf in np.flatnonzero(must).tolist()
+    }
+    return Shares(bound.low, bound.step, np.where(must | (high < bound.low), 0, high), ~must, others, must)
+
+
+def _totals(below: Shares, first: Int64, units: int, size: int, bound: Limits) -> tuple[Bool, dict[int, int]]:
+    """What the children of each parent can hold together, within the parent's own ``bound``.
+
+    A row of bool[parents, size + 1] for parents whose children are all regular, a set for the others.
+    """
+    simple = plain(below, first)
+    top = size // below.step
+    rows = np.zeros((len(first) - 1, size + 1), dtype=np.bool_)
+    parents = np.flatnonzero(simple)
+    for positions, children, exists in batches(first, parents):
+        most = -np.sort(-caps(below, children, exists), axis=1)
+        found = regular.totals(most, below.least // below.step, units, top)
+        rows[parents[positions], : top * below.step + 1 : below.step] = found
+    allowed = progression(bound.low, min(bound.high or size, size), bound.step)
+    count = np.arange(size + 1)
+    rows &= (count >= bound.low) & (count <= (bound.high or size)) & (count % bound.step == 0)
+    others = {}
+    for parent in np.flatnonzero(~simple).tolist():
+        options = [
+            (below.counts(child), bool(below.must[child]))
+            for child in range(int(first[parent]), int(first[parent + 1]))
+        ]
+        others[parent] = reachable(options, units, size) & allowed
+    return rows, others
+
+
+def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
+    """Rows that are progressions alike become columns, what is left stays a set."""
+    some = rows.any(axis=1)
+    lowest = np.argmax(rows, axis=1)
+    highest = rows.shape[1] - 1 - np.argmax(rows[:, ::-1], axis=1)
+    number = rows.sum(axis=1)
+    least = int(lowest[some].min(initial=rows.shape[1]))
+    several = number > 1
+    span = (highest - lowest)[several]
+    # The least mean distance between neighbours is the step if any row is a progression at all.
+    step = int((span // (number[several] - 1)).min(initial=least))
+    step = max(step, 1)
+    off = np.ones(rows.shape[1], dtype=np.bool_)
+    off[least::step] = False
+    alike = (lowest == least) & (number == (highest - least) // step + 1) & ~rows[:, off].any(axis=1)
+    if least % step:
+        alike[:] = False
+    fits = ~some | alike
+    fits[list(others)] = False
+    fits &= ~must
+    sets = {
+        unit: others[unit] if unit in others else _bits(rows[unit]) for unit in np.flatnonzero(~fits).tolist()
+    }
+    return Shares(least, step, np.where(some & fits, highest, 0), fits, sets, must)
+
+
+def _bits(row: Bool) -> int:
+    """A row of truth values as a set."""
+    return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")

@@ -1,0 +1,61 @@
+"""A complete solver: if any placement keeps the rules it finds the best one.
+
+*Best* is a comparison in this order, each point deciding where those before are equal:
+
+1. Level by level from the top, how well the counts of its units obey the level's rule, all units of the level together.
+   Pack: fewer used units, then the larger the largest, the second largest, ... count. Spread: the smaller the largest,
+   the second largest, ... count. Hard rules leave nothing to compare.
+2. Level by level from the top, without the leaves: the room of the used units, all together. "best-fit" wants little
+   room, so that small groups do not break up empty domains; "roomiest" wants much; "cheapest" does not compare it.
+   Room is what ``counted`` says.
+3. The sum of ``cost`` over the pods.
+4. The room of the used leaves, as in 2.
+
+What is still equal is decided by the order of the tree, the same way each time; of siblings that are alike the earlier
+one holds no less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from cost_models.interface import Int64
+from firmament.core.tree_solver.diagnosis import shortage
+from firmament.core.tree_solver.division import divide
+from firmament.core.tree_solver.reach import reach, room_of
+from firmament.core.tree_solver.rules import Rule, Shortage
+from firmament.core.tree_solver.tree import Tree
+
+Choice = Literal["best-fit", "roomiest", "cheapest"]
+CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
+_SIGN = {"best-fit": 1, "roomiest": -1, "cheapest": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSolver:
+    """See the module. ``choice``: which of otherwise equal domains are taken."""
+
+    choice: Choice = "best-fit"
+
+    def place(
+        self,
+        tree: Tree,
+        slots: Int64,
+        size: int,
+        rules: Sequence[Rule],
+        cost: Int64,
+        held: Int64,
+        counted: Int64 | None = None,
+    ) -> Int64 | Shortage:
+        """As `GroupSolver.place`."""
+        enough = int((np.clip(slots, 0, size) + held).sum()) >= size
+        found = reach(tree, slots, size, rules, held) if enough else None
+        if found is None or not found.whole >> size & 1:
+            return shortage(tree, slots, size, rules, held)
+        if counted is not None:
+            found = replace(found, room=room_of(tree, counted, held))
+        return divide(tree, found, size, rules, cost, _SIGN[self.choice])

@@ -1,0 +1,161 @@
+"""A ring of past samples per machine, and averages, percentiles and deviations over periods of it.
+
+Sources such as metrics-server say what is used now and nothing else. Rings are made when the first such sample
+arrives, so clusters with better sources pay nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.resources.columns import ResourceIndex
+
+SLOTS = 128
+SPACING = 15.0
+"""Seconds between samples that are kept: with 128 slots the ring reaches back 32 minutes at least."""
+
+SLACK = 1e-6
+"""Seconds by which times may be off by rounding."""
+
+_QUANTILES: Mapping[str, float] = MappingProxyType({"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99})
+
+
+class History:
+    """Past samples by row, at least ``SPACING`` apart but for the newest, which is always there. Samples of a row
+    come in order of time.
+    """
+
+    def __init__(self, resources: ResourceIndex) -> None:
+        self._resources = resources
+        self._time: Float64 = np.empty((0, SLOTS))
+        self._usage: Float64 = np.empty((0, SLOTS, 0))
+        self._newest: Int64 = np.empty(0, dtype=np.int64)
+        self._cache: dict[tuple[str, float], tuple[Int64, Float64]] = {}
+        self._version: Int64 = np.empty(0, dtype=np.int64)
+        self._last_version = 0
+
+    def add(self, row: int, time: float, usage: Float64) -> None:
+        """Add a sample: ``usage`` is float64[K]."""
+        self._fit(row + 1)
+        newest = int(self._newest[row])
+        last, before = self._time[row, newest], self._time[row, newest - 1]  # slot -1 closes the ring
+        replaces = math.isnan(last) or last - before < SPACING
+        slot = newest if replaces else (newest + 1) % SLOTS
+        self._time[row, slot] = time
+        self._usage[row, slot] = 0.0
+        self._usage[row, slot, : len(usage)] = usage
+        self._newest[row] = slot
+        self._touch(row)
+
+    def window(self, kind: str, seconds: float, rows: Int64) -> Float64:
+        """float64[len(rows), K]: ``kind`` of use over ``seconds`` before each row's newest sample, 0: all there is.
+
+        NaN where there is no sample, and for unknown kinds. A percentile is the smallest sample that is not exceeded
+        by at least that share of all (nearest rank); std is that of the population. Only rows that have changed since
+        they were last asked for are computed.
+        """
+        if kind not in STATISTICS or len(rows) == 0:
+            return np.full((len(rows), len(self._resources)), np.nan)
+        self._fit(int(rows.max()) + 1)
+        version, values = self._cached(kind, seconds)
+        stale = rows[version[rows] != self._version[rows]]
+        if len(stale):
+            values[stale] = self._compute(kind, seconds, stale)
+            version[stale] = self._version[stale]
+        return values[rows]
+
+    def reset(self, row: int) -> None:
+        """Forget a row."""
+        if row < len(self._time):
+            self._time[row] = np.nan
+            self._newest[row] = 0
+            self._touch(row)
+
+    def move(self, source: int, target: int) -> None:
+        """Let a row take the place of another."""
+        if max(source, target) >= len(self._time) > 0:
+            self._fit(max(source, target) + 1)
+        if len(self._time):
+            self._time[target] = self._time[source]
+            self._usage[target] = self._usage[source]
+            self._newest[target] = self._newest[source]
+            self._touch(target)
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        there = kept[kept < self._usage.shape[2]]
+        self._usage = self._usage.take(there, axis=2)
+        self._cache.clear()
+
+    def _compute(self, kind: str, seconds: float, rows: Int64) -> Float64:
+        time = self._time[rows]
+        inside = ~np.isnan(time)
+        if seconds > 0:
+            end = time[np.arange(len(rows)), self._newest[rows]]
+            inside &= time > end[:, None] - seconds + SLACK
+        samples = np.where(inside[:, :, None], self._usage[rows], np.nan)
+        found = np.full((len(rows), self._usage.shape[2]), np.nan)
+        some = inside.any(axis=1)
+        if some.any():
+            found[some] = STATISTICS[kind](samples[some])
+        return found
+
+    def _cached(self, kind: str, seconds: float) -> tuple[Int64, Float64]:
+        key = (kind, seconds)
+        rows, columns = len(self._version), len(self._resources)
+        known = self._cache.get(key)
+        if known is None or known[1].shape != (rows, columns):
+            known = self._cache[key] = (np.full(rows, -1, dtype=np.int64), np.full((rows, columns), np.nan))
+        return known
+
+    def _touch(self, row: int) -> None:
+        self._last_version += 1
+        self._version[row] = self._last_version
+
+    def _fit(self, rows: int) -> None:
+        have, _, columns = self._usage.shape
+        if rows <= have and len(self._resources) <= columns:
+            return
+        size = have if rows <= have else max(rows, 2 * have, 64)
+        usage = np.zeros((size, SLOTS, max(columns, len(self._resources))))
+        usage[:have, :, :columns] = self._usage
+        time = np.full((size, SLOTS), np.nan)
+        time[:have] = self._time
+        self._usage, self._time = usage, time
+        self._newest = np.concatenate([self._newest, np.zeros(size - have, dtype=np.int64)])
+        self._version = np.concatenate([self._version, np.zeros(size - have, dtype=np.int64)])
+
+
+def _average(samples: Float64) -> Float64:
+    average: Float64 = np.nanmean(samples, axis=1)
+    return average
+
+
+def _deviation(samples: Float64) -> Float64:
+    deviation: Float64 = np.nanstd(samples, axis=1)
+    return deviation
+
+
+def _percentile(share: float) -> Callable[[Float64], Float64]:
+    def percentile(samples: Float64) -> Float64:
+        ordered = np.sort(samples, axis=1)  # NaN go last
+        count = (~np.isnan(samples[:, :, 0])).sum(axis=1)
+        rank = np.ceil(np.round(share * count, 9)).astype(np.int64) - 1
+        return ordered[np.arange(len(samples)), np.maximum(rank, 0)]
+
+    return percentile
+
+
+STATISTICS: Mapping[str, Callable[[Float64], Float64]] = MappingProxyType(
+    {
+        "avg": _average,
+        "std": _deviation,
+        **{name: _percentile(share) for name, share in _QUANTILES.items()},
+    }
+)
+"""What can be computed of samples, float64[M, N, K] with NaN for none but at least one each: float64[M, K]."""

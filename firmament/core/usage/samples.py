@@ -1,0 +1,290 @@
+"""Measured use of machines and tasks: the last report of each, and a history of those that nobody else aggregates.
+
+A report about a machine carries the use of its tasks too. It gets a *stamp*, which the tasks in it share: a task's
+figures count while its stamp is that of the machine that it is on, so a new report, a move or a new machine of the
+same name leave nothing stale behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from cost_models.interface import Bool, Float64, Int64
+from firmament.core.events import MachineSampled, TaskUses
+from firmament.core.resources.columns import NO_COLUMN, ResourceIndex, widened
+from firmament.core.usage.history import History
+
+_ROWS = 64
+MOST_WINDOWS = 64
+"""Periods, by type and length, that figures are kept of, of all machines together; sources have a handful."""
+
+
+class UseTable:
+    """Amounts by row and resource, and which rows have any: a row that is put is 0 in what it does not name.
+
+    Amounts of what no machine offers are left out.
+    """
+
+    def __init__(self, resources: ResourceIndex) -> None:
+        self._resources = resources
+        self._values: Float64 = np.zeros((_ROWS, len(resources)))
+        self._present: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
+
+    def values(self, rows: int) -> Float64:
+        """float64[rows, K]; meaningless where not ``present``."""
+        self._fit(rows)
+        return self._values[:rows]
+
+    def present(self, rows: int) -> Bool:
+        """bool[rows]: which rows have amounts."""
+        self._fit(rows)
+        return self._present[:rows, 0] != 0
+
+    def put(self, row: int, amounts: Mapping[str, float]) -> None:
+        """Replace a row."""
+        columns = self._resources.columns(amounts)
+        self._fit(row + 1)
+        self._values[row] = 0.0
+        for column, amount in zip(columns, amounts.values(), strict=True):
+            if column != NO_COLUMN:
+                self._values[row, column] = amount
+        self._present[row] = 1
+
+    def put_block(self, rows: Int64, resources: Iterable[str], amounts: Float64) -> None:
+        """Replace several rows by ``amounts``: float64[len(rows), len(resources)]."""
+        columns = np.array(self._resources.columns(resources), dtype=np.int64)
+        offered = columns != NO_COLUMN
+        self._fit(int(rows.max(initial=-1)) + 1)
+        self._values[rows] = 0.0
+        self._values[rows[:, None], columns[offered]] = amounts[:, offered]
+        self._present[rows] = 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether no row has amounts."""
+        return not self._present.any()
+
+    def clear(self, row: int) -> None:
+        """Leave a row without amounts."""
+        self._fit(row + 1)
+        self._present[row] = 0
+
+    def copy_row(self, source: int, target: int) -> None:
+        """Let ``target`` be as ``source``."""
+        self._fit(max(source, target) + 1)
+        self._values[target] = self._values[source]
+        self._present[target] = self._present[source]
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        self._values = widened(self._values, 0, int(kept.max()) + 1).take(kept, axis=1)
+
+    def _fit(self, rows: int) -> None:
+        self._values = widened(self._values, rows, len(self._resources))
+        self._present = widened(self._present, rows, 1)
+
+
+class MachineSamples:
+    """The last report about each machine, in the rows of the machine table. Samples are checked by the caller."""
+
+    def __init__(self, resources: ResourceIndex) -> None:
+        self._resources = resources
+        self._usage = UseTable(resources)
+        self._system = UseTable(resources)
+        self._windows: dict[tuple[str, float], UseTable] = {}
+        self._history = History(resources)
+        self._time: Float64 = np.full((_ROWS, 1), np.nan)
+        self._interval: Float64 = np.zeros((_ROWS, 1))
+        self._stamp: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
+        self._aggregates: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
+        self._changed: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
+        self._last_stamp = 0
+
+    # --- views of the first ``rows`` rows ---------------------------------------------------------------------------
+
+    def usage(self, rows: int) -> Float64:
+        """float64[rows, K]: use in the last report, 0 for what it does not name; meaningful where ``measured``."""
+        return self._usage.values(rows)
+
+    def measured(self, rows: int) -> Bool:
+        """bool[rows]: the last report has figures of the machine's use."""
+        return self._usage.present(rows)
+
+    def system(self, rows: int) -> Float64:
+        """float64[rows, K]: the part of the use that is no task's, 0 where that is not known."""
+        present, values = self._system.present(rows), self._system.values(rows)
+        return values.copy() if present.all() else np.where(present[:, None], values, 0.0)
+
+    def time(self, rows: int) -> Float64:
+        """float64[rows]: when the last report was made, NaN for never, 0 if it does not say."""
+        return self._time[:rows, 0]
+
+    def interval(self, rows: int) -> Float64:
+        """float64[rows]: seconds between reports, 0 if not known."""
+        return self._interval[:rows, 0]
+
+    def stamp(self, rows: int) -> Int64:
+        """int64[rows]: number of the last report, 0 for none."""
+        return self._stamp[:rows, 0]
+
+    @property
+    def last_change(self) -> int:
+        """Number of the last report, or withdrawal of reports, about any machine; 0 for none."""
+        return self._last_stamp
+
+    def changed_since(self, change: int, rows: int) -> Bool:
+        """bool[rows]: about which there was a report, or withdrawal, after the ``change`` of that number."""
+        return self._changed[:rows, 0] > change
+
+    def window(self, kind: str, seconds: float, rows: int) -> Float64:
+        """float64[rows, K]: use of type ``kind`` over ``seconds``, NaN rows where there is none.
+
+        With 0 seconds, over each machine's longest period. Where the source aggregates nothing, from the history.
+        """
+        found = np.full((rows, len(self._resources)), np.nan)
+        aggregates = self._aggregates[:rows, 0] != 0
+        missing = aggregates.copy()
+        lengths = [length for name, length in self._windows if name == kind and seconds in (0.0, length)]
+        for length in sorted(lengths, reverse=True):
+            table = self._windows[kind, length]
+            take = missing & table.present(rows)
+            found[take] = table.values(rows)[take]
+            missing &= ~take
+        others = np.flatnonzero(~aggregates & self.measured(rows))
+        found[others] = self._history.window(kind, seconds, others)
+        return found
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+
+    def record(self, row: int, sample: MachineSampled, *, history: bool) -> int:
+        """Take a report, unless a later one is known; returns its stamp, or 0 if it was not taken.
+
+        ``history``: also remember it, if its source does not aggregate.
+        """
+        self._grow(row + 1)
+        if sample.time < self._time[row, 0]:
+            return 0
+        self._last_stamp += 1
+        self._time[row] = sample.time
+        self._interval[row] = sample.interval
+        self._stamp[row] = self._changed[row] = self._last_stamp
+        self._aggregates[row] = sample.own_windows
+        if sample.no_usage:
+            self._usage.clear(row)
+        else:
+            self._usage.put(row, sample.usage)
+        if sample.system:
+            self._system.put(row, sample.system)
+        else:
+            self._system.clear(row)
+        self._put_windows(row, sample)
+        if history and not sample.own_windows and not sample.no_usage:
+            self._history.add(row, sample.time, self._usage.values(row + 1)[row])
+        return self._last_stamp
+
+    def withdraw(self, row: int) -> None:
+        """Forget what was reported about a machine that stays."""
+        self.reset(row)
+        self._last_stamp += 1
+        self._changed[row] = self._last_stamp
+
+    def reset(self, row: int) -> None:
+        """Forget what was reported about a row."""
+        self._grow(row + 1)
+        self._time[row] = np.nan
+        self._stamp[row] = self._changed[row] = 0
+        self._aggregates[row] = 0
+        for table in (self._usage, self._system, *self._windows.values()):
+            table.clear(row)
+        self._history.reset(row)
+
+    def move(self, source: int, target: int) -> None:
+        """Let a row take the place of another; the source is reset."""
+        self._grow(max(source, target) + 1)
+        for array in (self._time, self._interval, self._stamp, self._aggregates, self._changed):
+            array[target] = array[source]
+        for table in (self._usage, self._system, *self._windows.values()):
+            table.copy_row(source, target)
+        self._history.move(source, target)
+        self.reset(source)
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        for table in (self._usage, self._system, *self._windows.values()):
+            table.keep_columns(kept)
+        self._history.keep_columns(kept)
+
+    def _put_windows(self, row: int, sample: MachineSampled) -> None:
+        """Take the periods of a report; beyond `MOST_WINDOWS` those that no machine has make room, others have none."""
+        for table in self._windows.values():
+            table.clear(row)
+        if len(self._windows) >= MOST_WINDOWS:
+            self._windows = {key: table for key, table in self._windows.items() if not table.empty}
+        for window in sample.windows:
+            key = (window.type, window.seconds)
+            if not window.usage or (key not in self._windows and len(self._windows) >= MOST_WINDOWS):
+                continue
+            if key not in self._windows:
+                self._windows[key] = UseTable(self._resources)
+            self._windows[key].put(row, window.usage)
+
+    def _grow(self, rows: int) -> None:
+        before = len(self._time)
+        for name in ("_time", "_interval", "_stamp", "_aggregates", "_changed"):
+            setattr(self, name, widened(getattr(self, name), rows, 1))
+        self._time[before:] = np.nan
+
+
+class TaskSamples:
+    """The last figures of each task, in the rows of the task table.
+
+    ``stamp``: that of the machine's report which they came with, 0 for none. A row that is used anew must be reset.
+    """
+
+    def __init__(self, resources: ResourceIndex) -> None:
+        self._usage = UseTable(resources)
+        self._stamp: Int64 = np.zeros((_ROWS, 1), dtype=np.int64)
+        self._prod: Bool = np.zeros((_ROWS, 1), dtype=np.bool_)
+
+    def usage(self, rows: Int64) -> Float64:
+        """float64[len(rows), K]: use; meaningful where the stamp is that of the machine."""
+        return self._usage.values(int(rows.max(initial=-1)) + 1).take(rows, axis=0)
+
+    def stamp(self, rows: Int64) -> Int64:
+        """int64[len(rows)]."""
+        self._grow(int(rows.max(initial=-1)) + 1)
+        return self._stamp[:, 0].take(rows)
+
+    def prod(self, rows: Int64) -> Bool:
+        """bool[len(rows)]: the source takes the task for koord-prod, or does not say; meaningful as `usage` is."""
+        self._grow(int(rows.max(initial=-1)) + 1)
+        return self._prod[:, 0].take(rows)
+
+    def record_all(self, rows: Int64, known: Int64, uses: TaskUses, stamp: int) -> None:
+        """Take what a report says of tasks: entry ``known[i]`` of ``uses`` is that of row ``rows[i]``."""
+        self._grow(int(rows.max(initial=-1)) + 1)
+        amounts = np.array(uses.amounts).reshape(len(uses.uids), len(uses.resources))[known]
+        self._usage.put_block(rows, uses.resources, amounts)
+        self._stamp[rows, 0] = stamp
+        self._prod[rows, 0] = np.array(uses.prod, dtype=np.bool_)[known] if uses.prod else True
+
+    def record(self, row: int, usage: Mapping[str, float], stamp: int) -> None:
+        """Take the figures of one task, beside the report with ``stamp``."""
+        self._grow(row + 1)
+        self._usage.put(row, usage)
+        self._stamp[row], self._prod[row] = stamp, True
+
+    def reset(self, row: int) -> None:
+        """Forget the figures of a row."""
+        self._grow(row + 1)
+        self._stamp[row] = 0
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        self._usage.keep_columns(kept)
+
+    def _grow(self, rows: int) -> None:
+        self._stamp = widened(self._stamp, rows, 1)
+        self._prod = widened(self._prod, rows, 1)

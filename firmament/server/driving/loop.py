@@ -1,0 +1,213 @@
+"""When rounds run: as soon as there is work that could succeed, one after another, never in vain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from firmament.server.cluster import NoPictureError
+from firmament.server.driving.batching import BatchingWindow
+from firmament.wire import EncodedRound, encode_round
+
+if TYPE_CHECKING:
+    from firmament.core.results import RoundResult
+    from firmament.server.cluster import Cluster, Driver
+    from firmament.server.metrics import Metrics
+    from firmament.server.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+_FIRST_RETRY = 0.1
+_LAST_RETRY = 10.0
+_IDLE_PAUSE = 1.0
+_BACKLOG = 500
+"""More placements than this that the driver has not reported on keep it busy for longer than a round takes: an API
+server needs 0.1 to 0.3 s for so many bindings."""
+_BACKLOG_PAUSE = 0.005
+_COARSE = 0.001
+"""An event loop's time-outs are rounded up to whole milliseconds: shorter ones are spent looking instead."""
+
+
+class RoundRunner:
+    """Runs single rounds off the event loop, with their log line and metrics."""
+
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._metrics = metrics
+        self._clock = clock
+
+    async def run(self, cluster: Cluster) -> EncodedRound | None:
+        """Run a round and return its result, or None if a new snapshot has overtaken it."""
+        return await asyncio.to_thread(self.run_here, cluster)
+
+    def run_here(self, cluster: Cluster) -> EncodedRound | None:
+        """The same in the caller's thread."""
+        started = self._clock()
+        try:
+            result = cluster.run_round()
+        except NoPictureError:
+            raise
+        except Exception as error:
+            self._metrics.round_failed(cluster.set_aside_culprits(error))
+            raise
+        if result is None:
+            return None
+        seconds = self._clock() - started
+        try:
+            self._metrics.round_done(result, seconds)
+            _log_round(cluster.name, result, seconds)
+            return encode_round(result)
+        except Exception:
+            cluster.lose_picture()
+            raise
+
+
+class DriverLoop:
+    """The rounds of one session: waits for work, batches, runs, sends; backs off after errors.
+
+    ``reading`` and ``read`` are to be called around each message that is applied, ``changed`` after everything else
+    that may have created work.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        driver: Driver,
+        outbox: Outbox,
+        runner: RoundRunner,
+        batching_window: float,
+    ) -> None:
+        self._cluster = cluster
+        self._driver = driver
+        self._outbox = outbox
+        self._runner = runner
+        self._window = BatchingWindow(batching_window)
+        self._wake = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._failures = 0
+        self._last_fault = ""
+
+    def reading(self) -> None:
+        """Note that a message has arrived and is about to be applied."""
+        self._window.reading(_now())
+
+    def read(self, *, events: bool = False) -> None:
+        """Note that the message has been applied; ``events``: it was a batch with some in it."""
+        self._window.read(_now(), events=events)
+        self._wake.set()
+
+    def in_sync(self) -> None:
+        """Note that a snapshot is complete."""
+        self._window.forget_arrivals()
+
+    def changed(self) -> None:
+        """Note that something happened."""
+        self._window.changed(_now())
+        self._wake.set()
+
+    def drain(self) -> None:
+        """Let the loop end once the round in progress, if any, has been sent."""
+        self._drained.set()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Run rounds until drained.
+
+        Failed rounds are logged and retried; ``SupersededError`` ends the loop.
+        """
+        while not self._drained.is_set():
+            self._wake.clear()
+            self._window.look()
+            delay = await asyncio.to_thread(self._cluster.next_round_in, self._driver)
+            if delay is None or delay > 0:
+                await self._wait(self._wake, delay)
+                continue
+            await self._batch()
+            await self._outbox.room()
+            if self._drained.is_set():
+                return
+            self._window.restart(_now())
+            try:
+                result = await self._runner.run(self._cluster)
+            except Exception as error:  # noqa: BLE001 - nothing that a model or solver raises may end the server
+                await self._wait(self._drained, self._failed(error))
+                continue
+            self._window.ended(_now())
+            self._failures, self._last_fault = 0, ""
+            if result is None:
+                continue
+            self._outbox.put(result.message())
+            await asyncio.sleep(0)  # lets it leave before a thread that looks for more work takes the lock
+            if not result.deltas:
+                # The core backs unschedulable tasks off by itself; should it ever ask for rounds that do
+                # nothing, this keeps them from turning into a busy loop. An event ends the pause.
+                await self._wait(self._wake, _IDLE_PAUSE)
+
+    def _failed(self, error: Exception) -> float:
+        """Log a failed round, with a traceback the first time, and return how long to wait before another."""
+        fault = f"{type(error).__name__}: {error}"
+        pause: float = min(_FIRST_RETRY * 2**self._failures, _LAST_RETRY)
+        self._failures += 1
+        known = fault == self._last_fault
+        self._last_fault = fault
+        log.error(
+            "round failed cluster=%s attempt=%d retry_in=%.1fs error=%r",
+            self._cluster.name,
+            self._failures,
+            pause,
+            fault,
+            exc_info=None if known else error,
+        )
+        return pause
+
+    async def _batch(self) -> None:
+        """Wait for more to come, as long as the batching window says or until drained.
+
+        While the driver has plenty of placements to carry out, wait longer.
+        """
+        while not self._drained.is_set() and (left := self._window.left(_now())) > 0:
+            if left < _COARSE:
+                await asyncio.sleep(0)
+                continue
+            self._wake.clear()
+            await self._wait(self._wake, left)
+        while not self._drained.is_set() and (spare := self._window.spare(_now())) > 0:
+            if await asyncio.to_thread(self._cluster.unreported, self._driver) <= _BACKLOG:
+                return
+            await self._wait(self._drained, min(spare, _BACKLOG_PAUSE))
+
+    async def _wait(self, event: asyncio.Event, seconds: float | None) -> None:
+        """Wait for the event, ``seconds`` at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await event.wait()
+
+
+def _now() -> float:
+    """Return the event loop's time."""
+    return asyncio.get_running_loop().time()
+
+
+def _log_round(cluster: str, result: RoundResult, seconds: float) -> None:
+    for note in result.notes:
+        log.warning('model note cluster=%s note="%s"', cluster, note)
+    stats = result.stats
+    log.info(
+        "round cluster=%s round=%d machines=%d tasks=%d classes=%d placed=%d pending=%d arcs=%d solves=%d "
+        "certified=%s gap=%.6f seconds=%.4f",
+        cluster,
+        result.round,
+        stats.machines,
+        stats.tasks,
+        stats.classes,
+        stats.placed,
+        stats.pending,
+        stats.arcs,
+        stats.solves,
+        str(stats.certified).lower(),
+        stats.gap,
+        seconds,
+    )
