@@ -41,7 +41,7 @@ def binaries() -> Path | None:
 class ControlPlane:
     """The processes, started and ended: ``async with``. ``folder`` takes data, logs and ``kubeconfig``.
 
-    With ``controllers``, kube-controller-manager in place of kube-scheduler.
+    With ``controllers``, kube-controller-manager as well.
     """
 
     def __init__(self, where: Path, folder: Path, *, controllers: bool = False) -> None:
@@ -83,7 +83,6 @@ class ControlPlane:
         await self._until_ready()
         if self._controllers:
             self._run_controllers()
-            return
         configuration = self._folder / "scheduler.yaml"
         configuration.write_text(yaml.safe_dump(self._scheduler()), encoding="utf-8")
         self._run("kube-scheduler", f"--config={configuration}", "--secure-port=0")

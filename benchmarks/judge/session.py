@@ -19,7 +19,8 @@ from benchmarks.judge.generation import random_cluster
 from benchmarks.judge.judging import Judge
 from benchmarks.judge.kubelets import Kubelets
 from benchmarks.judge.objects import RandomCluster
-from benchmarks.judge.scenarios import SCENARIOS, ScenarioError
+from benchmarks.judge.scenario_parts import ScenarioError
+from benchmarks.judge.scenarios import SCENARIOS
 from benchmarks.judge.verdicts import SeedResult
 from poseidon.demo.stack import Stack, StackOptions
 from poseidon.kube.settings import load_settings

@@ -1,0 +1,136 @@
+"""What scenarios are made of: objects, looks at them, and patience."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from benchmarks.judge.api import Api
+from benchmarks.judge.kubelets import ENDS_AFTER
+from benchmarks.judge.objects import HOSTNAME, OURS, Object, expression, named
+
+NAMESPACE = "red"
+_SECONDS, _POLL_SECONDS = 90.0, 0.2
+_PATIENCE = [
+    {"key": f"node.kubernetes.io/{what}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 2}
+    for what in ("not-ready", "unreachable")
+]
+
+
+class ScenarioError(Exception):
+    """What should have come about has not; one line."""
+
+
+def template(app: str, **spec: object) -> Object:
+    """A pod template of an application, for our scheduler."""
+    resources = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+    container = {"name": "main", "image": "registry.example/app:1", "resources": resources}
+    pod = {"schedulerName": OURS, "terminationGracePeriodSeconds": 1, "tolerations": _PATIENCE}
+    return {"metadata": {"labels": {"app": app}}, "spec": {**pod, "containers": [container], **spec}}
+
+
+def sized(name: str, level: str, scheduler: str, node: str, many: int, ends: int = 0) -> Object:
+    """A pod of one in ``many`` parts of a node with 4 cores, and confined to it."""
+    pod = {"apiVersion": "v1", "kind": "Pod", **template(f"{scheduler}-{many}")}
+    pod["metadata"] |= {
+        "name": name,
+        "namespace": NAMESPACE,
+        "annotations": {ENDS_AFTER: str(ends)} if ends else {},
+    }
+    pod["spec"] |= {
+        "schedulerName": scheduler,
+        "priorityClassName": level,
+        "nodeSelector": {HOSTNAME: node},
+        "terminationGracePeriodSeconds": max(1, ends),
+    }
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": f"{4000 // many}m", "memory": "64Mi"}}
+    return pod
+
+
+def deployment(app: str, replicas: int, **more: object) -> Object:
+    """A Deployment of such pods."""
+    made = named("Deployment", app, "apps/v1")
+    made["metadata"]["namespace"] = NAMESPACE
+    selector = {"matchLabels": {"app": app}}
+    made["spec"] = {"replicas": replicas, "selector": selector, "template": template(app), **more}
+    return made
+
+
+def stateful_set(app: str, replicas: int) -> Object:
+    """A StatefulSet of such pods, a disk each."""
+    made = deployment(app, replicas, serviceName=app, podManagementPolicy="Parallel")
+    made["kind"] = "StatefulSet"
+    claim = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "disks",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    made["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim}]
+    return made
+
+
+def disks(nodes: tuple[str, ...]) -> list[Object]:
+    """A class of local volumes, and one volume on each of some nodes."""
+    disks = named(
+        "StorageClass",
+        "disks",
+        "storage.k8s.io/v1",
+        provisioner="kubernetes.io/no-provisioner",
+        volumeBindingMode="WaitForFirstConsumer",
+    )
+    made = [disks]
+    for name in nodes:
+        volume = named("PersistentVolume", f"disk-{name}")
+        at = {"nodeSelectorTerms": [{"matchExpressions": [expression(HOSTNAME, "In", name)]}]}
+        volume["spec"] = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "disks",
+            "persistentVolumeReclaimPolicy": "Retain",
+            "local": {"path": "/disk"},
+            "nodeAffinity": {"required": at},
+        }
+        made.append(volume)
+    return made
+
+
+async def pods_of(api: Api, app: str) -> list[Object]:
+    """The pods of an application."""
+    return [each for each in await api.listed("Pod") if each["metadata"].get("labels", {}).get("app") == app]
+
+
+async def places_of(api: Api, app: str) -> dict[str, str]:
+    """The node of each pod of an application, by name."""
+    return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in await pods_of(api, app)}
+
+
+def is_running(pod: Object) -> bool:
+    """Whether a pod runs."""
+    return bool(pod["status"].get("phase") == "Running")
+
+
+def is_available(pod: Object) -> bool:
+    """Whether a pod runs and is to go on."""
+    return is_running(pod) and "deletionTimestamp" not in pod["metadata"]
+
+
+def reason(pod: Object) -> str:
+    """What a pod's condition says of its scheduling."""
+    conditions = pod["status"].get("conditions") or ()
+    return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
+
+
+async def runs(api: Api, app: str, count: int) -> bool:
+    """Whether so many pods of an application run, and no others are there."""
+    pods = await pods_of(api, app)
+    return len(pods) == count and all(map(is_available, pods))
+
+
+async def until(what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something to hold; raises ``ScenarioError`` if it takes too long."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + _SECONDS
+    while not await holds():
+        if clock() > end:
+            raise ScenarioError(f"not within {_SECONDS:.0f} s: {what}")
+        await asyncio.sleep(_POLL_SECONDS)
