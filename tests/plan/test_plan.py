@@ -190,6 +190,15 @@ def test_a_pod_on_an_unknown_node_is_left_out_with_a_warning(run, write):
     assert "Pod shop/lost: spec.nodeName: node 'gone' is not in the input" in outcome.stderr
 
 
+def test_words_of_an_input_begin_no_lines_of_their_own(run, write):
+    forged = "gone\nwarning: all nodes are gone\r\u2028\u202e"
+    outcome = run("plan", "-f", write(node("n1"), pod("lost", nodeName=forged)), "-o", "json")
+    lines = outcome.stderr.splitlines()
+    assert not any(line.startswith("warning: all nodes") for line in lines)
+    assert any(r"gone\nwarning: all nodes are gone\r" in line.replace("\\\\", "\\") for line in lines)
+    assert not any(each in outcome.stderr for each in "\r\u2028\u202e")
+
+
 def test_several_paths_and_standard_input(run, write, tmp_path):
     (tmp_path / "folder").mkdir()
     write(node("n1"), name="folder/nodes.yaml")
