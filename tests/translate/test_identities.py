@@ -51,3 +51,12 @@ def test_an_owner_means_nothing_in_another_namespace():
     assert job_id(owned("evil", "ReplicaSet", "web", "u")) != job_id(
         owned("victim", "ReplicaSet", "web", "u")
     )
+
+
+def test_what_would_be_too_long_is_told_by_a_digest():
+    long = identity("Owner", "ns", "Job", "name", "u" * 5000)
+    assert len(long) < 100
+    assert long.startswith("Owner/")
+    assert long == identity("Owner", "ns", "Job", "name", "u" * 5000)
+    assert long != identity("Owner", "ns", "Job", "name", "u" * 5001)
+    assert len(identity("o" * 5000, "\ud800")) < 1024
