@@ -46,9 +46,11 @@ async def planned(api: Api) -> Decision:
     return Decision({pod: nodes[pod] for pod in plan.admitted}, messages)
 
 
-async def by_processes(api: Api, stack: Stack, waiting: list[Object]) -> Decision:
-    """What bridge and solver, which run and log in detail, have done once nothing has changed for a while."""
-    before = stack.bridge.log.stat().st_size
+async def by_processes(api: Api, stack: Stack, waiting: list[Object], before: int) -> Decision:
+    """What bridge and solver, which run and log in detail, have done once nothing has changed for a while.
+
+    ``before``: so many bytes the bridge had logged before the first of the pods was created.
+    """
     found = await stack.guard(_settled(api, {key_of(each) for each in waiting}))
     with stack.bridge.log.open("rb") as log:
         log.seek(before)

@@ -126,8 +126,12 @@ async def _scenario(binaries: Path, folder: Path, name: str) -> str:
 async def _one(api: Api, seed: int, stack: Stack | None) -> SeedResult:
     cluster = random_cluster(seed)
     await api.wipe()
+    logged = 0 if stack is None else stack.bridge.log.stat().st_size
     await _load(api, cluster)
-    decision = await planned(api) if stack is None else await by_processes(api, stack, cluster.waiting)
+    if stack is None:
+        decision = await planned(api)
+    else:
+        decision = await by_processes(api, stack, cluster.waiting, logged)
     await api.delete(cluster.waiting)
     result = SeedResult(seed, "plan" if stack is None else "processes")
     judge = Judge(api, cluster, decision, result)

@@ -20,7 +20,7 @@ def identity(*parts: str) -> str:
     text = "/".join([part if "/" not in part and "%" not in part else _escaped(part) for part in parts])
     if len(text) <= LONGEST:
         return text
-    return f"{_escaped(parts[0])[:LONGEST // 2]}/{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+    return f"{_escaped(parts[0])[: LONGEST // 2]}/{sha256(text.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def parts_of(text: str) -> list[str]:
