@@ -39,7 +39,6 @@ from firmament.core.requeue.relocation import Moves
 from firmament.core.requeue.requeue import Waking
 from firmament.core.requeue.set_aside import SetAside, waiting_classes
 from firmament.core.requeue.stale_reasons import StaleReasons
-from firmament.core.requeue.unschedulable import park
 from firmament.core.results import (
     Counts,
     Delta,
@@ -59,6 +58,8 @@ from firmament.core.snapshot.snapshot import Picture, take_picture
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
+from firmament.core.state.transitions import date_assumptions
+from firmament.core.state.waiting import begin_round, park
 from firmament.solvers.base import Solver
 
 
@@ -179,7 +180,7 @@ class Scheduler:
         self._waking.wake()
         self._cluster.clear_marks()
         tasks = self._cluster.tasks
-        tasks.revised[:] = False
+        begin_round(self._cluster)
         self._evictions.forget_gone(self._cluster)
         self._in_round = True
         self._stale_reasons.open_round(self._cluster, now)
@@ -262,7 +263,7 @@ class Scheduler:
             len(placed) + len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
         )
         deltas += evicting
-        cluster.date_assumptions(self._clock())
+        date_assumptions(cluster, self._clock())
         pending, unscheduled = pending_reasons(
             cluster, rows, self._reservations, picture, assignments, placement.shortages
         )

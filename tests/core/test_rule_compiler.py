@@ -24,6 +24,7 @@ from firmament.core.rules.counters import RuleState
 from firmament.core.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR, ClassRules, RuleSet
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.transitions import assume
 from tests.support.core import machine, task_class
 from tests.support.rules import app, ints, near, spread
 
@@ -190,7 +191,7 @@ def test_where_only_unsettled_tasks_draw_others_one_of_them_is_named():
     scene.apply(TasksSubmitted(1, ("assumed-0", "assumed-2")))
     tasks = scene.cluster.tasks
     rows = np.array([tasks.row_of["assumed-0"], tasks.row_of["assumed-2"]])
-    scene.cluster.assume_all(rows, ints(0, 2))
+    assume(scene.cluster, rows, ints(0, 2))
     found, own = scene.rules("follower")
     assert own.attraction is not None
     (number,) = own.attraction.counters
@@ -413,7 +414,7 @@ def test_inhabitants_by_class():
     scene = Scene(web=task_class(cpu=1), db=task_class(cpu=2), idle=task_class(cpu=3))
     scene.bind(db="m2", web="m0 m3").apply(TasksSubmitted(2, ("waits",)), TasksSubmitted(2, ("assumed",)))
     tasks = scene.cluster.tasks
-    scene.cluster.assume_all(np.array([tasks.row_of["assumed"]]), ints(1))
+    assume(scene.cluster, np.array([tasks.row_of["assumed"]]), ints(1))
     web, db, idle = (scene.row(name) for name in ("web", "db", "idle"))
     found = Inhabitants(scene.cluster)
     assert found.classes.tolist() == sorted([web, db])

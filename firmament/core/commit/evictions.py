@@ -16,6 +16,7 @@ from firmament.core.gangs.leaving import held_back
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
@@ -103,10 +104,10 @@ def _carried_out(
         coming.append(Delta(DeltaKind.PLACE, tasks.uid[guest], name, depends_on=depends_on))
     rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
     come = np.array([guest for _, guest in kept], dtype=np.int64)
-    cluster.assume_all(come, rows)
+    transitions.assume(cluster, come, rows)
     cls = np.array([each.cls for each, _ in kept], dtype=np.int64)
     machine = np.array([each.machine for each, _ in kept], dtype=np.int64)
-    tasks.displacing[come] = keeps_order(picture, cls, machine)
+    transitions.wait_for_room(cluster, come, ordered=keeps_order(picture, cls, machine))
     for delta, (_, guest) in zip(coming, kept, strict=True):
         evictions.count_on(cluster, delta.depends_on, guest)
     for members in _gangs(picture, kept):

@@ -17,6 +17,7 @@ from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.results import Placements
 from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 
 
@@ -39,7 +40,7 @@ def assume_placements(
     decided = _decided(picture, placed)
     ordered = keeps_order(picture, decided.cls, decided.row)
     if cluster.version == picture.version:
-        cluster.assume_all(decided.task, decided.row)
+        transitions.assume(cluster, decided.task, decided.row)
         kept = np.ones(len(decided.task), dtype=np.bool_)
     else:
         kept = Recheck(cluster, static_rows, picture, decided, ordered, limits).assume()

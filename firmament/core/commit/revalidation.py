@@ -22,6 +22,7 @@ from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
 from firmament.core.rules.counters import RuleState
 from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
@@ -93,8 +94,7 @@ class Recheck:
                 return kept
             given_up |= broken
             for task in self._decided.task[kept].tolist():
-                cluster.vacate(task)
-                cluster.tasks.state[task] = State.PENDING
+                transitions.release(cluster, task)
 
     def _gangs(self) -> tuple[Int64, Int64, Bool, Bool]:
         """int64[N]: the gang of each decided task, -1 for none; of each gang, int64[G]: members that it lacks, bool[G]:
@@ -135,11 +135,11 @@ class Recheck:
         single = self._overfull(rows) | shared.singly(rows)
         at_once = rows[~single]
         shared.take_all(at_once)
-        self._cluster.assume_all(task[at_once], machine[at_once])
+        transitions.assume(self._cluster, task[at_once], machine[at_once])
         for row in rows[single].tolist():
             possible[row] = self._has_room(row) and shared.take(row)
             if possible[row]:
-                self._cluster.assume_all(task[row : row + 1], machine[row : row + 1])
+                transitions.assume(self._cluster, task[row : row + 1], machine[row : row + 1])
         return possible
 
     def _wanted_of(self, shapes: Sequence[int]) -> Int64:

@@ -28,6 +28,7 @@ from firmament.core.scoring.assessment import joint_room_lacking
 from firmament.core.snapshot.snapshot import Picture
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
+from firmament.core.state.waiting import tell
 
 
 def pending_reasons(
@@ -75,8 +76,7 @@ def pending_reasons(
             together + why + preemption.told(int(picture.cls[index]), int(rows[0]), causes)
         )
         told = [row for row in rows.tolist() if tasks.message[row] != message]
-        for row in told:
-            tasks.message[row] = message
+        tell(cluster, told, message)
         if told:
             message += losses.told(index, told)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))

@@ -16,14 +16,16 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
-from firmament.core.gangs.members import able_members, count_members, give_up_place, lacking
+from firmament.core.gangs.members import able_members, count_members, lacking
 from firmament.core.gangs.phases import Standing, gang_state
 from firmament.core.gangs.surplus_members import Surplus
 from firmament.core.model import Job
 from firmament.core.results import Delta, DeltaKind, GangState, Unscheduled
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
+from firmament.core.state.waiting import hold_back, tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Gangs:
 
     def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
         """Park a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
-        cluster.tasks.parked[able] = True
+        hold_back(cluster, able)
         members = len(cluster.jobs.members(job.id))
         name = job.name or job.id
         text = f"gang {name} waits for members: {members} of {job.min_members} exist"
@@ -110,7 +112,7 @@ class Gangs:
             if job is not None and job_id not in cluster.jobs.changed:  # else it was roused for a reason
                 able = able_members(cluster, job, now)
                 if len(able) < lacking(cluster, job):
-                    cluster.tasks.parked[able] = True
+                    hold_back(cluster, able)
 
     # --- after a round -------------------------------------------------------------------------------------------
 
@@ -149,8 +151,7 @@ class Gangs:
                 if tasks.state[task] == State.PENDING and tasks.message[task] != message
             ]
             if told and message:
-                for task in told:
-                    tasks.message[task] = message
+                tell(cluster, told, message)
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
         self._untold.clear()
         return found + self._surplus.told(cluster)
@@ -235,18 +236,16 @@ class Gangs:
         deltas = []
         for task in members:
             if tasks.state[task] == State.ASSUMED:
-                give_up_place(cluster, task)
+                transitions.give_up_place(cluster, task)
             elif (
                 tasks.state[task] == State.BOUND
                 and self._options.evict_failed_gangs
                 and not tasks.leaving[task]
             ):
-                tasks.leaving[task] = True
+                transitions.ask_to_leave(cluster, task)
                 deltas.append(Delta(DeltaKind.PREEMPT, tasks.uid[task], cluster.where(task)))
-                cluster.jobs.touch(tasks.job[task])
             if tasks.state[task] == State.PENDING:
-                tasks.not_before[task] = now + self._options.last_backoff
-                tasks.parked[task] = bool(tasks.refused[task])
+                transitions.put_off(cluster, task, now + self._options.last_backoff)
         return deltas
 
     def _seconds(self, job: Job) -> float:

@@ -1,4 +1,4 @@
-"""The members of a gang: how many of them are where, which can be tried, and how one loses its place."""
+"""The members of a gang: how many of them are where, and which can be tried."""
 
 from __future__ import annotations
 
@@ -42,11 +42,3 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     bound = (tasks.state[members] == State.BOUND) & ~leaving
     assumed = (tasks.state[members] == State.ASSUMED) & ~leaving
     return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
-
-
-def give_up_place(cluster: Cluster, task: int) -> None:
-    """Let an assumed task wait again."""
-    cluster.vacate(task)
-    cluster.tasks.state[task] = State.PENDING
-    cluster.tasks.parked[task] = False
-    cluster.version += 1

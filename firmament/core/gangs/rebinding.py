@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firmament.core.gangs.members import give_up_place
 from firmament.core.results import Delta, DeltaKind
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
@@ -39,7 +39,7 @@ class Rebinding:
                 del self._came[uid]
             elif tasks.machine[task] < 0:
                 del self._came[uid]
-                give_up_place(cluster, task)
+                transitions.give_up_place(cluster, task)
             elif tasks.not_before[task] <= now:
                 del self._came[uid]
                 deltas.append(Delta(DeltaKind.PLACE, uid, cluster.where(task)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from firmament.core.model import Job
 from firmament.core.results import Unscheduled
 from firmament.core.selectors.natural_order import natural_key
+from firmament.core.state import waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
@@ -20,7 +21,7 @@ class Surplus:
         tasks = cluster.tasks
         able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
         beyond = able[need:]
-        tasks.parked[beyond] = True
+        waiting.hold_back(cluster, beyond)
         text = f"beyond the size of group {job.name or job.id}, which has its {job.min_members} members"
         self._untold += [(tasks.uid[row], text) for row in beyond]
         return able[:need]
@@ -32,7 +33,7 @@ class Surplus:
         for uid, message in self._untold:
             row = tasks.row_of.get(uid)
             if row is not None and tasks.state[row] == State.PENDING and tasks.message[row] != message:
-                tasks.message[row] = message
+                waiting.tell(cluster, [row], message)
                 news.setdefault(message, []).append(uid)
         self._untold.clear()
         return [Unscheduled(tuple(uids), message) for message, uids in news.items()]

@@ -11,6 +11,7 @@ from firmament.core.events import BindingReport
 from firmament.core.gangs.rebinding import Rebinding
 from firmament.core.model import NOMINATION_RECORD
 from firmament.core.queue.importance import Importance
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
@@ -53,11 +54,8 @@ class BindingOutcomes:
                 self._let_off(task)
             if int(tasks.state[task]) != State.ASSUMED:
                 continue
-            cluster.jobs.touch(tasks.job[task])
             if report.bound:
-                cluster.arrive(task, self._clock())
-                tasks.state[task] = State.BOUND
-                tasks.failures[task], tasks.owed[task] = 0, False
+                transitions.confirm(cluster, task, self._clock())
                 if importance.standing_of(tasks, task) < farthest:
                     cluster.mark(report.machine)  # from now on it may be evicted
             else:
@@ -65,43 +63,28 @@ class BindingOutcomes:
 
     def _refused(self, task: int, *, retry: bool) -> None:
         """Let an assumed task wait again, unless its gang keeps the place for it."""
-        cluster, tasks = self._cluster, self._cluster.tasks
+        cluster = self._cluster
+        cluster.jobs.touch(cluster.tasks.job[task])  # also if it keeps its place
         self._back_off(task)
         waits = self._evictions.holds_up(cluster, task)
         if retry and not waits and self._rebinding.keeps_place(cluster, task):
             return
-        owed = retry and self._is_owed(task)
-        self._lose_place(task, owed=owed)
-        tasks.parked[task] = tasks.refused[task] = not retry
-        tasks.owed[task] &= retry
-        cluster.version += 1
+        transitions.release(cluster, task, promised=retry and self._is_owed(task))
+        transitions.refuse(cluster, task, retry=retry)
 
     def _back_off(self, task: int) -> None:
-        """Count one more failure of a task; it waits twice as long as after the last."""
-        tasks, options = self._cluster.tasks, self._options
-        tasks.failures[task] += 1
-        wait = options.first_backoff * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
-        tasks.not_before[task] = self._clock() + min(wait, options.last_backoff)
+        first, last = self._options.first_backoff, self._options.last_backoff
+        transitions.back_off(self._cluster, task, self._clock(), first=first, last=last)
 
     def _let_off(self, victim: int) -> None:
         """Take note that a task (row) was not evicted: whoever counted on it waits again, with back-off."""
         cluster = self._cluster
         for task in self._evictions.let_off(cluster, victim):
             self._back_off(task)
-            self._lose_place(task, owed=True)
-        cluster.version += 1
+            transitions.release(cluster, task, promised=True)
 
     def _is_owed(self, task: int) -> bool:
         """Whether others were told to leave for an assumed task (row)."""
         cluster = self._cluster
         uid = cluster.tasks.uid[task]
         return bool(cluster.tasks.owed[task]) or uid in cluster.records.payloads.get(NOMINATION_RECORD, {})
-
-    def _lose_place(self, task: int, *, owed: bool) -> None:
-        """Let an assumed task (row) wait again; what others have left for it, it is ``owed``."""
-        cluster, tasks = self._cluster, self._cluster.tasks
-        machine = int(tasks.machine[task])
-        if owed and machine >= 0:
-            cluster.promises.make(tasks.uid[task], cluster.where(task))
-        cluster.vacate(task)
-        tasks.state[task] = State.PENDING

@@ -13,8 +13,10 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.events import TasksBound, TasksSubmitted
+from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import UNGROUPED, State
+from firmament.core.state.task_description import date_all, group_new
+from firmament.core.state.tasks import UNGROUPED
 
 
 class TaskIntake:
@@ -63,14 +65,6 @@ class TaskIntake:
             self._uids.clear()
 
 
-def rouse(cluster: Cluster, job: str) -> None:
-    """Unpark the waiting members of a job: there may be enough of them now, or it may be no gang any more."""
-    if not job:
-        return
-    members = np.array(cluster.jobs.members(job), dtype=np.int64)
-    cluster.tasks.parked[members[~cluster.tasks.refused[members]]] = False
-
-
 def _submit(cluster: Cluster, events: Sequence[TasksSubmitted], now: float) -> None:
     created = None
     if any(event.created for event in events):
@@ -79,23 +73,15 @@ def _submit(cluster: Cluster, events: Sequence[TasksSubmitted], now: float) -> N
 
 
 def _bind(cluster: Cluster, events: Sequence[TasksBound], now: float) -> None:
-    tasks = cluster.tasks
     rows = _add(cluster, events, None, now)
     sizes = [len(event.uids) for event in events]
-    tasks.state[rows] = State.BOUND
-    tasks.assigned[rows] = now
+    transitions.arrive_bound_all(cluster, rows, [event.machine for event in events], sizes, now)
+    assigned = initialized = None
     if any(event.assigned for event in events):
         assigned = _column(events, [event.assigned for event in events])
-        known = assigned != 0
-        tasks.assigned[rows[known]] = assigned[known]
-        tasks.dated[rows[known]] = True
     if any(event.initialized for event in events):
-        tasks.initialized[rows] = _column(events, [event.initialized for event in events])
-    classes = cluster.classes.rows
-    terminating = [cls for cls in np.unique(tasks.cls[rows]).tolist() if classes[cls].content.terminating]
-    tasks.leaving[rows] = np.isin(tasks.cls[rows], terminating)
-    cluster.number_arrivals(rows)
-    cluster.put_all(rows, [event.machine for event in events], np.array(sizes, dtype=np.int64))
+        initialized = _column(events, [event.initialized for event in events])
+    date_all(cluster, rows, assigned, initialized)
 
 
 def _add(
@@ -122,11 +108,7 @@ def _add(
         now=now,
     )
     if any(event.spread_group for event in events):
-        joined = [
-            cluster.spread_groups.join(event.spread_group, size)
-            for event, size in zip(events, sizes, strict=True)
-        ]
-        cluster.tasks.spread[rows] = np.repeat(joined, sizes)
+        group_new(cluster, rows, [event.spread_group for event in events], sizes)
     if any(event.job for event in events):
         numbers = rows.tolist()
         first = 0
@@ -134,7 +116,7 @@ def _add(
             cluster.jobs.enlist_all(numbers[first : first + size], event.job)
             first += size
         for job in cluster.jobs.gangs.intersection(event.job for event in events):
-            rouse(cluster, job)
+            waiting.rouse(cluster, job)
     return rows
 
 

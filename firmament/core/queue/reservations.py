@@ -21,6 +21,7 @@ from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.pinning import pinned_rows
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
+from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
 """At most one machine in so many is reserved at a time (at least one): what drains for one task is lost to others."""
@@ -92,7 +93,7 @@ class Reservations:
             lasting = lasting_use(cluster) if lasting is None else lasting
             if cls in hopeless or not self._reserve(cluster, static_rows, task, lasting, now):
                 hopeless.add(cls)
-                tasks.passed_over[task] = 0
+                count_anew(cluster, task)
 
     def count_round(self, cluster: Cluster, now: float, *, overtaken: bool) -> None:
         """Count a round that placed something (``overtaken``): parked tasks were passed over once more.
@@ -108,8 +109,7 @@ class Reservations:
         since = np.where(tasks.passed_over[passed] > 0, now - tasks.passed_at[passed], np.inf)
         counted = since >= options.reserve_after / options.reserve_after_rounds
         passed, since = passed[counted], since[counted]
-        tasks.passed_over[passed] = np.where(since > options.reserve_for, 1, tasks.passed_over[passed] + 1)
-        tasks.passed_at[passed] = now
+        pass_over(cluster, passed, anew=since > options.reserve_for, now=now)
         for held in self._held:
             held.rounds -= 1
 
@@ -135,7 +135,7 @@ class Reservations:
         capacity = cluster.machines.capacity[row, : len(request)]
         hope = (capacity - lasting[row, : len(request)] >= request)[request > 0].all()
         if held.rounds <= 0 or now >= held.until or not hope:
-            cluster.tasks.passed_over[task] = 0
+            count_anew(cluster, task)
             return False
         return held.cls == cls and bool(static_rows.of(cluster.classes.rows[cls].shape).feasible[row])
 

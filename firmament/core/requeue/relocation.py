@@ -12,7 +12,6 @@ arriving in order. Tasks that others only keep away from may move: nobody was pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,20 +24,10 @@ from firmament.core.requeue.unschedulable import could_take
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.rules.ruleset import ClassRules
 from firmament.core.snapshot.snapshot import Picture
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What a task (row) is put back to if it does not move: machine (row), place in the order of arrivals, times."""
-
-    task: int
-    machine: int
-    came: int
-    displacing: bool
-    assigned: float
 
 
 class Moves:
@@ -48,7 +37,7 @@ class Moves:
         self._evictions = evictions
         self._roused: dict[int, int] = {}
         self._called: dict[int, int] = {}
-        self._held: list[_Held] = []
+        self._lifted: list[transitions.Lifted] = []
 
     # --- before a round ------------------------------------------------------------------------------------------
 
@@ -120,41 +109,24 @@ class Moves:
 
     def begin(self, cluster: Cluster) -> None:
         """Let the called tasks that still wait be placed like any that have no place; their room stays booked."""
-        tasks = cluster.tasks
         waiting = self._still_waiting(cluster, self._called)
         if len(waiting) < len(self._called):
             cluster.version += 1  # whoever waits no longer must not be moved: placements are to be checked
-        for task, came in waiting.items():
-            held = _Held(
-                task,
-                int(tasks.machine[task]),
-                came,
-                bool(tasks.displacing[task]),
-                float(tasks.assigned[task]),
-            )
-            self._held.append(held)
-            tasks.state[task], tasks.machine[task] = State.PENDING, -1
-            tasks.displacing[task] = False
+        self._lifted += [transitions.lift(cluster, task) for task in waiting]
 
     def finish(self, cluster: Cluster, picture: Picture) -> list[Delta]:
         """Put back the tasks that got no other place, and give back the room of those that did.
 
         Returns what tells that some may take the place that they have at once.
         """
-        tasks = cluster.tasks
         stayed = []
-        for held in self._held:
-            task = held.task
-            if tasks.state[task] == State.PENDING:
-                tasks.state[task], tasks.machine[task] = State.ASSUMED, held.machine
-                tasks.came[task], tasks.displacing[task] = held.came, held.displacing
-                tasks.assigned[task], tasks.parked[task] = held.assigned, False
-                stayed.append(task)
+        for lifted in self._lifted:
+            if cluster.tasks.state[lifted.task] == State.PENDING:
+                transitions.put_back(cluster, lifted)
+                stayed.append(lifted.task)
             else:
-                cluster.book(held.machine, int(tasks.cls[task]), -1)
-                cluster.marks.touched.add(int(tasks.cls[task]))
-                cluster.mark(cluster.machines.specs[held.machine].name)
-        self._held.clear()
+                transitions.leave_former(cluster, lifted)
+        self._lifted.clear()
         self._called.clear()
         return _settled(cluster, picture, stayed)
 

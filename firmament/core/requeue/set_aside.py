@@ -17,6 +17,7 @@ from firmament.core.model import TaskClass
 from firmament.core.results import Unscheduled
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
+from firmament.core.state.waiting import readmit, set_aside
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class SetAside:
         if again:
             rows = cluster.tasks.in_state(State.PENDING)
             rows = rows[_of(cluster, rows, again)]
-            cluster.tasks.parked[rows] = cluster.tasks.refused[rows] = False
+            readmit(cluster, rows)
             for content in again:
                 del self._why[content]
 
@@ -71,8 +72,8 @@ class SetAside:
         tasks = cluster.tasks
         for row in rows[tasks.state[rows] == State.PENDING].tolist():
             why = self._why[cluster.classes.rows[int(tasks.cls[row])].content]
-            tasks.parked[row] = tasks.refused[row] = True
-            tasks.message[row] = self._untold[tasks.uid[row]] = why
+            set_aside(cluster, row, why)
+            self._untold[tasks.uid[row]] = why
 
 
 def waiting_classes(cluster: Cluster) -> list[TaskClass]:

@@ -21,6 +21,7 @@ from firmament.core.requeue.queueing_hints import Concerns
 from firmament.core.rules.counters import RuleState
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
+from firmament.core.state.waiting import unpark
 
 
 def wake(
@@ -43,7 +44,7 @@ def wake(
     if len(parked) == 0:
         return False
     if marks.everywhere:
-        tasks.parked[parked] = False
+        unpark(cluster, parked)
         return True
     concerns = Concerns(cluster, touched, domains_changed=marks.domains_changed)
     rows = marks.rows()
@@ -66,7 +67,7 @@ def wake(
     roused = parked[np.isin(tasks.cls[parked], woken)]
     if marks.domains_changed:
         roused = np.append(roused, _of_ruled_gangs(cluster, parked))
-    tasks.parked[roused] = False
+    unpark(cluster, roused)
     return bool(len(roused))
 
 
@@ -140,10 +141,3 @@ def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
 def _any(state: RuleState, index: int, at: Int64) -> bool:
     allowed = state.allowed(index, at)
     return allowed is None or bool(allowed.any())
-
-
-def park(cluster: Cluster, rows: Int64) -> None:
-    """Put pending tasks (rows) aside until something changes that could help them."""
-    pending = rows[cluster.tasks.state[rows] == State.PENDING]
-    cluster.tasks.parked[pending] = True
-    cluster.tasks.owed[pending] = False

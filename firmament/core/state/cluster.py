@@ -70,7 +70,7 @@ class Cluster:
         self._record_kinds = record_kinds
         self._machine_kinds = machine_kinds
         self._last_came = 0
-        self._undated: list[Int64] = []
+        self.undated: list[Int64] = []
         self._selector = ClassSelector(self.classes.rows)
         self._namespaces_changed = False
         self._orphans: dict[str, set[int]] = {}
@@ -184,25 +184,6 @@ class Cluster:
         """What a task of a class is assumed to need beyond its request, int64[<= K]."""
         return self._requests.assumed_of(self.classes.rows[cls].shape)
 
-    def assume_all(self, rows: Int64, machines: Int64) -> None:
-        """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
-
-        They come to their machines in this order.
-        """
-        tasks = self.tasks
-        self.number_arrivals(rows)
-        tasks.state[rows] = State.ASSUMED
-        tasks.parked[rows] = False
-        tasks.passed_over[rows] = 0
-        tasks.machine[rows] = machines
-        self._undated.append(rows)
-        for task in rows.tolist():
-            tasks.message[task] = ""
-        if self.jobs.any_gang:
-            for task in rows.tolist():
-                self.jobs.touch(tasks.job[task])
-        self._book_all(rows, machines)
-
     def number_arrivals(self, rows: Int64) -> None:
         """Note that the tasks in ``rows`` come to their machines now, in this order."""
         self.tasks.came[rows] = self._last_came + 1 + np.arange(len(rows))
@@ -212,20 +193,6 @@ class Cluster:
         """Note that a task comes to its machine now."""
         self._last_came += 1
         self.tasks.came[task] = self._last_came
-
-    def arrive(self, task: int, now: float) -> None:
-        """Note that an assumed task is bound ``now``. Where it had to wait for others to go, it comes only now."""
-        tasks = self.tasks
-        if tasks.displacing[task] and tasks.state[task] == State.ASSUMED:
-            self.number_arrival(task)
-            tasks.assigned[task], tasks.dated[task] = now, True
-
-    def date_assumptions(self, now: float) -> None:
-        """Note that the tasks assumed since this was last called got their machines ``now``."""
-        for rows in self._undated:
-            self.tasks.assigned[rows] = now
-            self.tasks.dated[rows] = True
-        self._undated.clear()
 
     def request_rows(self, shapes: Sequence[int]) -> Int64:
         """Requests of several shapes' tasks, ``pods`` included: int64[len(shapes), K]."""
@@ -273,16 +240,16 @@ class Cluster:
         rows = np.repeat(np.array([row_of.get(name, -1) for name in machines], dtype=np.int64), sizes)
         known = rows >= 0
         there = tasks[known]
-        self.tasks.machine[there] = rows[known]
-        self._book_all(there, rows[known])
+        self.occupy_all(there, rows[known])
         self.marks.touched.update(np.unique(self.tasks.cls[there]).tolist())
         if not known.all():
             owner = np.repeat(np.arange(len(machines)), sizes)
             for place in np.flatnonzero(~known).tolist():
                 self._keep_aside(int(tasks[place]), machines[int(owner[place])])
 
-    def _book_all(self, tasks: Int64, machines: Int64) -> None:
-        """Count what tasks (int64[N] rows) use on machines (int64[N] rows)."""
+    def occupy_all(self, tasks: Int64, machines: Int64) -> None:
+        """Put tasks (int64[N] rows) that are on no machine on machines (int64[N] rows), and count what they use."""
+        self.tasks.machine[tasks] = machines
         classes, of_class = np.unique(self.tasks.cls[tasks], return_inverse=True)
         shapes = [self.classes.rows[cls].shape for cls in classes.tolist()]
         self.machines.book_all(

@@ -10,6 +10,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import BUDGET_RECORD
+from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
@@ -41,9 +42,8 @@ class Evictions:
         """Note that ``victims`` (rows of bound tasks) are told to go."""
         tasks = cluster.tasks
         for victim in victims:
-            tasks.leaving[victim] = True
+            transitions.ask_to_leave(cluster, victim)
             self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_came)
-            cluster.jobs.touch(tasks.job[victim])
 
     def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
         """Note that ``waiting`` (row, just assumed) has its place only if ``leaving`` (uids) go."""
@@ -53,7 +53,7 @@ class Evictions:
                 continue
             self._counted_on.setdefault(who, []).append(uid)
             self._waiting = None
-            cluster.tasks.owed[waiting] = True
+            transitions.owe(cluster, waiting)
             if uid in self._notices:  # else somebody else has it go, and only that can let it stay
                 self._notices[uid].waiting.add(who)
                 self._needless.discard(uid)
@@ -62,7 +62,7 @@ class Evictions:
         """Note that tasks (rows, just assumed) lose their places together if somebody whom one counts on stays."""
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
         for row, _ in together:
-            cluster.tasks.owed[row] = True
+            transitions.owe(cluster, row)
         self._companions.update(dict.fromkeys(together, together))
 
     def holds_up(self, cluster: Cluster, waiting: int) -> bool:
@@ -79,8 +79,7 @@ class Evictions:
         tasks = cluster.tasks
         notice = self._notices.pop(tasks.uid[victim], None)
         self._needless.discard(tasks.uid[victim])
-        tasks.leaving[victim] = cluster.classes.rows[int(tasks.cls[victim])].content.terminating
-        cluster.jobs.touch(tasks.job[victim])
+        transitions.let_stay(cluster, victim)
         if notice is None:
             return []
         lost = {each for who in notice.waiting for each in self._companions.get(who, (who,))}

@@ -1,0 +1,89 @@
+"""What a driver says a task is: class, name, rank, job, group, times. None of it changes the task's state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Float64, Int64
+from firmament.core.events import TasksBound, TasksSubmitted
+from firmament.core.state import waiting
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import UNGROUPED
+
+
+def describe(cluster: Cluster, task: int, cls: int, event: TasksSubmitted, index: int) -> None:
+    """Describe a pending task anew, as the ``index``-th of an event and of a class (row).
+
+    It is tried again if that makes a difference, also if it was refused for good.
+    """
+    tasks = cluster.tasks
+    reranked = rank(cluster, task, event)  # in any case, whatever else has changed
+    changed = reranked or tasks.cls[task] != cls or tasks.refused[task]
+    tasks.cls[task] = cls
+    rename(cluster, task, event, index)
+    enlist(cluster, task, event.job)
+    regroup(cluster, task, event.spread_group)
+    if changed:
+        waiting.reconsider(cluster, task)
+
+
+def rank(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound) -> bool:
+    """Take over how important an event says that a task is; returns whether that is new."""
+    tasks = cluster.tasks
+    group_priority = UNGROUPED if event.group_priority is None else event.group_priority
+    before = int(tasks.priority[task]), int(tasks.group_priority[task])
+    tasks.priority[task], tasks.group_priority[task] = event.priority, group_priority
+    return before != (event.priority, group_priority)
+
+
+def rename(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound, index: int) -> None:
+    """Take over the name of the ``index``-th task of an event."""
+    cluster.tasks.name[task] = event.names[index] if event.names else event.uids[index]
+
+
+def enlist(cluster: Cluster, task: int, job: str) -> None:
+    """Let a task belong to a job. A gang that waits for members is looked at again when one arrives."""
+    tasks = cluster.tasks
+    if tasks.job[task] != job:
+        cluster.jobs.discharge(task, tasks.job[task])
+        tasks.job[task] = job
+        tasks.revised[task] = True
+        tasks.parked[task] = tasks.refused[task]
+    cluster.jobs.enlist(task, job)
+    if cluster.jobs.gang(job) is not None and tasks.revised[task]:
+        waiting.rouse(cluster, job)
+
+
+def regroup(cluster: Cluster, task: int, group: str) -> None:
+    """Let a task belong to a group of tasks that would rather be apart; empty: to none."""
+    number = cluster.spread_groups.join(group)
+    cluster.spread_groups.leave(int(cluster.tasks.spread[task]))
+    cluster.tasks.spread[task] = number
+
+
+def group_new(cluster: Cluster, rows: Int64, groups: Sequence[str], sizes: Sequence[int]) -> None:
+    """Let new tasks (int64[N] rows) belong to such groups: ``sizes[0]`` of them to the first, ..."""
+    joined = [cluster.spread_groups.join(group, size) for group, size in zip(groups, sizes, strict=True)]
+    cluster.tasks.spread[rows] = np.repeat(joined, sizes)
+
+
+def date(cluster: Cluster, task: int, event: TasksBound, index: int) -> None:
+    """Take over what an event knows of a task's times."""
+    if event.assigned and event.assigned[index]:
+        cluster.tasks.assigned[task] = event.assigned[index]
+        cluster.tasks.dated[task] = True
+    if event.initialized:
+        cluster.tasks.initialized[task] = event.initialized[index]
+
+
+def date_all(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
+    """Take over the times of tasks (int64[N] rows), each float64[N]; None: of none, 0 in ``assigned``: not of it."""
+    tasks = cluster.tasks
+    if assigned is not None:
+        known = assigned != 0
+        tasks.assigned[rows[known]] = assigned[known]
+        tasks.dated[rows[known]] = True
+    if initialized is not None:
+        tasks.initialized[rows] = initialized

@@ -1,0 +1,269 @@
+"""What happens to tasks: every change of a task's state, and of what goes with it, is one of these functions.
+
+What the columns mean is said in ``TaskTable``; `MOVES` says which states each function starts from and leads to. Called
+as ``transitions.assume(...)`` and so on. What changes about a task while it waits is in ``waiting``; what a driver says
+that it *is* (class, job, priority, ...) in ``task_description``; which machine it is on, and in which order tasks came
+there, in ``Cluster``.
+
+Two things are kept beside the columns. A gang whose member's state changes is *touched*, so that its standing is looked
+at again: this is done here, in all functions that change a state. ``cluster.version`` says that decisions in the making
+have to be checked; functions that are not decisions of a round count it up, as they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
+
+_ANY = frozenset({State.PENDING, State.ASSUMED, State.BOUND})
+_WAITING, _ASSUMED, _BOUND = (frozenset({each}) for each in (State.PENDING, State.ASSUMED, State.BOUND))
+
+MOVES: Mapping[str, tuple[frozenset[State], State | None]] = MappingProxyType(
+    {
+        "assume": (_WAITING, State.ASSUMED),
+        "wait_for_room": (_ASSUMED, None),
+        "owe": (_ASSUMED, None),
+        "confirm": (_ASSUMED, State.BOUND),
+        "find_bound": (_ASSUMED | _BOUND, State.BOUND),
+        "arrive_bound": (_ANY, State.BOUND),
+        "arrive_bound_all": (_WAITING, State.BOUND),
+        "back_off": (_ASSUMED, None),
+        "release": (_ASSUMED, State.PENDING),
+        "give_up_place": (_ASSUMED, State.PENDING),
+        "refuse": (_WAITING, None),
+        "put_off": (_WAITING, None),
+        "forget": (_ANY, State.UNUSED),
+        "lift": (_ASSUMED, State.PENDING),
+        "put_back": (_WAITING, State.ASSUMED),
+        "ask_to_leave": (_BOUND, None),
+        "let_stay": (_BOUND, None),
+    }
+)
+"""By function: the states that a task may be in before, and its state afterwards; None: the same."""
+
+
+# --- coming to a machine ----------------------------------------------------------------------------------------------
+
+
+def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
+    """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
+
+    They come to their machines in this order, and take up room there; ``date_assumptions`` says when. They are neither
+    parked nor told anything any more. Their gangs are touched.
+    """
+    tasks = cluster.tasks
+    cluster.number_arrivals(rows)
+    tasks.state[rows] = State.ASSUMED
+    tasks.parked[rows] = False
+    tasks.passed_over[rows] = 0
+    cluster.undated.append(rows)
+    for task in rows.tolist():
+        tasks.message[task] = ""
+    if cluster.jobs.any_gang:
+        for task in rows.tolist():
+            cluster.jobs.touch(tasks.job[task])
+    cluster.occupy_all(rows, machines)
+
+
+def date_assumptions(cluster: Cluster, now: float) -> None:
+    """Note that the tasks assumed since this was last called got their machines ``now``."""
+    for rows in cluster.undated:
+        cluster.tasks.assigned[rows] = now
+        cluster.tasks.dated[rows] = True
+    cluster.undated.clear()
+
+
+def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
+    """Note that others have to leave for assumed tasks (int64[N] rows); ``ordered`` (bool[N]): and that it matters at
+    their machines who came first. These come only once they are bound."""
+    cluster.tasks.displacing[rows] = ordered
+
+
+def owe(cluster: Cluster, task: int) -> None:
+    """Note that others were told to leave for an assumed task."""
+    cluster.tasks.owed[task] = True
+
+
+def confirm(cluster: Cluster, task: int, now: float) -> None:
+    """An assumed task is reported to be bound ``now``: its failures are forgotten, and nobody owes it room.
+
+    Its gang is touched.
+    """
+    cluster.jobs.touch(cluster.tasks.job[task])
+    find_bound(cluster, task, now)
+    cluster.tasks.failures[task] = 0
+
+
+def find_bound(cluster: Cluster, task: int, now: float) -> None:
+    """A task that is assumed, or bound, is seen bound where it is.
+
+    Where it had to wait for others to go, it comes only now. Its gang is touched by what describes the task.
+    """
+    tasks = cluster.tasks
+    if tasks.displacing[task] and tasks.state[task] == State.ASSUMED:
+        cluster.number_arrival(task)
+        tasks.assigned[task], tasks.dated[task] = now, True
+    tasks.state[task], tasks.owed[task] = State.BOUND, False
+
+
+def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
+    """A known task is seen bound on a machine where it was not thought to be, or is of another class (row) there.
+
+    It leaves the place that it had, with all that was noted about it; whoever was told to leave the machine that it is
+    on still is. Its gang is touched.
+    """
+    tasks = cluster.tasks
+    told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == machine
+    cluster.vacate(task)
+    tasks.cls[task] = cls
+    tasks.leaving[task] = told_to_go or cluster.classes.rows[cls].content.terminating
+    tasks.owed[task] = tasks.dated[task] = tasks.parked[task] = tasks.refused[task] = False
+    tasks.message[task] = ""
+    tasks.assigned[task] = now
+    tasks.state[task] = State.BOUND
+    cluster.number_arrival(task)
+    cluster.put(task, machine)
+
+
+def arrive_bound_all(
+    cluster: Cluster, rows: Int64, machines: Sequence[str], sizes: Sequence[int], now: float
+) -> None:
+    """New tasks (int64[N] rows, in this order) turn out to be bound: ``sizes[0]`` to the first of ``machines``, ..."""
+    tasks = cluster.tasks
+    tasks.state[rows] = State.BOUND
+    tasks.assigned[rows] = now
+    classes = cluster.classes.rows
+    terminating = [cls for cls in np.unique(tasks.cls[rows]).tolist() if classes[cls].content.terminating]
+    tasks.leaving[rows] = np.isin(tasks.cls[rows], terminating)
+    cluster.number_arrivals(rows)
+    cluster.put_all(rows, machines, np.array(sizes, dtype=np.int64))
+
+
+# --- losing a place ---------------------------------------------------------------------------------------------------
+
+
+def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: float) -> None:
+    """Count one more failure of an assumed task: it waits twice as long as after the last, at most ``last`` seconds."""
+    tasks = cluster.tasks
+    tasks.failures[task] += 1
+    wait = first * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
+    tasks.not_before[task] = now + min(wait, last)
+
+
+def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
+    """Let an assumed task wait again; ``promised``: what others have left for it stays its own meanwhile.
+
+    The machine is marked, if it is known, and the gang touched. The version stays: that is for the caller.
+    """
+    if promised and cluster.tasks.machine[task] >= 0:
+        cluster.promises.make(cluster.tasks.uid[task], cluster.where(task))
+    cluster.vacate(task)
+    cluster.tasks.state[task] = State.PENDING
+
+
+def give_up_place(cluster: Cluster, task: int) -> None:
+    """Let an assumed task wait again, open to the next round. Decisions in the making are to be checked."""
+    release(cluster, task)
+    cluster.tasks.parked[task] = False
+    cluster.version += 1
+
+
+def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
+    """The binding of a task that has just lost its place was refused; not to ``retry``: for good, so that it is parked
+    until it changes, and owed nothing. Decisions in the making are to be checked."""
+    tasks = cluster.tasks
+    tasks.parked[task] = tasks.refused[task] = not retry
+    tasks.owed[task] &= retry
+    cluster.version += 1
+
+
+def put_off(cluster: Cluster, task: int, until: float) -> None:
+    """Let a pending task wait till a moment and take part in rounds then, unless it was refused for good."""
+    cluster.tasks.not_before[task] = until
+    cluster.tasks.parked[task] = bool(cluster.tasks.refused[task])
+
+
+def forget(cluster: Cluster, task: int) -> None:
+    """A task is gone, from wherever it was. Its job, its group and its machine have one less; its row is free."""
+    tasks = cluster.tasks
+    cluster.vacate(task)
+    cluster.jobs.discharge(task, tasks.job[task])
+    cluster.spread_groups.leave(int(tasks.spread[task]))
+    tasks.spread[task] = 0
+    tasks.remove(task)
+    cluster.task_samples.reset(task)
+
+
+# --- another place instead --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """What a task (row) is put back to if it does not move: machine (row), place in the order of arrivals, times."""
+
+    task: int
+    machine: int
+    came: int
+    displacing: bool
+    assigned: float
+
+
+def lift(cluster: Cluster, task: int) -> Lifted:
+    """Let an assumed task on a known machine be placed like one that has no place; its room stays booked.
+
+    Only while a round is put into effect: either it is put back, or ``leave_former`` gives back the room.
+    """
+    tasks = cluster.tasks
+    lifted = Lifted(
+        task,
+        int(tasks.machine[task]),
+        int(tasks.came[task]),
+        bool(tasks.displacing[task]),
+        float(tasks.assigned[task]),
+    )
+    tasks.state[task], tasks.machine[task] = State.PENDING, -1
+    tasks.displacing[task] = False
+    return lifted
+
+
+def put_back(cluster: Cluster, lifted: Lifted) -> None:
+    """Let a task that was lifted and is still pending be assumed where it was, as it was."""
+    tasks, task = cluster.tasks, lifted.task
+    tasks.state[task], tasks.machine[task] = State.ASSUMED, lifted.machine
+    tasks.came[task], tasks.displacing[task] = lifted.came, lifted.displacing
+    tasks.assigned[task], tasks.parked[task] = lifted.assigned, False
+
+
+def leave_former(cluster: Cluster, lifted: Lifted) -> None:
+    """A task that was lifted has another place: give back, and mark, the room that it had."""
+    cls = int(cluster.tasks.cls[lifted.task])
+    cluster.book(lifted.machine, cls, -1)
+    cluster.marks.touched.add(cls)
+    cluster.mark(cluster.machines.specs[lifted.machine].name)
+
+
+# --- making way -------------------------------------------------------------------------------------------------------
+
+
+def ask_to_leave(cluster: Cluster, task: int) -> None:
+    """Note that a bound task is told to go; it stays booked until it has gone. Its gang is touched."""
+    cluster.tasks.leaving[task] = True
+    cluster.jobs.touch(cluster.tasks.job[task])
+
+
+def let_stay(cluster: Cluster, task: int) -> None:
+    """Note that a bound task does not go after all, unless it is on its way out by itself.
+
+    Its gang is touched, and decisions in the making, which may count on its room, are to be checked.
+    """
+    tasks = cluster.tasks
+    tasks.leaving[task] = cluster.classes.rows[int(tasks.cls[task])].content.terminating
+    cluster.jobs.touch(tasks.job[task])
+    cluster.version += 1
