@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -233,6 +234,11 @@ class Cluster:
             self._occupy(task, row)
         else:
             self._keep_aside(task, machine)
+
+    @property
+    def kept_aside(self) -> Mapping[str, AbstractSet[int]]:
+        """Tasks (rows) by the machine, which is not known, that they are kept aside for."""
+        return {machine: rows for machine, rows in self._orphans.items() if rows}
 
     def put_all(self, tasks: Int64, machines: Sequence[str], sizes: Int64) -> None:
         """Put tasks (int64[N] rows) that are on no machine on machines: ``sizes[0]`` on the first, ..."""

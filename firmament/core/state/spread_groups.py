@@ -43,6 +43,10 @@ class SpreadGroups:
             self._names[number] = ""
             self._free.append(number)
 
+    def size(self, number: int) -> int:
+        """How many tasks a group has."""
+        return self._tasks[number] if number < len(self._tasks) else 0
+
     def name(self, number: int) -> str:
         """The name of a group."""
         return self._names[number]
