@@ -1,4 +1,4 @@
-"""Tasks change only from states that each change may start from."""
+"""Tasks change only as they may, and the books of schedulers are in order whatever these tests do."""
 
 from __future__ import annotations
 

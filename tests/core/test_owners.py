@@ -36,18 +36,19 @@ WRITERS = {
 def writes(source: str) -> list[str]:
     """Where a source writes a column of a task table, in its own words, by line."""
     tree = ast.parse(source)
-    found = [node for node in ast.walk(tree) if _assigns(node) or _calls_writer(node)]
+    expressions = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
+    found = [node for node in expressions if _assigns(node) or _calls_writer(node)]
     return [f"{node.lineno}: {ast.unparse(node)}" for node in sorted(found, key=lambda each: each.lineno)]
 
 
-def _assigns(node: ast.AST) -> bool:
+def _assigns(node: ast.expr) -> bool:
     """Whether this is the place of an assignment (or ``del``), of any kind, in a column, or a column itself."""
     if not isinstance(node, ast.Subscript | ast.Attribute) or isinstance(node.ctx, ast.Load):
         return False
     return _is_column(node)
 
 
-def _calls_writer(node: ast.AST) -> bool:
+def _calls_writer(node: ast.expr) -> bool:
     """Whether this calls something that changes a column: ``tasks.came.fill(0)``, ``np.add.at(tasks.came, ...)``."""
     if not (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WRITERS

@@ -14,6 +14,7 @@ from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.invariants import validate
 from firmament.core.state.tasks import State
+from tests.support.checked_transitions import checked
 from tests.support.core import machine, task_class
 
 NOW = 10.0
@@ -81,6 +82,12 @@ HAPPENINGS: dict[str, Callable[[Cluster], object]] = {
 TOGETHER = {"lift", "put_back"}
 """In between the room of a task that is pending is booked."""
 ALLOWED = [(name, state) for name, (states, _) in transitions.MOVES.items() for state in sorted(states)]
+REFUSED = [
+    (name, state)
+    for name in transitions.MOVES
+    for state in (State.PENDING, State.ASSUMED, State.BOUND)
+    if (name, state) not in ALLOWED
+]
 
 
 def test_every_change_is_tried():
@@ -98,6 +105,13 @@ def test_a_change_leads_where_it_says(name, state):
     assert cluster.tasks.state[1] == State.PENDING
     if name not in TOGETHER:
         validate(cluster)
+
+
+@pytest.mark.parametrize(("name", "state"), REFUSED)
+def test_tests_refuse_a_change_from_another_state(name, state):
+    cluster = cluster_with(state)
+    with checked(), pytest.raises(AssertionError, match=f"{name} of tasks that are"):
+        HAPPENINGS[name](cluster)
 
 
 @pytest.mark.parametrize(("name", "state"), ALLOWED)
