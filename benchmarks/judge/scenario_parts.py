@@ -31,7 +31,7 @@ def template(app: str, **spec: object) -> Object:
 
 def sized(name: str, level: str, scheduler: str, node: str, many: int, ends: int = 0) -> Object:
     """A pod of one in ``many`` parts of a node with 4 cores, and confined to it."""
-    pod = {"apiVersion": "v1", "kind": "Pod", **template(f"{scheduler}-{many}")}
+    pod = dict(template(f"{scheduler}-{many}"), apiVersion="v1", kind="Pod")
     pod["metadata"] |= {
         "name": name,
         "namespace": NAMESPACE,
