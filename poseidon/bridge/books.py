@@ -102,15 +102,7 @@ def open_books(
 ) -> Books:
     """Return empty books. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
     daemon_sets = DaemonSets()
-    classes = ClassTable(
-        visible_to(
-            options.policy,
-            options.overlays,
-            bandwidth=options.network.annotations,
-            namespaces=options.fair_share,
-        ),
-        daemon_sets.owns,
-    )
+    classes = _class_table(options, daemon_sets)
     machines, occupancy, jobs = Machines(), Occupancy(), Jobs()
     volumes = VolumeState(options.volume_seconds, quarantine)
     fitness = Fitness(machines, occupancy, classes)
@@ -164,3 +156,14 @@ def open_books(
         applications=NetworkBook(options.network, quarantine) if options.network.follows else None,
         quarantine=quarantine,
     )
+
+
+def _class_table(options: StateOptions, daemon_sets: DaemonSets) -> ClassTable:
+    """Classes that show what the configured models look at."""
+    visible = visible_to(
+        options.policy,
+        options.overlays,
+        bandwidth=options.network.annotations,
+        namespaces=options.fair_share,
+    )
+    return ClassTable(visible, daemon_sets.owns)

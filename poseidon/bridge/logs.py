@@ -20,7 +20,9 @@ _PLACE = re.compile(r"%(?:%|[-#0 +]*\d*(?:\.\d+)?[a-zA-Z])")
 _UNSAFE = re.compile(
     r'[\s="\\]|[^\x20-\U0010ffff]|[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
 )
-_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]')
+_UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+_ENDS_LINES = re.compile(f"[{_UNPRINTABLE}]")
+_ESCAPED = re.compile(rf'["\\{_UNPRINTABLE}]')
 _SHORT = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -72,6 +74,11 @@ def _filled(template: str, left: list[Any]) -> str:
 def escaped(text: str) -> str:
     """Return a text that may stand in quotes on one line."""
     return _ESCAPED.sub(_escape, text)
+
+
+def one_line(text: str) -> str:
+    """Return a text with whatever could end its line, or turn it round, escaped."""
+    return _ENDS_LINES.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from poseidon.bridge.logs import one_line
 from poseidon.translate.times import seconds
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class InputError(click.ClickException):
@@ -139,8 +139,3 @@ def warn(lines: Iterable[str]) -> None:
     """Print lines to standard error."""
     for line in lines:
         click.echo(f"warning: {one_line(line)}", err=True)
-
-
-def one_line(text: str) -> str:
-    """The text with whatever could end its line, or turn it round, escaped: names in an input are anybody's words."""
-    return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
