@@ -18,7 +18,7 @@ import numpy as np
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, still_leaves, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
-from firmament.core.configuration import CoreConfiguration
+from firmament.core.configuration import HOSTNAME, CoreConfiguration
 from firmament.core.constraints.tree_groups import Trees
 from firmament.core.diagnosis.explain import explain
 from firmament.core.diagnosis.listing import machine_states, task_states
@@ -96,6 +96,9 @@ class Scheduler:
             model_namespaces=configuration.uses_namespaces,
             pair_labels=frozenset(key for _, model in configuration.pair_models for key in model.pair_keys),
             record_bytes=configuration.quota.record_bytes,
+        )
+        self._cluster.machines.labels.expect(
+            {rule.topology_key for rule in configuration.spread} - {HOSTNAME}
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows

@@ -205,3 +205,21 @@ def test_what_no_machine_has_any_more_is_forgotten():
         assert matching(labels, "In", str(number)) == [0]
     assert len(labels._columns) == len(labels._machines) == 2
     assert labels.column("zone").bound < 10
+
+
+def test_the_column_of_an_expected_key_is_that_of_one_asked_for_later():
+    expecting, plain = LabelIndex(), LabelIndex()
+    expecting.expect({"zone"})
+    rows = [{"disk": "a"}, {"zone": "x"}, {}, {"zone": "y", "disk": "b"}]
+    for labels in (expecting, plain):
+        for row, each in enumerate(rows):
+            labels.set(row, each)
+        labels.remove(1)
+        labels.set(0, {"zone": "y"})
+    assert len(expecting._columns) == 1
+    for value in ("x", "y"):
+        assert (
+            expecting.column("zone").any_of([value], 3).tolist()
+            == plain.column("zone").any_of([value], 3).tolist()
+        )
+    assert expecting.column("zone").any_of(["y"], 3).tolist() == [True, True, False]

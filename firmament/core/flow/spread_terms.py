@@ -63,8 +63,10 @@ class SpreadTerms:
             [self.resident_group * width + self.resident_machine, groups * width + machines]
         )
         weights = np.concatenate([np.ones(len(self.resident_group), dtype=np.int64), counts])
-        pairs, entry = np.unique(keys, return_inverse=True)
-        return pairs, np.bincount(entry, weights=weights, minlength=len(pairs)).astype(np.int64)
+        order = np.argsort(keys)  # in no certain order among equal ones, which are added up
+        keys = keys[order]
+        first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]][: len(keys)])
+        return keys[first], np.add.reduceat(weights[order], first) if len(first) else first
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
         """int64[G, D]: tasks of each group in each domain, counted likewise."""

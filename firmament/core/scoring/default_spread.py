@@ -54,7 +54,8 @@ def spread_terms(
     total = np.bincount(resident_group, minlength=groups)
     total += np.bincount(group[group >= 0], weights=tasks[group >= 0], minlength=groups).astype(np.int64)
     open_to = np.zeros(groups, dtype=np.int64)
-    np.maximum.at(open_to, group[group >= 0], np.count_nonzero(feasible, axis=1)[shape[group >= 0]])
+    machines_of = np.array([np.count_nonzero(row) for row in feasible], dtype=np.int64)  # faster than by axis
+    np.maximum.at(open_to, group[group >= 0], machines_of[shape[group >= 0]])
     by_machine = next((each for each in constraints if each.topology_key == HOSTNAME), None)
     coarse = next((each for each in constraints if each.topology_key != HOSTNAME), None)
     domain, domains = np.zeros(machines, dtype=np.int64), 1
@@ -93,8 +94,7 @@ def _residents(cluster: Cluster, numbers: Int64, without: int) -> tuple[Int64, I
     tasks = cluster.tasks
     index = np.full(len(cluster.spread_groups), -1, dtype=np.int64)
     index[numbers] = np.arange(len(numbers))
-    known = len(tasks.uid)
-    of_task = index[tasks.spread[:known]]
-    there = np.flatnonzero((of_task >= 0) & (tasks.machine[:known] >= 0))
-    there = there[there != without]
-    return of_task[there], tasks.machine[there].astype(np.int64)
+    grouped = np.flatnonzero(tasks.spread[: len(tasks.uid)])
+    of_task, machine = index[tasks.spread[grouped]], tasks.machine[grouped]
+    there = (of_task >= 0) & (machine >= 0) & (grouped != without)
+    return of_task[there], machine[there].astype(np.int64)

@@ -8,7 +8,7 @@ that no machine has any more are given again. So memory follows the labels that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,7 @@ class LabelIndex:
         self._labels: list[Mapping[str, str]] = []
         self._columns: dict[str, LabelColumn] = {}
         self._machines: Counter[str] = Counter()  # by key: how many have it
+        self._expected: frozenset[str] = frozenset()
         self._nowhere = LabelColumn([])
 
     def __len__(self) -> int:
@@ -128,8 +129,15 @@ class LabelIndex:
         """Labels of each machine as given."""
         return self._labels
 
+    def expect(self, keys: Collection[str]) -> None:
+        """These keys will be asked for: their columns are built along with the rows, not in the first round."""
+        self._expected = frozenset(keys)
+
     def set(self, row: int, labels: Mapping[str, str]) -> None:
         """Set the labels of a row; ``row`` may be the next new one."""
+        for key in self._expected:
+            if key in labels and key not in self._columns:
+                self._columns[key] = LabelColumn([known.get(key) for known in self._labels])
         former: Mapping[str, str] = {}
         if row == len(self._labels):
             self._labels.append(labels)

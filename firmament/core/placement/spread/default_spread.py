@@ -20,6 +20,7 @@ from firmament.core.flow.spread_terms import SpreadTerms
 from firmament.core.placement.local_search.exchange_room import movable
 from firmament.core.placement.spread.exact import Places, best_counts
 from firmament.core.placement.spread.moves import SpreadMoves
+from firmament.core.placement.spread.ranks import distinct
 from firmament.core.placement.spread.room import MovingRoom, stays
 
 MOST_PLACES = 200_000
@@ -46,7 +47,7 @@ def spread_out(problem: PlacementProblem, placed: Assignments) -> Assignments:
     cls, machine = np.repeat(theirs.cls, theirs.count), np.repeat(theirs.machine, theirs.count)
     others = _groups_of_others(terms, placed.taken(~mine))
     room = MovingRoom(problem, placed)
-    classes = np.unique(cls)
+    classes = np.flatnonzero(np.bincount(cls))
     if len(classes) <= MOST_CLASSES and len(classes) * problem.machines <= MOST_PLACES:
         machine = _Anew(problem, others, room, cls, machine).run(classes)
     else:
@@ -129,5 +130,5 @@ def _moved(before: Int64, after: Int64) -> tuple[Int64, Int64]:
 
 def _aggregated(cls: Int64, machine: Int64, machines: int) -> Assignments:
     """One entry per class and machine, ascending."""
-    pairs, count = np.unique(cls * np.int64(machines) + machine, return_counts=True)
-    return Assignments(*np.divmod(pairs, np.int64(machines)), count.astype(np.int64))
+    pairs, count = distinct(cls * np.int64(machines) + machine)
+    return Assignments(*np.divmod(pairs, np.int64(machines)), count)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.placement.spread.ranks import distinct, order_by, rank, runs
 from firmament.core.placement.spread.room import MovingRoom
 from firmament.core.placement.spread.shares import even_shares
 
@@ -24,13 +25,15 @@ MANY = 2_000
 """With more tasks than this a turn takes a millisecond ..."""
 FEW = 50
 """... and is the last if all but one in so many are where they want to be."""
-CHOICES = 4
-"""Places that a task looks at in a turn."""
+CHOICES = 2, 4
+"""Places that a task looks at in a turn: where there are more places than tasks that come to a domain, and else."""
 MOST_CELLS = 8_000_000
 """Groups times machines up to which the tasks of each group are counted in a table, for which a look-up is quickest."""
 
+PLACES_PER_TASK = 0.7
+"""Where there are more places than tasks that come, these choose among so many: the flow fills machines, too."""
 LEAST_PLACES = 64
-"""Places of a domain that tasks choose among, if there are so many; else eight times as many as tasks that come."""
+"""Places of a domain that tasks choose among at least, if there are so many."""
 
 SAMPLED_SHAPES = 16
 """Shapes whose mean cost says which places cost little."""
@@ -47,10 +50,10 @@ class SpreadMoves:
         self._room = room
         self._shape = problem.shape[cls]
         self._group = terms.group[cls]
+        self._shapes = np.flatnonzero(np.bincount(self._shape))
         self.machine = machine
-        shapes = np.unique(self._shape)
-        shapes = shapes[:: -(-len(shapes) // SAMPLED_SHAPES)]
-        self._typical: Float64 = problem.cost[shapes].mean(axis=0)
+        typical = self._shapes[:: -(-len(self._shapes) // SAMPLED_SHAPES)]
+        self._typical: Int64 = problem.cost[typical].sum(axis=0, dtype=np.int64) // len(typical)
         self._step = problem.crowd_step()
 
     def run(self) -> None:
@@ -62,24 +65,27 @@ class SpreadMoves:
     def _turn(self, turn: int) -> bool:
         """Returns whether another turn may pay."""
         spots = _Spots.of(self._terms, self._typical + self._crowding(None), self._open())
-        leaving, target = self._leaving(spots)
+        near = _Near.of(self._terms, self._group, self.machine)
+        there = near.at(self._group, self.machine)
+        charge = self._problem.cost[self._shape, self.machine] + self._crowding(self.machine, 1)
+        leaving, target = self._leaving(spots, near, there, charge)
+        somewhere = spots.has_places(target)
+        leaving, target = leaving[somewhere], target[somewhere]
         wanted = len(leaving)
         if not wanted:
             return False
-        near = _Near.of(self._terms, self._group, self.machine)
         places = spots.choices(target, turn)
         shapes, groups = self._shape[leaving], self._group[leaving]
         cost = self._cost_at(shapes, groups, places, near)
         best = np.argmin(cost, axis=1)
         every = np.arange(len(leaving))
-        gain = self._saved(leaving, target, near) - cost[every, best]
+        gain = self._saved(leaving, target, near, there[leaving]) + charge[leaving] - cost[every, best]
         better = gain > 0
         leaving, target = leaving[better], places[every, best][better]
         if not len(leaving):
             return False
-        fits = ~self._room.overfilled(self._shape[leaving], target) & _first_of_each(
-            self._group[leaving], target, len(self._typical)
-        )
+        fits = ~self._room.overfilled(self._shape[leaving], target)
+        fits &= near.first_of_each(self._group[leaving], target)
         leaving, target = leaving[fits], target[fits]
         self._room.move(self._shape[leaving], self.machine[leaving], target)
         self.machine[leaving] = target
@@ -88,82 +94,77 @@ class SpreadMoves:
 
     def _open(self) -> Bool:
         """bool[M]: machines with room for one more task of the smallest kind."""
-        smallest = self._problem.requests[np.unique(self._shape)].min(axis=0)
+        smallest = self._problem.requests[self._shapes].min(axis=0)
         return (self._room.free >= smallest[:, None]).all(axis=0)
 
-    def _crowding(self, machines: Int64 | None, fewer: int = 0) -> Float64:
+    def _crowding(self, machines: Int64 | None, fewer: int = 0) -> Int64:
         """What tasks of the round on machines add for the next one, or for one of themselves (``fewer``: 1)."""
         placed, crowd = self._room.placed, self._problem.crowd
         if machines is not None:
             placed, crowd = placed.take(machines), crowd.take(machines)
-        steps = (placed - fewer) // self._step * self._step
-        return np.asarray(crowd * steps, dtype=np.float64)
+        return crowd * ((placed - fewer) // self._step * self._step)
 
-    def _leaving(self, spots: _Spots) -> tuple[Int64, Int64]:
-        """Tasks that are to go, ordered by group, and the domain that each is to go to."""
+    def _leaving(self, spots: _Spots, near: _Near, there: Int64, charge: Int64) -> tuple[Int64, Int64]:
+        """Tasks that are to go, ordered by group, and the domain that each is to go to.
+
+        ``there``: int64[N], tasks of its group on each task's machine; ``charge``: int64[N], what it costs by itself.
+        """
         terms, group = self._terms, self._group
         domain = terms.domain[self.machine]
-        ones = np.ones(len(group), dtype=np.int64)
-        in_domain = terms.in_domains(group, self.machine, ones)
-        present = np.bincount(group * terms.domains + domain, minlength=in_domain.size)
-        present = present.reshape(in_domain.shape).astype(np.int64)
-        step = np.where(terms.domain_step > 0, terms.domain_step, np.inf)[:, None]
-        height = (in_domain - present) + spots.price / step
-        shares = np.where(terms.domain_step[:, None] > 0, even_shares(height, present), present)
-        surplus = np.maximum(present - shares, 0)
-        crowded = self._crowded(in_domain)
-        charge = self._problem.cost[self._shape, self.machine] + self._crowding(self.machine, 1)
         key = group * terms.domains + domain
-        order = _sorted(
-            key * 2 + ~crowded, terms.groups * terms.domains * 2, np.argsort(-charge, kind="stable")
-        )
+        present: Int64 = np.bincount(key, minlength=near.in_domain.size).reshape(near.in_domain.shape)
+        shares, apart = present.copy(), terms.domain_step > 0
+        if apart.any() and len(spots.machine):
+            height = (near.in_domain - present)[apart] + spots.price / terms.domain_step[apart, None]
+            shares[apart] = even_shares(height, present[apart])
+        surplus = np.maximum(present - shares, 0)
+        crowded = self._crowded(near, there)
+        order = order_by(-charge)
+        order = order[order_by((key * 2 + ~crowded)[order])]
         key = key[order]
-        first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]][: len(key)])
-        rank = np.arange(len(key)) - np.repeat(first, np.diff(np.r_[first, len(key)]))
-        away = rank < surplus.ravel()[key]
+        place = np.arange(len(key)) - np.repeat(*runs(key))
+        away = place < surplus.ravel()[key]
         stay_near = order[~away & crowded[order]]
         leaving = order[away]
         arriving = np.maximum(shares - present, 0)
         target = np.repeat(np.tile(np.arange(terms.domains), terms.groups), arriving.ravel())
         return np.concatenate([leaving, stay_near]), np.concatenate([target, domain[stay_near]])
 
-    def _crowded(self, in_domain: Int64) -> Bool:
+    def _crowded(self, near: _Near, there: Int64) -> Bool:
         """bool[N]: tasks beyond what each machine would have of their group if all had the same."""
-        total = in_domain.sum(axis=1)
-        even = -(-total // max(1, len(self._typical)))
-        width = np.int64(len(self._typical))
-        keys = self._group * width + self.machine
-        pairs, present = np.unique(keys, return_counts=True)
-        every, count = self._terms.on_machines(self._group, self.machine, np.ones(len(keys), dtype=np.int64))
-        others = count[np.searchsorted(every, pairs)] - present
-        order = np.argsort(keys, kind="stable")
-        rank = np.arange(len(keys)) - np.repeat(np.cumsum(present) - present, present)
-        crowded = np.zeros(len(keys), dtype=np.bool_)
-        crowded[order] = np.repeat(others, present) + rank >= even[self._group[order]]
+        machines = len(self._typical)
+        even = -(-near.in_domain.sum(axis=1) // max(1, machines))
+        most = even[self._group]
+        crowded = there > most
+        rows = np.flatnonzero(crowded)
+        keys = self._group[rows] * np.int64(machines) + self.machine[rows]
+        order = order_by(keys)
+        first, present = runs(keys[order])
+        nth = np.arange(len(keys)) - np.repeat(first, present)
+        others = there[rows[order]] - np.repeat(present, present)
+        crowded[rows[order]] = others + nth >= most[rows[order]]
         return crowded
 
     def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: _Near) -> Float64:
-        """float64[L, CHOICES]: what tasks cost at places, infinite where they may not go or have no room."""
-        flat = places.ravel()
-        wide = np.repeat(shapes, places.shape[1])
-        of = np.repeat(groups, places.shape[1])
-        cost = self._problem.cost[wide, flat] + self._crowding(flat)
-        cost += self._terms.machine_step[of] * near.at(of, flat)
-        cost[self._room.units(wide, flat) <= 0] = np.inf
-        return cost.reshape(places.shape)
+        """float64[L, choices]: what tasks cost at places, infinite where they may not go or have no room."""
+        shapes, groups = shapes[:, None], groups[:, None]
+        cost = self._terms.machine_step[groups] * near.at(groups, places)
+        cost += self._problem.cost[shapes, places]
+        cost += self._crowding(places)
+        cost[~self._room.fits(shapes, places)] = np.inf
+        return cost
 
-    def _saved(self, leaving: Int64, target: Int64, near: _Near) -> Float64:
-        """float64[L]: what tasks cost where they are, less what the domain that they go to adds."""
+    def _saved(self, leaving: Int64, target: Int64, near: _Near, there: Int64) -> Float64:
+        """float64[L]: what being near others costs tasks where they are, less what the domain they go to adds."""
         terms = self._terms
-        machine, groups = self.machine[leaving], self._group[leaving]
-        charge = self._problem.cost[self._shape[leaving], machine] + self._crowding(machine, 1)
-        charge += terms.machine_step[groups] * (near.at(groups, machine) - 1)
-        in_domain = near.in_domain
-        source = terms.domain[machine]
-        gone = _rank(groups * terms.domains + source, source != target)
-        come = _rank(groups * terms.domains + target, source != target)
-        difference = in_domain[groups, source] - gone - 1 - (in_domain[groups, target] + come)
-        charge += np.where(source == target, 0.0, terms.domain_step[groups] * difference)
+        groups = self._group[leaving]
+        charge = terms.machine_step[groups] * (there - 1)
+        source = terms.domain[self.machine[leaving]]
+        far = np.flatnonzero(source != target)
+        groups, source, target = groups[far], source[far], target[far]
+        gone, come = rank(groups * terms.domains + source), rank(groups * terms.domains + target)
+        difference = near.in_domain[groups, source] - gone - 1 - (near.in_domain[groups, target] + come)
+        charge[far] += terms.domain_step[groups] * difference
         return charge
 
 
@@ -179,11 +180,12 @@ class _Spots:
     price: Float64
 
     @classmethod
-    def of(cls, terms: SpreadTerms, cost: Float64, is_open: Bool) -> _Spots:
-        """``cost``: float64[M], of a task there; ``is_open``: bool[M], whether there is room."""
+    def of(cls, terms: SpreadTerms, cost: Int64, is_open: Bool) -> _Spots:
+        """``cost``: int64[M], of a task there; ``is_open``: bool[M], whether there is room."""
         machines = np.flatnonzero(is_open)
+        machines = machines[order_by(cost[machines])]
         domain = terms.domain[machines]
-        order = _sorted(domain, terms.domains, np.argsort(cost[machines], kind="stable"))
+        order = order_by(domain)
         first = np.searchsorted(domain[order], np.arange(terms.domains + 1))
         ranked = machines[order]
         price = np.full(terms.domains, np.inf)
@@ -193,68 +195,60 @@ class _Spots:
                 price[each] = cost[cheapest].mean()
         return cls(ranked, first, price)
 
+    def has_places(self, domains: Int64) -> Bool:
+        """bool[A]: domains of which some machine has room."""
+        return np.diff(self.first)[domains] > 0
+
     def choices(self, domains: Int64, turn: int) -> Int64:
-        """Machines of the given domains to look at, int64[L, CHOICES]: as far as possible others for each entry."""
-        come = np.bincount(domains, minlength=len(self.price))
-        size = np.minimum(np.diff(self.first), np.maximum(LEAST_PLACES, CHOICES * come))
-        rank = _rank(domains, np.ones(len(domains), dtype=np.bool_))
-        stride = np.maximum(1, -(-size // CHOICES))[domains]
-        place = rank[:, None] + stride[:, None] * np.arange(CHOICES) + turn
-        return self.machine[self.first[domains][:, None] + place % size[domains][:, None]]
+        """Machines to look at in domains with places, int64[L, choices]: as far as possible others for each entry."""
+        places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
+        roomy = bool((come <= places).all())
+        if roomy:
+            wanted = (come * PLACES_PER_TASK).astype(np.int64)
+            places = np.minimum(places, np.maximum(LEAST_PLACES, wanted))
+        choices = CHOICES[0] if roomy else CHOICES[1]
+        stride = np.maximum(1, -(-places // choices))[domains]
+        place = rank(domains)[:, None] + stride[:, None] * np.arange(choices) + turn
+        return self.machine[self.first[domains][:, None] + place % places[domains][:, None]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """How many tasks of each group are on each machine, and ``in_domain``: int64[G, D]."""
+    """How many tasks of each group are on each machine, and ``in_domain``: int64[G, D].
 
+    ``table``: int16[G x M], a cell for each, as far as that can count; where it is too large, ``pairs`` (cells,
+    ascending) and their ``count``.
+    """
+
+    table: NDArray[np.int16] | None
     pairs: Int64
     count: Int64
-    table: NDArray[np.int32] | None
     width: int
     in_domain: Int64
 
     @classmethod
     def of(cls, terms: SpreadTerms, group: Int64, machine: Int64) -> _Near:
         """With the tasks of ``group`` (int64[N]) on ``machine``."""
-        ones = np.ones(len(group), dtype=np.int64)
-        pairs, count = terms.on_machines(group, machine, ones)
-        width, table = len(terms.domain), None
-        if terms.groups * width <= MOST_CELLS:
-            table = np.zeros(terms.groups * width, dtype=np.int32)
-            table[pairs] = count
-        return cls(pairs, count, table, width, terms.in_domains(group, machine, ones))
+        ones, none = np.ones(len(group), dtype=np.int64), np.empty(0, dtype=np.int64)
+        width = len(terms.domain)
+        in_domain = terms.in_domains(group, machine, ones)
+        cells = terms.groups * width
+        if cells > MOST_CELLS:
+            return cls(None, *terms.on_machines(group, machine, ones), width, in_domain)
+        table = np.zeros(cells, dtype=np.int16)
+        there = terms.resident_group * width + terms.resident_machine
+        found, count = distinct(np.concatenate([there, group * width + machine]))
+        table[found] = np.minimum(count, np.iinfo(np.int16).max)
+        return cls(table, none, none, width, in_domain)
 
     def at(self, groups: Int64, machines: Int64) -> Int64:
-        """int64[A]: tasks of ``groups[i]`` on ``machines[i]``."""
+        """Tasks of ``groups`` on ``machines``: int64 of the shape to which both are broadcast."""
         keys = groups * np.int64(self.width) + machines
         if self.table is not None:
             return self.table.take(keys).astype(np.int64)
         place = np.minimum(np.searchsorted(self.pairs, keys), len(self.pairs) - 1)
         return np.where(self.pairs[place] == keys, self.count[place], 0)
 
-
-def _sorted(keys: Int64, width: int, order: Int64) -> Int64:
-    """``order`` (rows) sorted by ``keys`` (0 to ``width``), stable."""
-    kind = np.uint16 if width <= 2**16 else np.int64  # few digits are sorted in linear time
-    by_key = np.argsort(keys[order].astype(kind), kind="stable")
-    return order[by_key]
-
-
-def _rank(keys: Int64, counts: Bool) -> Int64:
-    """int64[N]: how many equal keys come before each, of those that count."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(keys)])
-    counted: Int64 = counts[order].astype(np.int64)
-    before: Int64 = np.cumsum(counted) - counted
-    before -= np.repeat(before[first], np.diff(np.r_[first, len(keys)]))
-    rank = np.empty(len(keys), dtype=np.int64)
-    rank[order] = before
-    return rank
-
-
-def _first_of_each(groups: Int64, machines: Int64, width: int) -> Bool:
-    """bool[N]: no entry before has the same group and machine."""
-    first = np.zeros(len(groups), dtype=np.bool_)
-    first[np.unique(groups * np.int64(width) + machines, return_index=True)[1]] = True
-    return first
+    def first_of_each(self, groups: Int64, machines: Int64) -> Bool:
+        """bool[A]: no entry before has the same group and machine."""
+        return rank(groups * np.int64(self.width) + machines) == 0

@@ -6,6 +6,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from firmament.core.placement.spread.ranks import order_by, runs
 
 
 class MovingRoom:
@@ -32,6 +33,19 @@ class MovingRoom:
                 _limit(units, np.where(row >= 0, amount.take(shapes), 0), left.take(np.maximum(row, 0)))
         return np.where(self._problem.feasible[shapes, machines], np.maximum(units, 0), 0)
 
+    def fits(self, shapes: Int64, machines: Int64) -> Bool:
+        """Whether a task of ``shapes`` has room on ``machines``: bool of the shape to which both are broadcast."""
+        fits = self._problem.feasible[shapes, machines]
+        for requests, free in zip(self._problem.requests.T, self.free, strict=True):
+            amount = requests.take(shapes)
+            fits &= (amount <= free.take(machines)) | (amount == 0)
+        for amount, row_of, left in self._joint:
+            row = row_of.take(machines)
+            if len(left):
+                wanted = amount.take(shapes)
+                fits &= (wanted <= left.take(np.maximum(row, 0))) | (row < 0) | (wanted == 0)
+        return fits
+
     def move(self, shapes: Int64, sources: Int64, targets: Int64) -> None:
         """Move one task per entry."""
         ones = np.ones(len(shapes), dtype=np.int64)
@@ -40,10 +54,9 @@ class MovingRoom:
 
     def overfilled(self, shapes: Int64, targets: Int64) -> Bool:
         """bool[A]: arrivals, in this order, that find no room if all those before them on their machine have come."""
-        order = np.argsort(targets, kind="stable")
+        order = order_by(targets)
         ordered = targets[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-        lengths = np.diff(np.r_[starts, len(ordered)])
+        starts, lengths = runs(ordered)
         lacking = np.zeros(len(shapes), dtype=np.bool_)
         limits = list(zip(self._problem.requests.T, self.free, strict=True))
         limits += [

@@ -6,9 +6,6 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 
-HALVINGS = 48
-"""Steps of the search for a level; differences of costs in units of a domain's step are found to a millionth."""
-
 PREFERENCE = 1e-3
 """Part of a step by which a domain is preferred that would lose a task else."""
 
@@ -22,19 +19,19 @@ def even_shares(height: Float64, present: Int64) -> Int64:
     if present.shape[1] == 1:
         return present.copy()
     tasks = present.sum(axis=1)
-    low, high = height.min(axis=1) - 1.0, height.max(axis=1) + tasks + 1.0
-    for _ in range(HALVINGS):
-        level = (low + high) / 2
-        enough = _below(height, level).sum(axis=1) > tasks
-        high = np.where(enough, level, high)
-        low = np.where(enough, low, level)
-    shares = _below(height, low)
+    shares = np.maximum(np.floor(_level(height, tasks)[:, None] - height), 0.0).astype(np.int64)
     left = tasks - shares.sum(axis=1)
     following = height + shares - PREFERENCE * (present > shares)
     rank = np.argsort(np.argsort(following, axis=1, kind="stable"), axis=1)
     return shares + (rank < left[:, None])
 
 
-def _below(height: Float64, level: Float64) -> Int64:
-    """int64[G, D]: how many tasks of a domain cost at most ``level`` (float64[G])."""
-    return np.maximum(np.floor(level[:, None] - height) + 1.0, 0.0).astype(np.int64)
+def _level(height: Float64, tasks: Int64) -> Float64:
+    """float64[G]: up to where water rises if ``tasks`` (int64[G]) units of it are poured on columns of ``height``.
+
+    With the k lowest columns under water it stands at the mean of their heights and the tasks; the right k is the one
+    for which it stands lowest, as a column above the water raises that mean.
+    """
+    lowest = np.sort(height, axis=1)
+    levels = (np.cumsum(lowest, axis=1) + tasks[:, None]) / np.arange(1, height.shape[1] + 1)
+    return np.asarray(levels.min(axis=1), dtype=np.float64)

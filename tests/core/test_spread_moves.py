@@ -1,0 +1,66 @@
+"""Many groups that would rather be apart: moves of single tasks, and what they rest on against slow counterparts."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament.core.events import ClassDefined
+from firmament.core.placement.spread.default_spread import MOST_CLASSES
+from firmament.core.placement.spread.ranks import SHORT, distinct, order_by, rank, runs
+from firmament.core.placement.spread.shares import even_shares
+from tests.core.test_default_spread import core, in_zone, waiting
+from tests.support.core import placed, task_class
+
+keys = st.lists(st.one_of(st.integers(-3, 3), st.integers(-2 * SHORT, 2 * SHORT)), max_size=30)
+
+
+@given(keys)
+def test_orders_and_ranks(given_keys: list[int]):
+    array = np.array(given_keys, dtype=np.int64)
+    assert order_by(array).tolist() == sorted(range(len(given_keys)), key=lambda row: given_keys[row])
+    assert rank(array).tolist() == [given_keys[:row].count(key) for row, key in enumerate(given_keys)]
+    found, count = distinct(array)
+    assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {
+        key: given_keys.count(key) for key in sorted(given_keys)
+    }
+    starts, lengths = runs(array)
+    assert [
+        given_keys[start] for start, length in zip(starts, lengths, strict=True) for _ in range(length)
+    ] == given_keys
+
+
+@given(st.data())
+def test_even_shares_cost_least(data: st.DataObject):
+    domains = data.draw(st.integers(1, 4))
+    present = np.array([data.draw(st.lists(st.integers(0, 5), min_size=domains, max_size=domains))])
+    quarters = data.draw(st.lists(st.integers(-12, 24), min_size=domains, max_size=domains))
+    height = np.array([quarters]) / 4
+    (shares,) = even_shares(height, present).tolist()
+    tasks = int(present.sum())
+
+    def cost(counts: tuple[int, ...]) -> float:
+        return sum(
+            sum(low + nth for nth in range(count)) for low, count in zip(height[0], counts, strict=True)
+        )
+
+    possible = [counts for counts in product(range(tasks + 1), repeat=domains) if sum(counts) == tasks]
+    assert cost(tuple(shares)) == min(map(cost, possible))
+
+
+def test_a_domain_without_room_gets_nobody():
+    """Where all that is left of a zone is full, those who are crowded there look at no place in it."""
+    groups = MOST_CLASSES + 12
+    scheduler = core(
+        *(in_zone(f"a{index}", "a", cpu=100 * groups, pods=200) for index in range(4)),
+        in_zone("z", "z", cpu=900_000, pods=groups),
+    )
+    for number in range(1, groups + 1):
+        scheduler.apply(
+            [ClassDefined(number, task_class(100 + number)), waiting(2, f"g{number}", number, f"c{number}")]
+        )
+    where = placed(scheduler.run_round())
+    assert len(where) == 2 * groups
