@@ -27,12 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64, JointRows
-from firmament.artefacts.errors import ArtefactError, MalformedEntryError, MissingLedgerError
+from firmament.artefacts.errors import ArtefactError, MalformedEntryError, MissingModelError
 from firmament.artefacts.group_arrays import decode_groups, encode_groups
 from firmament.artefacts.height_arrays import decode_heights, encode_heights
 from firmament.artefacts.ledger_arrays import decode_ledgers, encode_ledgers
 from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
+from firmament.artefacts.spread_arrays import decode_spread, encode_spread
 from firmament.artefacts.worth_arrays import decode_worths, encode_worths
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 
@@ -61,6 +62,7 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         "placed_machine": placed.machine,
         "placed_count": placed.count,
         **encode_ledgers(problem.ledgers),
+        **encode_spread(problem.spread),
         **encode_heights(problem.heights),
         **encode_worths(problem.worths),
     }
@@ -99,7 +101,7 @@ def decode_arrays(content: bytes) -> tuple[PlacementProblem, Assignments]:
         raise ArtefactError(f"{FILE}: entry {error} is missing; save the round again") from error
     except MalformedEntryError as error:
         raise ArtefactError(f"{FILE}: {error}; save the round again") from error
-    except MissingLedgerError as error:
+    except MissingModelError as error:
         raise ArtefactError(f"{FILE}: {error}") from error
     for fault in (*_shape_faults(problem), *_index_faults(problem, placed)):
         raise ArtefactError(f"{FILE}: {fault}; save the round again")
@@ -132,6 +134,7 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         pairs=decode_pairs(arrays, len(plain["shape"]), len(plain["free"])),
         topology=decode_groups(arrays, plain["gang"], *plain["free"].shape),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
+        spread=decode_spread(arrays, len(plain["shape"]), len(plain["free"])),
         heights=decode_heights(arrays, len(plain["requests"]), len(plain["free"])),
         worths=decode_worths(arrays, len(plain["requests"])),
     )

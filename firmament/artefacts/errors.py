@@ -11,5 +11,5 @@ class MalformedEntryError(ValueError):
     """Entries of an array file that cannot have been saved; says which, in words that follow the file's name."""
 
 
-class MissingLedgerError(ValueError):
-    """A ledger that was not saved, or that no installed model reads; says so, and what to do, in one line."""
+class MissingModelError(ValueError):
+    """What a model has to read, but was not saved, or no installed model reads; says so, and what to do, in one line."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Ledger
 from cost_models.registry import UnknownModelError
 from cost_models.saved_ledgers import MalformedLedgerError, SavableLedger, restore_ledger
-from firmament.artefacts.errors import MalformedEntryError, MissingLedgerError
+from firmament.artefacts.errors import MalformedEntryError, MissingModelError
 
 
 def encode_ledgers(ledgers: Sequence[Ledger]) -> dict[str, NDArray[Any]]:
@@ -35,7 +35,7 @@ def encode_ledgers(ledgers: Sequence[Ledger]) -> dict[str, NDArray[Any]]:
 def decode_ledgers(arrays: Mapping[str, NDArray[Any]], shapes: int, machines: int) -> tuple[Ledger, ...]:
     """Return ledgers that say what those said that ``encode_ledgers`` was given.
 
-    Raises ``MissingLedgerError`` for one that was not or cannot be read, ``KeyError`` for a missing entry,
+    Raises ``MissingModelError`` for one that was not or cannot be read, ``KeyError`` for a missing entry,
     ``MalformedEntryError`` for one that makes no sense.
     """
     reasons = [str(reason) for reason in arrays["ledger_reason"].ravel().tolist()]
@@ -47,7 +47,7 @@ def decode_ledgers(arrays: Mapping[str, NDArray[Any]], shapes: int, machines: in
     found = []
     for number, (model, reason) in enumerate(zip(models, reasons, strict=True)):
         if not model:
-            raise MissingLedgerError(
+            raise MissingModelError(
                 f"the round counted with a model's ledger ({reason}), which no file holds; "
                 "it cannot be run again, but its other files can be read"
             )
@@ -66,6 +66,6 @@ def _restored(
     except MalformedLedgerError as error:
         raise MalformedEntryError(f"{prefix}{error}") from error
     except UnknownModelError as error:
-        raise MissingLedgerError(
+        raise MissingModelError(
             f"the round counted with a ledger that {model!r} has to read: {error}; install what it ran with"
         ) from error

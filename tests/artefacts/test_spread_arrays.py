@@ -1,0 +1,61 @@
+"""Rounds with groups that would rather be apart, saved and run again."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from firmament.artefacts.arrays import decode_arrays, encode_arrays
+from firmament.artefacts.errors import ArtefactError
+from firmament.core.events import ClassDefined, TasksBound
+from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.stopwatch import no_timer
+from firmament.core.rounds import decide
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.core.test_default_spread import core, in_zone, waiting
+from tests.support.core import task_class
+
+
+def saved() -> bytes:
+    scheduler = core(
+        *(in_zone(f"{zone}{index}", zone) for zone in "ab" for index in range(4)),
+        ClassDefined(1, task_class(0)),
+        TasksBound("a0", 1, ("old",), spread_group="g"),
+        waiting(6),
+        waiting(3, "other", 1, "o"),
+    )
+    opened = scheduler.open_round()
+    assert opened.picture is not None
+    return encode_arrays(opened.picture.problem, opened.solve().assignments)
+
+
+def test_a_saved_round_runs_again():
+    problem, then = decode_arrays(saved())
+    assert problem.spread is not None
+    assert problem.spread.resident_machine.tolist() == [0]
+    again = decide(problem, OrToolsSolver(), PassOptions(), no_timer).assignments
+    for part in ("cls", "machine", "count"):
+        assert np.array_equal(getattr(again, part), getattr(then, part))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("group", np.array([7, 7]), "points at what is not there"),
+        ("domain", np.array([0]), r"int64 of the size \(1,\)"),
+        ("domain", np.full(8, -1), "points at what is not there"),
+        ("machine_step", np.array([np.nan, 1.0]), "negative or not finite"),
+        ("domain_step", np.array([1, 1]), "int64 of the size"),
+        ("resident_machine", np.array([8]), "points at what is not there"),
+        ("resident_group", np.array([0, 0]), r"size \(1,\)"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(name: str, value: np.ndarray, fault: str):
+    entries = dict(np.load(io.BytesIO(saved())))
+    entries[f"spread_{name}"] = value
+    content = io.BytesIO()
+    np.savez(content, **entries)
+    with pytest.raises(ArtefactError, match=rf"problem\.npz: spread_.*{fault}.*; save the round again"):
+        decode_arrays(content.getvalue())
