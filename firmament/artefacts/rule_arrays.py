@@ -12,7 +12,9 @@ Tables have one row per rule, in order, and begin with the class that it binds:
   another in ``rules_counted``;
 * ``rules_inclination``: (class, counter, weight);
 * ``rules_soft``: (class, counter, row of domains, max skew), and ``rules_factor``;
-* ``rules_unsettled``: (counter, domain), and ``rules_unsettled_uid``.
+* ``rules_unsettled``: (counter, domain), and ``rules_unsettled_uid``;
+* ``rules_model``: the model of each constraint that a model has, ``rules_modelled``: int64[N, C], the kind of each
+  class there, and ``rules_modelled_N_...``: what constraint N saved.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64
-from firmament.artefacts.errors import MalformedEntryError
+from cost_models.registry import UnknownModelError
+from cost_models.task_constraints import MalformedConstraintError, restore_constraint
+from firmament.artefacts.errors import MalformedEntryError, MissingModelError
+from firmament.core.rules.model_constraints import ModelConstraint
 from firmament.core.rules.ruleset import (
     Attraction,
     ClassRules,
@@ -118,13 +123,57 @@ def encode_rules(rules: RuleSet, machines: int) -> dict[str, NDArray[Any]]:
     }
     entries |= {f"rules_{name}": np.array(values, dtype=_LISTS[name]) for name, values in lists.items()}
     entries["rules_domain"] = columns.stacked()
+    return entries | _encoded(rules.modelled)
+
+
+def _encoded(modelled: Sequence[ModelConstraint]) -> dict[str, NDArray[Any]]:
+    if not modelled:
+        return {}
+    entries: dict[str, NDArray[Any]] = {
+        "rules_model": np.array([each.model for each in modelled], dtype=np.str_),
+        "rules_modelled": np.stack([each.kind for each in modelled]),
+    }
+    for number, each in enumerate(modelled):
+        saved = each.constraint.saved().items()
+        entries |= {f"rules_modelled_{number}_{name}": array for name, array in saved}
     return entries
+
+
+def _modelled(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int) -> tuple[ModelConstraint, ...]:
+    """Models' constraints as they were saved."""
+    if "rules_model" not in arrays:
+        return ()
+    models, kinds = arrays["rules_model"].ravel().tolist(), arrays["rules_modelled"]
+    if kinds.dtype != np.int64 or kinds.shape != (len(models), classes):
+        raise MalformedEntryError(f"rules_modelled is {kinds.dtype} of the size {kinds.shape}")
+    return tuple(
+        _restored(arrays, f"rules_modelled_{number}_", str(model), kind, machines)
+        for number, (model, kind) in enumerate(zip(models, kinds, strict=True))
+    )
+
+
+def _restored(
+    arrays: Mapping[str, NDArray[Any]], prefix: str, model: str, kind: Int64, machines: int
+) -> ModelConstraint:
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    try:
+        constraint = restore_constraint(model, own, int(kind.max(initial=-1)) + 1, machines)
+    except KeyError as error:
+        raise KeyError(f"{prefix}{error.args[0]}") from error
+    except MalformedConstraintError as error:
+        raise MalformedEntryError(f"{prefix}{error}") from error
+    except UnknownModelError as error:
+        raise MissingModelError(
+            f"the round has a constraint that {model!r} has to read: {error}; install what it ran with"
+        ) from error
+    return ModelConstraint(model, kind, constraint)
 
 
 def decode_rules(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int) -> RuleSet | None:
     """Return what ``encode_rules`` was given, None if the entries hold no rules.
 
-    Raises ``KeyError`` for a missing entry, ``MalformedEntryError`` for one that makes no sense.
+    Raises ``KeyError`` for a missing entry, ``MalformedEntryError`` for one that makes no sense, ``MissingModelError``
+    for a constraint whose model is not installed.
     """
     if "rules_class" not in arrays:
         return None
@@ -159,6 +208,7 @@ def decode_rules(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int
         (cls, Inclination(number, weight)) for cls, number, weight in given["inclination"].tolist()
     )
     spreadings_of, soft_of = _by_class(spreadings), _by_class(soft)
+    modelled = _modelled(arrays, classes, machines)
     of = {
         cls: ClassRules(
             adds=adds.get(cls, ()),
@@ -167,11 +217,12 @@ def decode_rules(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int
             spreadings=spreadings_of.get(cls, ()),
             inclinations=inclinations.get(cls, ()),
             soft_spreadings=soft_of.get(cls, ()),
+            modelled=any(each.involves(cls) for each in modelled),
         )
         for cls in given["class"].tolist()
     }
     pairs = [(number, where) for number, where in given["unsettled"].tolist()]
-    return RuleSet(counters, of, dict(zip(pairs, given["unsettled_uid"].tolist(), strict=True)))
+    return RuleSet(counters, of, dict(zip(pairs, given["unsettled_uid"].tolist(), strict=True)), modelled)
 
 
 def _counters(given: Mapping[str, NDArray[Any]]) -> list[Counter]:

@@ -18,6 +18,7 @@ from cost_models.interface import (
 )
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
+from cost_models.task_constraints import ConstrainingModel, constrains
 from firmament.core.placement.passes import PassOptions
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -162,6 +163,11 @@ class CoreConfiguration:
     def pair_models(self) -> tuple[tuple[WeightedModel, PairModel], ...]:
         """The models that know pairs of tasks; rounds follow the first of them."""
         return tuple((each, each.model) for each in self.models if knows_pairs(each.model))
+
+    @property
+    def constraining_models(self) -> tuple[ConstrainingModel, ...]:
+        """The models that have constraints between tasks."""
+        return tuple(each.model for each in self.models if constrains(each.model))
 
     @property
     def group_model(self) -> TopologyModel | None:

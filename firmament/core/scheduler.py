@@ -95,6 +95,7 @@ class Scheduler:
             model_labels=configuration.label_keys,
             model_namespaces=configuration.uses_namespaces,
             pair_labels=frozenset(key for _, model in configuration.pair_models for key in model.pair_keys),
+            constraining_models=configuration.constraining_models,
             record_bytes=configuration.quota.record_bytes,
         )
         self._cluster.machines.labels.expect(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from firmament.core.constraints.models import model_constraints
 from firmament.core.constraints.ports import port_exclusions
 from firmament.core.constraints.rule_counters import RuleCounters
 from firmament.core.constraints.running_tasks import Inhabitants
@@ -38,7 +39,23 @@ def compile_rules(cluster: Cluster, waiting: Sequence[int], *, without: int = -1
 
     ``without``: row of a task that is not to be counted where it is.
     """
-    if not cluster.classes.ruled or not len(cluster.machines):
+    if not len(cluster.machines):
+        return None
+    modelled = model_constraints(cluster, waiting, without=without)
+    rules = _counted(cluster, waiting, without)
+    if not modelled:
+        return rules
+    rules = rules or RuleSet([])
+    of = dict(rules.of)
+    for cls in range(len(waiting)):
+        if any(each.involves(cls) for each in modelled):
+            of[cls] = replace(rules.rules(cls), modelled=True)
+    return replace(rules, of=of, modelled=modelled)
+
+
+def _counted(cluster: Cluster, waiting: Sequence[int], without: int) -> RuleSet | None:
+    """The rules that Kubernetes knows, which are all about counters."""
+    if not cluster.classes.ruled:
         return None
     inhabitants = Inhabitants(cluster, without=without)
     present = {*waiting, *inhabitants.classes.tolist()}

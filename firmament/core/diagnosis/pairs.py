@@ -9,7 +9,8 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.constraints.pairs import find_kinds, pair_rules
+from firmament.core.constraints.kinds import find_kinds
+from firmament.core.constraints.pairs import pair_rules
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.pairs import PairState

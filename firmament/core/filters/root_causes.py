@@ -127,7 +127,7 @@ def root_causes(machines: int, refusals: Iterable[Refusal]) -> RootCauses:
 
 def rule_refusals(told: Iterable[tuple[str, Bool]]) -> list[Refusal]:
     """Refusals by the rules between tasks, as `RuleState.refusals` tells them; those of one kind stay as given."""
-    found = [Refusal(_RULES[text], refused) for text, refused in told]
+    found = [Refusal(_RULES.get(text, Cause(text, curable=True)), refused) for text, refused in told]
     return sorted(found, key=lambda each: _AFTER_SPREAD.get(each.cause.text, 0))
 
 

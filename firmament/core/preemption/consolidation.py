@@ -105,9 +105,11 @@ def _not_needed(prospect: Prospect, machine: int, victim: int) -> bool:
         return False
     state = prospect.state
     kind = prospect.problem.classes + int(prospect.preemption.kind[victim])
-    if state is None or not prospect.rules(kind).adds:
+    if state is None or not prospect.rules(kind).matters:
         return True
-    if any(state.rules.counters[number].coarse for number in prospect.rules(kind).adds):
+    if prospect.rules(kind).modelled or any(
+        state.rules.counters[number].coarse for number in prospect.rules(kind).adds
+    ):
         return not guests  # whoever has a place elsewhere in the domain may count on its going
     state.add(kind, machine, 1)
     allowed = True
@@ -172,7 +174,7 @@ def _awaited(prospect: Prospect, machine: int) -> list[int]:
     needed = []
     for task in reversed([task for task in span if preemption.leaving[task]]):
         kind = prospect.problem.classes + int(preemption.kind[task])
-        ruled = prospect.state is not None and bool(prospect.rules(kind).adds)
+        ruled = prospect.state is not None and prospect.rules(kind).matters
         kept = machine in prospect.kept.guests
         if not ruled and not kept and _leaves_room(prospect, machine, guests, prospect.sizes[task]):
             prospect.room[machine] -= prospect.sizes[task]

@@ -12,9 +12,9 @@ from firmament.core.state.cluster import Cluster
 class Concerns:
     """Classes to which something that has happened may open a machine, wherever that machine is.
 
-    Required rules count, and pairs that a model knows: where a task with partners comes or leaves, another may find its
-    limits kept, or room on a link. Preferences keep nobody waiting. Ports do not: one that comes free does so on a
-    machine that a task has left, and those are looked at anyway.
+    Required rules count, pairs that a model knows, and constraints that models have: where a task with partners comes
+    or leaves, another may find its limits kept, or room on a link. Preferences keep nobody waiting. Ports do not: one
+    that comes free does so on a machine that a task has left, and those are looked at anyway.
     """
 
     def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:
@@ -44,7 +44,7 @@ class Concerns:
             return True
         watched = _watched(content)
         if self._domains_changed:
-            return bool(watched)
+            return bool(watched) or self._paired(content)
         return bool(self._touched) and any(
             not self._touched.isdisjoint(self._selector.matching(selector).tolist()) for selector in watched
         )

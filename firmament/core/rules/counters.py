@@ -23,13 +23,15 @@ class RuleState:
     """Counts of all counters after some placements.
 
     ``counts``: one int64[D] per counter; ``totals``: their sums. The questions are those of kube-scheduler's filters
-    NodePorts, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be placed.
+    NodePorts, PodTopologySpread and InterPodAffinity, for one task of a class as the next to be placed, and those of
+    models' constraints after them.
     """
 
     def __init__(self, rules: RuleSet) -> None:
         self.rules = rules
         self.counts = [counter.start.copy() for counter in rules.counters]
         self.totals = [int(counter.start.sum()) for counter in rules.counters]
+        self.modelled = [each.copy() for each in rules.modelled]
 
     def copy(self) -> RuleState:
         """An independent copy."""
@@ -37,6 +39,7 @@ class RuleState:
         twin.rules = self.rules
         twin.counts = [counts.copy() for counts in self.counts]
         twin.totals = list(self.totals)
+        twin.modelled = [each.copy() for each in self.modelled]
         return twin
 
     def add(self, cls: int, machine: int, count: int = 1, *, coarse_only: bool = False) -> None:
@@ -47,6 +50,9 @@ class RuleState:
             if domain >= 0 and (counter.coarse or not coarse_only):
                 self.counts[number][domain] += count
                 self.totals[number] += count
+        if not coarse_only:
+            for each in self.modelled:
+                each.add(cls, machine, count)
 
     # --- one machine ---------------------------------------------------------------------------------------------
 
@@ -59,7 +65,9 @@ class RuleState:
                 return False
         if rules.attraction is not None and not self._attracts(rules.attraction, machine):
             return False
-        return all(self._levels(spreading, machine) for spreading in rules.spreadings)
+        return all(self._levels(spreading, machine) for spreading in rules.spreadings) and all(
+            each.allows(cls, machine) for each in self.modelled
+        )
 
     def _attracts(self, attraction: Attraction, machine: int) -> bool:
         found = True
@@ -108,7 +116,7 @@ class RuleState:
         if rules.attraction is not None:
             found.append((NOT_NEAR, ~self._attracted(rules.attraction, at)))
         found += [(each.reason, self.occupied(each.counter, at)) for each in others]
-        return found
+        return found + [refusal for each in self.modelled for refusal in each.refusals(cls, at)]
 
     def occupied(self, number: int, at: Int64 | None = None) -> Bool:
         """bool[M] or bool[A]: machines in a domain in which a counter counts somebody."""

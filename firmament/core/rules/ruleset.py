@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cost_models.interface import Bool, Int64
+from firmament.core.rules.model_constraints import ModelConstraint
 
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 SKEWED = "node(s) didn't match pod topology spread constraints"
@@ -95,7 +96,10 @@ class SoftSpreading:
 
 @dataclass(frozen=True, slots=True)
 class ClassRules:
-    """What binds the tasks of one class, and ``adds``: the counters that count them."""
+    """What binds the tasks of one class, and ``adds``: the counters that count them.
+
+    ``modelled``: constraints of models concern them as well.
+    """
 
     adds: tuple[int, ...] = ()
     exclusions: tuple[Exclusion, ...] = ()
@@ -103,11 +107,17 @@ class ClassRules:
     spreadings: tuple[Spreading, ...] = ()
     inclinations: tuple[Inclination, ...] = ()
     soft_spreadings: tuple[SoftSpreading, ...] = ()
+    modelled: bool = False
 
     @property
     def binding(self) -> bool:
         """Whether some machine may be refused to the class because of where other tasks are."""
-        return bool(self.exclusions or self.attraction or self.spreadings)
+        return bool(self.exclusions or self.attraction or self.spreadings or self.modelled)
+
+    @property
+    def matters(self) -> bool:
+        """Whether where its tasks are may matter to others."""
+        return bool(self.adds) or self.modelled
 
     @property
     def soft(self) -> bool:
@@ -125,11 +135,13 @@ class RuleSet:
 
     ``of``: problem class -> its rules; classes not in it know no rules and matter to none. ``unsettled``: (counter,
     domain) -> uid of a task that is about to be bound there, where that is all that draws others into the domain.
+    ``modelled``: constraints of models, as they stand when the round begins; never added to themselves.
     """
 
     counters: Sequence[Counter]
     of: Mapping[int, ClassRules] = field(default_factory=dict)
     unsettled: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    modelled: tuple[ModelConstraint, ...] = ()
 
     def rules(self, cls: int) -> ClassRules:
         """The rules of a class, empty ones if it has none."""

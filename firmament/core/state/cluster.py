@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.group_terms import GROUP_RECORD
 from cost_models.interface import Int64
+from cost_models.task_constraints import ConstrainingModel
 from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
 from firmament.core.resources.columns import ResourceIndex
@@ -49,11 +50,13 @@ class Cluster:
         model_labels: frozenset[str] = frozenset(),
         model_namespaces: bool = False,
         pair_labels: frozenset[str] = frozenset(),
+        constraining_models: tuple[ConstrainingModel, ...] = (),
         record_bytes: int = 2**20,
     ) -> None:
         """``model_labels``, ``model_namespaces``: what models see of tasks beside requests and annotations.
 
-        ``pair_labels``: labels by which a model tells pairs of tasks. ``record_bytes``: of one record at most.
+        ``pair_labels``: labels by which a model tells pairs of tasks. ``constraining_models``: those that have
+        constraints between tasks. ``record_bytes``: of one record at most.
         """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
@@ -67,7 +70,8 @@ class Cluster:
         self.marks = Marks()
         self.promises = Promises()
         self.version = 0
-        self.pair_labels = pair_labels
+        self.constraining_models = constraining_models
+        self.pair_labels = pair_labels.union(*(model.constraint_keys for model in constraining_models))
         self._record_kinds = record_kinds
         self._machine_kinds = machine_kinds
         self._last_came = 0

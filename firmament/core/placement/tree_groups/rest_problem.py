@@ -70,7 +70,7 @@ def _rules(rules: RuleSet, state: RuleState) -> RuleSet:
         replace(counter, start=counts.copy())
         for counter, counts in zip(rules.counters, state.counts, strict=True)
     ]
-    return replace(rules, counters=counters)
+    return replace(rules, counters=counters, modelled=tuple(each.copy() for each in state.modelled))
 
 
 def _pairs(pairs: PairRules, placed: Assignments) -> PairRules:

@@ -37,7 +37,7 @@ class Covering:
     forced: Bool
 
     def narrowed(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
-        """The problems of some ``rows`` (places, int64[N]) where these may go and those do, if that is enough."""
+        """The problems of some ``rows`` (places, int64[N]) where these may go and those do too, if that is enough."""
         size = self.size[rows]
         deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
         size = size * open_to[:, :, None]
@@ -50,7 +50,7 @@ class Covering:
             size[fits],
             deficit[fits],
             self.whole,
-            forced[fits],
+            forced[fits] | self.forced[where],
         )
 
 
@@ -78,9 +78,49 @@ def covering(prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Coveri
     if not possible.all():
         rows, slots, open_to = rows[possible], slots[possible], open_to[possible]
         lacking, given = lacking[possible], given[possible]
-    return Covering(
-        rows, slots, open_to, given, lacking, prospect.whole(cls), np.zeros(slots.shape, dtype=np.bool_)
-    )
+    nobody = np.zeros(slots.shape, dtype=np.bool_)
+    problem = Covering(rows, slots, open_to, given, lacking, prospect.whole(cls), nobody)
+    if prospect.state is None or not prospect.rules(cls).modelled:
+        return problem
+    forced, opened = _forced(prospect, prospect.state, cls, problem)
+    return problem.narrowed(np.flatnonzero(opened), (open_to & ~forced)[opened], forced[opened])
+
+
+def _forced(prospect: Prospect, state: RuleState, cls: int, problem: Covering) -> tuple[Bool, Bool]:
+    """Who must go because of models' constraints, of which no column can say what each task gives: bool[R, J].
+
+    Tried machine by machine, least important first; then whoever can stay after all is spared. Beside it bool[R]: the
+    machines where that is enough.
+    """
+    rows, slots = problem.rows, problem.slots
+    forced, opened = np.zeros(slots.shape, dtype=np.bool_), np.ones(len(rows), dtype=np.bool_)
+    closed = [mask for each in state.modelled for _, mask in each.refusals(cls, rows)]
+    for place in np.flatnonzero(np.logical_or.reduce(closed) if closed else ~opened).tolist():
+        machine = int(rows[place])
+        kinds = {
+            slot: prospect.problem.classes + int(prospect.preemption.kind[slots[place, slot]])
+            for slot in np.flatnonzero(problem.open[place]).tolist()
+        }
+        gone: list[int] = []
+        for slot, kind in kinds.items():
+            if prospect.rules(kind).modelled:
+                state.add(kind, machine, -1)
+                gone.append(slot)
+                if _modelled_allow(state, cls, machine):
+                    break
+        opened[place] = _modelled_allow(state, cls, machine)
+        for slot in reversed(gone):
+            state.add(kinds[slot], machine, 1)
+            if opened[place] and not _modelled_allow(state, cls, machine):
+                state.add(kinds[slot], machine, -1)
+                forced[place, slot] = True
+        for slot in np.flatnonzero(forced[place]).tolist():
+            state.add(kinds[slot], machine, 1)
+    return forced, opened
+
+
+def _modelled_allow(state: RuleState, cls: int, machine: int) -> bool:
+    return all(each.allows(cls, machine) for each in state.modelled)
 
 
 def _slots(prospect: Prospect, rows: Int64) -> Int64:

@@ -85,11 +85,13 @@ class Refiner:
             for slot, task in enumerate(slots.tolist())
             if open_to[slot]
         }
+        own = slots[problem.forced[place]].tolist()
         gangs = _that_could_go(prospect, problem, place)
         found: tuple[tuple[float, ...], list[int]] | None = None
         nothing = (0,) * problem.deficit.shape[1]
         for going in gangs:
             members = [task for gang in going for task in prospect.gangs.members(gang).tolist()]
+            members += [task for task in own if task not in members]
             search = BundleSearch(
                 problem.deficit[place].tolist(),
                 [each for each in candidates.values() if each.gang not in going],
@@ -105,7 +107,7 @@ class Refiner:
             best = search.best()
             self._nodes -= search.spent
             if best is not None:
-                here = [task for task in best if task in candidates]
+                here = [task for task in best if task in candidates or task in own]
                 worth = self._value(here)
                 found = min(found, (worth, here)) if found is not None else (worth, here)
         return found[1] if found is not None else None

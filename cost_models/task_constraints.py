@@ -1,0 +1,88 @@
+"""Constraints between tasks that a model of a package of its own adds to those of Kubernetes, in all that a round does.
+
+Where one more task may go because of where others are is asked in many places: when a flow is admitted, in waves, for
+gangs, when others are evicted, when a round is closed after events, and when somebody asks why. A constraint answers
+all of them by one small protocol, `TaskConstraint`. A model has one if it names the task labels that matter in
+``constraint_keys`` and has the methods of `ConstrainingModel`. Tasks with equal values of those are of one *kind*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast
+
+from numpy.typing import NDArray
+
+from cost_models.api.arrays import Bool, Int64
+from cost_models.api.columns import ShapeRow
+from cost_models.interface import CostModel
+from cost_models.registry import model_class
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+class MalformedConstraintError(ValueError):
+    """Arrays that no constraint can have been saved as; the message names the array and what is wrong with it."""
+
+
+class TaskConstraint(Protocol):
+    """Which machines (rows) are closed to one more task of a kind because of where tasks are now.
+
+    What it says depends on which tasks have been added, not on their order; removing a task undoes adding it.
+    ``allows`` says of a machine what ``refusals`` says of all.
+    """
+
+    def refusals(self, kind: int) -> Sequence[tuple[str, Bool]]:
+        """Reasons, in kube-scheduler's style ("node(s) ..."), with the machines that each closes: bool[M]."""
+        ...
+
+    def allows(self, kind: int, machine: int) -> bool:
+        """Whether one more task of a kind may go to a machine."""
+        ...
+
+    def add(self, kind: int, machine: int, count: int) -> None:
+        """Count ``count`` more tasks of a kind on a machine; fewer, if it is negative."""
+        ...
+
+    def copy(self) -> TaskConstraint:
+        """Return an independent copy."""
+        ...
+
+    def saved(self) -> Arrays:
+        """What it says now, as arrays of numbers, truth values or text, so that a saved round can be run again."""
+        ...
+
+
+class ConstrainingModel(CostModel, Protocol):
+    """A model that has a constraint between tasks."""
+
+    constraint_keys: Sequence[str]
+
+    def constraint(
+        self, machines: Sequence[Mapping[str, str]], kinds: Sequence[ShapeRow], kind: Int64, machine: Int64
+    ) -> TaskConstraint | None:
+        """The constraint with the tasks that are on machines; None if nobody is kept from anything.
+
+        ``machines``: labels of each; ``kinds``: labels of each kind, those of ``constraint_keys`` alone; task i on a
+        machine is of ``kind[i]`` and on ``machine[i]``: int64[A].
+        """
+        ...
+
+    @staticmethod
+    def restore_constraint(arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
+        """What ``saved`` gave, a constraint again; raises `MalformedConstraintError` or ``KeyError`` if it is none."""
+        ...
+
+
+def constrains(model: CostModel) -> TypeGuard[ConstrainingModel]:
+    """Whether a model has a constraint between tasks."""
+    return bool(getattr(model, "constraint_keys", ()))
+
+
+def restore_constraint(model: str, arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
+    """A constraint that says what the saved one said.
+
+    Raises ``UnknownModelError`` if no such model is installed or it saves no constraints, and what the model raises.
+    """
+    owner = cast("type[ConstrainingModel]", model_class(model, needs="restore_constraint"))
+    return owner.restore_constraint(arrays, kinds, machines)

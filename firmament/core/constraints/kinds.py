@@ -1,0 +1,44 @@
+"""Kinds of tasks: those that wait and those on machines, told apart by some of their labels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cost_models.interface import ShapeRow
+from cost_models.pairs import PlacedKinds
+from firmament.core.state.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """``rows``: what the model sees of each kind; ``of``: class row -> kind, of classes that have one; ``placed``:
+    the tasks on machines.
+    """
+
+    rows: tuple[ShapeRow, ...]
+    of: dict[int, int]
+    placed: PlacedKinds
+
+
+def find_kinds(cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *, without: int = -1) -> Kinds:
+    """Kinds of the classes in ``waiting`` and of those with tasks on machines, but for the task in row ``without``."""
+    tasks = cluster.tasks
+    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    on = on[on != without]
+    present, of_task = np.unique(tasks.cls[on], return_inverse=True)
+    number: dict[tuple[tuple[str, str], ...], int] = {}
+    kind_of: dict[int, int] = {}
+    wanted = frozenset(keys)
+    for row in (*waiting, *present.tolist()):
+        if row not in kind_of:
+            labels = tuple([pair for pair in cluster.classes.rows[row].content.labels if pair[0] in wanted])
+            if len(labels) > 1:
+                labels = tuple(sorted(labels))
+            if labels:
+                kind_of[row] = number.setdefault(labels, len(number))
+    kind = np.array([kind_of.get(row, -1) for row in present.tolist()], dtype=np.int64)[of_task]
+    rows = tuple(ShapeRow(labels=dict(labels)) for labels in number)
+    return Kinds(rows, kind_of, PlacedKinds(kind[kind >= 0], tasks.machine[on][kind >= 0].astype(np.int64)))
