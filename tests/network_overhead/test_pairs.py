@@ -107,11 +107,11 @@ def test_links_are_booked_as_tasks_come_and_go(
 ) -> None:
     state = PairState(rules(pairs, before))
     for kind, machine in come:
-        state.add(np.array([kind]), pairs.domain[[machine]], np.array([1]))
+        state.count(np.array([kind]), pairs.domain[[machine]], np.array([1]))
     assert state.load.tolist() == loads(pairs, before + come)
     assert link_load(pairs, state.counts).tolist() == state.load.tolist()
     for kind, machine in reversed(come):
-        state.add(np.array([kind]), pairs.domain[[machine]], np.array([-1]))
+        state.count(np.array([kind]), pairs.domain[[machine]], np.array([-1]))
     assert state.load.tolist() == loads(pairs, before)
 
 

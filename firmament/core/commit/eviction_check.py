@@ -15,6 +15,7 @@ from firmament.core.filters.attached_volumes import saved
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
 from firmament.core.snapshot.snapshot import Picture
@@ -175,8 +176,8 @@ class EvictionCheck:
                 wanted[index] -= less[0]
         if not (wanted.sum(axis=0) <= room)[wanted.any(axis=0)].all():
             return False
-        pairs = self._pairs
-        let_in = pairs is None or all(pairs.take(each.cls, machine) for each in decided)
+        pairs = Constraints([self._pairs])
+        let_in = all(pairs.take(each.cls, machine) for each in decided)
         return let_in and self._rules_allow(machine, classes, gone)
 
     def _models_stand(self, decided: Eviction) -> bool:

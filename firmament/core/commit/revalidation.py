@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.current_limits import Booking, LimitsNow
+from firmament.core.commit.current_limits import LimitsNow
 from firmament.core.commit.pairs import pairs_now
 from firmament.core.commit.tree_groups import overtaken_groups
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.attached_volumes import saved
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
+from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.snapshot.snapshot import Picture
 from firmament.core.state import transitions
@@ -61,7 +62,6 @@ class Recheck:
         self._decided = decided
         self._limits = limits
         shapes = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
-        self._shape = np.array(shapes, dtype=np.int64)[decided.cls]
         self._promised: Int64 | None = None
         if len(cluster.promises):
             self._promised = cluster.promises.amounts(cluster, frozenset(picture.tasks.tolist()))
@@ -72,7 +72,7 @@ class Recheck:
         if ordered.any():
             self._allowed &= ~(ordered & picture.seen.disturbed(cluster)[decided.row])
         if limits is not None and self._allowed.any():
-            self._allowed &= limits.open_to(self._shape, self._machine)
+            self._allowed &= limits.open_to(decided.cls, self._machine)
 
     def assume(self) -> Bool:
         """Assume the placements that still hold, of gangs all that they need or none; returns which, bool[N].
@@ -131,7 +131,7 @@ class Recheck:
         task, machine = self._decided.task, self._machine
         possible: Bool = wanted & self._allowed
         rows = np.flatnonzero(possible)
-        shared = _Shared(self._cluster, self._picture, self._decided.cls, machine, self._booking())
+        shared = _Shared(self._cluster, self._picture, self._decided.cls, machine, self._limits)
         single = self._overfull(rows) | shared.singly(rows)
         at_once = rows[~single]
         shared.take_all(at_once)
@@ -154,9 +154,6 @@ class Recheck:
             if less is not None:
                 wanted[where] -= less
         return wanted
-
-    def _booking(self) -> Booking | None:
-        return None if self._limits is None else self._limits.booking(self._shape, self._machine)
 
     def _overfull(self, rows: Int64) -> Bool:
         """bool[len(rows)]: placements on machines that lack room for all of ``rows`` together."""
@@ -200,39 +197,27 @@ class _Shared:
     """
 
     def __init__(
-        self, cluster: Cluster, picture: Picture, cls: Int64, machine: Int64, booking: Booking | None
+        self, cluster: Cluster, picture: Picture, cls: Int64, machine: Int64, limits: LimitsNow | None
     ) -> None:
-        self._cls, self._machine, self._booking = cls, machine, booking
+        self._cls, self._machine = cls, machine
+        self._limits = None if limits is None else limits.rooms()
         rules = compile_rules(cluster, picture.cls.tolist())
-        self._rules = None if rules is None else RuleState(rules)
-        self._pairs = pairs_now(cluster, picture)
-        self._bound: Bool = np.zeros(len(picture.cls), dtype=np.bool_)
-        if rules is not None:
-            self._bound[list(rules.of)] = True
-        if self._pairs is not None:
-            self._bound |= self._pairs.rules.kind >= 0
+        tied = Constraints([None if rules is None else RuleState(rules), pairs_now(cluster, picture)])
+        self._constraints = Constraints([self._limits, tied])
+        self._tied: Bool = np.array([tied.involves(each) for each in range(len(picture.cls))], dtype=np.bool_)
 
     def singly(self, rows: Int64) -> Bool:
         """bool[len(rows)]: those that may not all be taken, if ``rows`` came in their order."""
-        bound: Bool = self._bound[self._cls[rows]]
-        return bound if self._booking is None else bound | self._booking.crowded(rows)
+        tied: Bool = self._tied[self._cls[rows]]
+        if self._limits is None:
+            return tied
+        return tied | self._limits.crowded(self._cls[rows], self._machine[rows])
 
     def take_all(self, rows: Int64) -> None:
-        """Count placements that no rule and no pair binds, and for which models have room."""
-        if self._booking is not None:
-            self._booking.take_all(rows)
+        """Count placements that nothing ties to others, and for which models have room."""
+        if self._limits is not None:
+            self._limits.add_all(self._cls[rows], self._machine[rows], np.ones(len(rows), dtype=np.int64))
 
     def take(self, row: int) -> bool:
         """Count one placement, if it is let in."""
-        cls, at = int(self._cls[row]), int(self._machine[row])
-        if self._booking is not None and not self._booking.fits(row):
-            return False
-        if self._rules is not None and not self._rules.allows(cls, at):
-            return False
-        if self._pairs is not None and not self._pairs.take(cls, at):
-            return False
-        if self._rules is not None:
-            self._rules.add(cls, at)
-        if self._booking is not None:
-            self._booking.take_all(np.array([row]))
-        return True
+        return self._constraints.take(int(self._cls[row]), int(self._machine[row]))

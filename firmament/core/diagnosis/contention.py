@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import Assignments, Residual
-from firmament.core.rules.counters import RuleState
+from cost_models.interface import Int64
+from firmament.core.flow.problem import Assignments
+from firmament.core.placement.priority_tiers import Standing
 from firmament.core.snapshot.snapshot import Picture
 from firmament.core.state.cluster import Cluster
 
@@ -23,9 +23,7 @@ class Losses:
         self._cluster = cluster
         self._picture = picture
         self._placed = placed
-        self._start = Residual(picture.problem)
-        rules = picture.problem.rules
-        self._state = None if rules is None else RuleState(rules)
+        self._start = Standing(picture.problem)
 
     def told(self, index: int, readers: Iterable[int]) -> str:
         """A sentence about a class of the picture of which tasks stay pending; empty if it had no place to lose.
@@ -34,7 +32,7 @@ class Losses:
         """
         if len(self._placed.cls) == 0:
             return ""
-        places = np.flatnonzero(self._places(index))
+        places = np.flatnonzero(self._start.takes(index))
         taken = places[np.isin(places, self._placed.machine)]
         if len(places) == 0:
             return ""
@@ -46,20 +44,6 @@ class Losses:
             return f" {name} had room until other pods of the same round were placed."
         more = f" and {len(others) - len(named)} more" if len(others) > len(named) else ""
         return f" {name} had room until {', '.join(named)}{more} took it in the same round."
-
-    def _places(self, index: int) -> Bool:
-        """bool[M]: machines that would have taken a task of the class when the round began."""
-        problem = self._picture.problem
-        places = self._start.fits(int(problem.shape[index]))
-        allowed = None if self._state is None else self._state.allowed(index)
-        if allowed is not None:
-            places &= allowed
-        pinned = problem.pins.get(index)
-        if pinned is not None:
-            inside = np.zeros_like(places)
-            inside[pinned] = True
-            places &= inside
-        return places
 
     def _takers(self, machine: int) -> list[str]:
         """Names of the tasks that the round has put on a machine of the picture."""

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from cost_models.interface import Bool, JointRows, Ledger
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.listing import state_name
 from firmament.core.diagnosis.pairs import ExplainedPairs, explain_pairs
 from firmament.core.diagnosis.tree_groups import ExplainedGroup, explain_group
+from firmament.core.diagnosis.verdict import verdict
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.pinning import pin_refusals
-from firmament.core.filters.root_causes import Cause, Refusal, RootCauses, lacks, root_causes, rule_refusals
+from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
+from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.preferences import SoftCost, soft_cost
-from firmament.core.scoring.assessment import Judgement, joint_room_lacking, judge, machine_columns, raw_rows
+from firmament.core.scoring.assessment import Judgement, judge, machine_columns, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME, Preferences
 from firmament.core.snapshot.arrivals import arrivals
 from firmament.core.snapshot.residents import residents
@@ -33,36 +36,26 @@ def explain(
     tasks = cluster.tasks
     task = tasks.row_of[uid]
     cls = int(tasks.cls[task])
-    request = cluster.request_of(cls)
-    own = int(tasks.machine[task])
-    if own >= 0:
-        cluster.book(own, cls, -1)
-    try:
-        others = residents(cluster, without=task) if configuration.uses_residents else None
-        in_detail = load(cluster, without=task) if configuration.uses_load else None
-        since = arrivals(cluster, configuration.arrival_kinds, without=task)
-        late = unseen(cluster, without=task) if configuration.uses_unseen else None
-        columns = machine_columns(cluster, now, others, in_detail, since, unseen=late)
-        free = with_saved(cluster, cluster.classes.rows[cls].shape, cluster.free([task]))
-        judgement = judge(
-            cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models
-        )
-    finally:
-        if own >= 0:
-            cluster.book(own, cls, 1)
+    shape = cluster.classes.rows[cls].shape
+    columns = machine_columns(
+        cluster,
+        now,
+        residents(cluster, without=task) if configuration.uses_residents else None,
+        load(cluster, without=task) if configuration.uses_load else None,
+        arrivals(cluster, configuration.arrival_kinds, without=task),
+        unseen=unseen(cluster, without=task) if configuration.uses_unseen else None,
+        without=task,
+    )
+    free = with_saved(cluster, shape, cluster.free([task], without=task))
+    judgement = judge(cluster, static_rows, columns, [shape], [1], configuration.models)
     grouped = explain_group(cluster, configuration, judgement, task)
     explained = explain_pairs(cluster, configuration, grouped.judgement, cls, without=task)
     judgement = explained.judgement
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
-    found = pin_refusals(cluster, cls) + judgement.static[0].refusals()
-    found += lacks(free[:, : len(request)], request, cluster.resources.names)
-    found += [] if state is None else rule_refusals(state.refusals(0))
-    for rows in judgement.joint():
-        found.append(Refusal(Cause(rows.reason), joint_room_lacking(rows, rows.limit, 0)))
-    found += [Refusal(Cause(ledger.reason), ledger.room(0) <= 0) for ledger in judgement.ledgers()]
-    found += [Refusal(Cause(text), refused) for text, refused in explained.refusals]
-    causes = root_causes(len(cluster.machines), found)
+    limits = (*_limits(judgement.joint(), judgement.ledgers()), *explained.refusals)
+    others = [Refusal(Cause(text), refused) for text, refused in limits]
+    causes = verdict(cluster, cls, judgement.static[0], free, state, 0, others)
     soft = None if state is None else soft_cost(state, 0, ~causes.refused())
     return Explanation(
         uid=uid,
@@ -72,6 +65,11 @@ def explain(
         machines=tuple(_verdicts(explained, grouped, configuration, causes, soft)),
         notes=judgement.notes(),
     )
+
+
+def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple[str, Bool]]:
+    """What models' limits refuse the one task of a judgement."""
+    return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64)).refusals(0)
 
 
 def _verdicts(
@@ -117,10 +115,9 @@ def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, inde
     points = np.rint(weighted.model.range.points(raw))
     score = 100.0 - points if assessment.score is None else assessment.score[0]
     feasible = np.ones(count, np.bool_) if assessment.feasible is None else assessment.feasible[0].copy()
-    for rows in assessment.joint:
-        feasible &= ~joint_room_lacking(rows, rows.limit, 0)
-    if assessment.ledger is not None:
-        feasible &= assessment.ledger.room(0) > 0
+    ledgers = () if assessment.ledger is None else (assessment.ledger,)
+    for _, refused in _limits(assessment.joint, ledgers):
+        feasible &= ~refused
     return [
         ModelVerdict(
             model=weighted.model.name,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from cost_models.interface import Bool
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.constraints.kinds import find_kinds
@@ -48,7 +46,7 @@ def explain_pairs(
             static = static.with_refusals(refused, Cause(reason))
         refusals: tuple[tuple[str, Bool], ...] = ()
         if terms is not None and (terms.strict or terms.bounded):
-            refusals = tuple(pair_refusals(PairState(pair_rules(weighted, terms, kinds, [cls])), 0))
+            refusals = tuple(PairState(pair_rules(weighted, terms, kinds, [cls])).refusals(0))
         return ExplainedPairs(
             replace(judgement, assessments=tuple(assessments), static=(static,)),
             position,
@@ -58,24 +56,10 @@ def explain_pairs(
     return ExplainedPairs(judgement)
 
 
-def pair_refusals(pairs: PairState, cls: int) -> list[tuple[str, Bool]]:
-    """Reasons for which pairs close machines to one more task of a problem class, with those machines: bool[M]."""
-    kind = pairs.rules.kind[[cls]]
-    terms = pairs.terms
-    if kind[0] < 0 or not terms.steers:
-        return []
-    found = [(terms.exceeded if terms.strict else terms.outvoted, pairs.refused(kind)[0])]
-    if pairs.linked:
-        found.append((terms.link_full, pairs.link_room(kind)[0] <= 0))
-    return [(reason, refused[terms.domain]) for reason, refused in found]
-
-
 def pairs_after(problem: PlacementProblem, placed: Assignments) -> PairState | None:
     """Where pairs stand after a round's placements; None if no model knows any."""
     if problem.pairs is None:
         return None
     pairs = PairState(problem.pairs)
-    kind = pairs.rules.kind[placed.cls]
-    known = kind >= 0
-    pairs.add(kind[known], pairs.terms.domain[placed.machine[known]], placed.count[known].astype(np.int64))
+    pairs.add_all(placed.cls, placed.machine, placed.count)
     return pairs

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.group_terms import NOT_IN_TREE
-from cost_models.interface import Bool, Int64, Ledger
+from cost_models.interface import Bool, Int64
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.contention import Losses
-from firmament.core.diagnosis.pairs import pair_refusals, pairs_after
+from firmament.core.diagnosis.pairs import pairs_after
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
 from firmament.core.diagnosis.tree_reasons import outside_tree, shortage
+from firmament.core.diagnosis.verdict import verdict
 from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved
 from firmament.core.filters.node_filters import StaticRows
-from firmament.core.filters.pinning import pin_refusals
-from firmament.core.filters.root_causes import Cause, Refusal, RootCauses, lacks, root_causes, rule_refusals
+from firmament.core.filters.root_causes import Cause, Refusal, RootCauses
 from firmament.core.flow.problem import Assignments
 from firmament.core.queue.reservations import Reservations
 from firmament.core.results import Unscheduled
+from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
-from firmament.core.rules.pairs import PairState
-from firmament.core.scoring.assessment import joint_room_lacking
+from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.snapshot.snapshot import Picture
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
@@ -118,19 +118,13 @@ def _root_causes(
     state: RuleState | None,
 ) -> RootCauses:
     """What refuses machines to one class: kube-scheduler's filters in its order, then models, groups, reservations."""
-    cls = int(picture.cls[index])
-    request = cluster.request_of(cls)
-    shape = int(picture.problem.shape[index])
-    found = pin_refusals(cluster, cls)
-    found += static_rows.of(cluster.classes.rows[cls].shape).refusals()
-    found += lacks(free[:, : len(request)], request, cluster.resources.names)
-    found += [] if state is None else rule_refusals(state.refusals(index))
+    cls, shape = int(picture.cls[index]), int(picture.problem.shape[index])
+    found: list[Refusal] = []
     occupied = by_models.occupied(shape)
     for text, refused in by_models.filters(shape):
         found.append(Refusal(Cause(text), refused & ~occupied))
         found.append(Refusal(Cause(text, curable=True), refused & occupied))
-    by_others = [*by_models.outside(index), *by_models.joint(shape), *by_models.ledger(shape)]
-    by_others += by_models.pairs(index)
+    by_others = [*by_models.outside(index), *by_models.limits(index)]
     priority = int(cluster.tasks.priority[picture.members[index][0]])
     closed = reservations.closed_rows(cluster, cls, priority)
     if closed:
@@ -138,7 +132,8 @@ def _root_causes(
         refused[sorted(closed)] = True
         by_others.append((reasons.RESERVED, refused))
     found += [Refusal(Cause(text, curable=True), refused) for text, refused in by_others]
-    return root_causes(len(cluster.machines), found)
+    static = static_rows.of(cluster.classes.rows[cls].shape)
+    return verdict(cluster, cls, static, free, state, index, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +141,13 @@ class _ModelRefusals:
     """What the models of a picture refuse, in terms of the machines that are there now.
 
     ``rows``: int64[M] of the picture's machines, the present row of each, -1 for gone; None if none has moved.
-    ``left``: room on the joint rows after the round's placements; ``ledgers``, ``pair_state``: booked with those.
+    ``constraints``: models' limits and pairs of tasks, after the round's placements.
     """
 
     picture: Picture
     machines: int
     rows: Int64 | None
-    left: tuple[Int64, ...]
-    ledgers: tuple[Ledger, ...]
-    pair_state: PairState | None
+    constraints: Constraints
 
     @classmethod
     def of(cls, cluster: Cluster, picture: Picture, placed: Assignments) -> _ModelRefusals:
@@ -162,16 +155,11 @@ class _ModelRefusals:
         if cluster.version != picture.version:
             known = cluster.machines.row_of
             rows = np.array([known.get(name, -1) for name in picture.machine_names], dtype=np.int64)
-        shapes = picture.problem.shape[placed.cls]
-        left = []
-        for joint in picture.problem.joint:
-            room = joint.limit.copy()
-            row = joint.row_of[placed.machine]
-            on_row = row >= 0
-            np.subtract.at(room, row[on_row], (joint.amount[shapes] * placed.count)[on_row])
-            left.append(room)
-        ledgers, pairs = _booked(picture, placed), pairs_after(picture.problem, placed)
-        return cls(picture, len(cluster.machines), rows, tuple(left), ledgers, pairs)
+        problem = picture.problem
+        limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
+        limits.add_all(placed.cls, placed.machine, placed.count)
+        constraints = Constraints([limits, pairs_after(problem, placed)])
+        return cls(picture, len(cluster.machines), rows, constraints)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
         """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
@@ -181,13 +169,6 @@ class _ModelRefusals:
             for reason, refused in assessment.refusals(shape)
         ]
 
-    def joint(self, shape: int) -> list[tuple[str, Bool]]:
-        """Per block of joint rows: its reason and the machines without room for one more task, bool[M now]."""
-        return [
-            (rows.reason, self._now(joint_room_lacking(rows, left, shape)))
-            for rows, left in zip(self.picture.problem.joint, self.left, strict=True)
-        ]
-
     def occupied(self, shape: int) -> Bool:
         """bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
         preemption = self.picture.preemption
@@ -195,20 +176,14 @@ class _ModelRefusals:
             return np.zeros(self.machines, dtype=np.bool_)
         return self._now(preemption.occupied[shape])
 
-    def ledger(self, shape: int) -> list[tuple[str, Bool]]:
-        """Per ledger: its reason and the machines without room for one more task, bool[M now]."""
-        return [(ledger.reason, self._now(ledger.room(shape) <= 0)) for ledger in self.ledgers]
-
     def outside(self, index: int) -> list[tuple[str, Bool]]:
         """The machines that are not in the tree over which a class's group shares out, bool[M now]."""
         outside = outside_tree(self.picture, index)
         return [] if outside is None else [(NOT_IN_TREE, self._now(outside))]
 
-    def pairs(self, index: int) -> list[tuple[str, Bool]]:
-        """Reasons for which pairs refuse machines to one more task of a class of the picture, bool[M now] each."""
-        if self.pair_state is None:
-            return []
-        return [(reason, self._now(refused)) for reason, refused in pair_refusals(self.pair_state, index)]
+    def limits(self, index: int) -> list[tuple[str, Bool]]:
+        """Reasons for which limits and pairs refuse machines to one more task of a class, bool[M now] each."""
+        return [(reason, self._now(refused)) for reason, refused in self.constraints.refusals(index)]
 
     def _now(self, refused: Bool) -> Bool:
         if self.rows is None:
@@ -216,12 +191,3 @@ class _ModelRefusals:
         now = np.zeros(self.machines, dtype=np.bool_)
         now[self.rows[refused & (self.rows >= 0)]] = True
         return now
-
-
-def _booked(picture: Picture, placed: Assignments) -> tuple[Ledger, ...]:
-    """Copies of the picture's ledgers with the round's placements on them."""
-    ledgers = tuple(ledger.copy() for ledger in picture.problem.ledgers)
-    shapes = picture.problem.shape[placed.cls]
-    for ledger in ledgers:
-        ledger.take(shapes, placed.machine, placed.count)
-    return ledgers

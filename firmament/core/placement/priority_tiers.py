@@ -13,7 +13,7 @@ from cost_models.interface import Bool
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.fallback.class_by_class import place_greedily
 from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers
-from firmament.core.placement.pairs.waves import book_pairs, fix_pairs, open_to_pairs, place_last, place_pairs
+from firmament.core.placement.pairs.waves import fix_pairs, open_to_pairs, place_last, place_pairs
 from firmament.core.placement.passes import PassLog, PassOptions, place_all
 from firmament.core.placement.waves import place_in_waves
 from firmament.core.rules.counters import RuleState
@@ -68,18 +68,14 @@ class Standing:
             ):
                 self.state.add(cls, machine, count)
         if self.pairs is not None:
-            book_pairs(self.pairs, placed)
+            self.pairs.add_all(placed.cls, placed.machine, placed.count)
             fix_pairs(self.pairs, placed)
 
     def takes(self, cls: int) -> Bool:
         """bool[M]: machines that would take one more task of a class."""
         if self.state is not None and self.pairs is not None:
             return open_to_pairs(self.residual, self.state, self.pairs, cls)
-        if self.state is not None:
-            return open_machines(self.residual, self.state, cls)
-        fits = self.residual.fits(int(self.residual.problem.shape[cls]))
-        pinned = self.residual.problem.pins.get(cls)
-        return fits if pinned is None else fits[pinned]
+        return open_machines(self.residual, self.state, cls)
 
 
 def place_by_priority(

@@ -11,9 +11,10 @@ from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.preemption.gang_victims import VictimGangs
 from firmament.core.preemption.joint_columns import columns, others
 from firmament.core.preemption.ordered_capacity import KeptRooms
-from firmament.core.preemption.pair_limits import PairOutlook
 from firmament.core.preemption.problem import PreemptionProblem
+from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
+from firmament.core.rules.pairs import PairState
 from firmament.core.rules.ruleset import ClassRules
 
 
@@ -31,8 +32,8 @@ class Prospect:
       still lose, negative where they go as a whole; ``gangs``: who is in them;
     * ``limits``: the other joint rows; ``ledgers``: the models' room as in ``Residual``; ``kept``: machines where order
       counts for them;
-    * ``state``: where rules between tasks stand, None without any; ``pairs``: where pairs of tasks stand, None if they
-      keep nobody out.
+    * ``constraints``: between tasks; of them ``state``: rules, and ``pairs``: None where these keep nobody out. Pairs
+      count tasks that go as there: limits and links may seem tighter than they will be, never wider.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -58,14 +59,14 @@ class Prospect:
         self.chosen: dict[int, list[int]] = {}
         self.first = np.searchsorted(preemption.machine, np.arange(problem.machines + 1))
         """int64[M + 1]: tasks ``first[m]`` to ``first[m + 1]`` are those of machine m."""
-        self.pairs = PairOutlook.after(problem, placed)
-        self.state: RuleState | None = None
-        if preemption.rules is not None:
-            self.state = RuleState(preemption.rules)
+        self.state = None if preemption.rules is None else RuleState(preemption.rules)
+        self.pairs = None if problem.pairs is None or not problem.pairs.closes else PairState(problem.pairs)
+        self.constraints = Constraints([self.pairs, self.state])
+        if self.coupled:
             for cls, machine, count in zip(
                 placed.cls.tolist(), placed.machine.tolist(), placed.count.tolist(), strict=True
             ):
-                self.state.add(cls, machine, count)
+                self.constraints.add(cls, machine, count)
             for victim in np.flatnonzero(self.gone).tolist():
                 self._count(victim, -1)
 
@@ -79,11 +80,12 @@ class Prospect:
         twin.limits = [limit.copy() for limit in self.limits]
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
         twin.kept = self.kept.copy()
-        twin.pairs = None if self.pairs is None else self.pairs.copy()
         twin.taken = list(self.taken)
         twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
         twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
         twin.state = None if self.state is None else self.state.copy()
+        twin.pairs = None if self.pairs is None else self.pairs.copy()
+        twin.constraints = Constraints([twin.pairs, twin.state])
         return twin
 
     # --- questions -----------------------------------------------------------------------------------------------
@@ -136,9 +138,9 @@ class Prospect:
             if amount > 0:
                 on_row = row_of >= 0
                 usable[on_row] &= limit.left[row_of[on_row]] >= amount
-        open_to_it = None if self.pairs is None else self.pairs.open_machines(cls)
-        if open_to_it is not None:
-            usable &= open_to_it
+        if self.pairs is not None:
+            for _, refused in self.pairs.refusals(cls):
+                usable &= ~refused
         return usable
 
     def takes(self, cls: int, machine: int) -> bool:
@@ -157,9 +159,7 @@ class Prospect:
                 return False
         if any(keepers) and not self.kept.opens(cls, machine, self.gone_from(machine)):
             return False
-        return (self.pairs is None or self.pairs.lets_in(cls, machine)) and (
-            self.state is None or self.state.allows(cls, machine)
-        )
+        return self.constraints.allows(cls, machine)
 
     def gone_from(self, machine: int) -> list[int]:
         """The tasks of a machine that leave it."""
@@ -274,10 +274,7 @@ class Prospect:
             row = int(limit.rows.row_of[machine])
             if row >= 0:
                 limit.left[row] -= limit.rows.amount[self.problem.shape[cls]] * count
-        if self.pairs is not None:
-            self.pairs.count(cls, machine, count)
-        if self.state is not None:
-            self.state.add(cls, machine, count)
+        self.constraints.add(cls, machine, count)
 
     def _book(self, victim: int, count: int) -> None:
         """Count a task as there again (1) or gone (-1) for budgets, gangs and rules."""

@@ -49,6 +49,13 @@ class SaturatingSums:
         if self.cells.max(initial=0) > CEILING:
             self._settle()
 
+    def without(self, row: int, amounts: Int64) -> Int64:
+        """int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
+        left = self.cells[row].copy()
+        for column, amount in enumerate(amounts.tolist()):
+            left[column] = min(self._beyond.get((row, column), int(left[column])) - amount, CEILING)
+        return left
+
     def clear(self, row: int) -> None:
         """Let a row sum up to nothing."""
         self.cells[row] = 0

@@ -42,6 +42,10 @@ class RuleState:
         twin.modelled = [each.copy() for each in self.modelled]
         return twin
 
+    def involves(self, cls: int) -> bool:
+        """Whether a class has rules, or counts for those of others."""
+        return cls in self.rules.of
+
     def add(self, cls: int, machine: int, count: int = 1, *, coarse_only: bool = False) -> None:
         """Count ``count`` (negative: take back) tasks of a class on a machine."""
         for number in self.rules.rules(cls).adds:

@@ -38,7 +38,7 @@ class ModelConstraint:
         """Whether one more task of a class may go to a machine."""
         return not self.involves(cls) or self.constraint.allows(int(self.kind[cls]), machine)
 
-    def add(self, cls: int, machine: int, count: int) -> None:
+    def add(self, cls: int, machine: int, count: int = 1) -> None:
         """Count tasks of a class on a machine; with a negative ``count`` no longer."""
         if self.involves(cls):
             self.constraint.add(int(self.kind[cls]), machine, count)

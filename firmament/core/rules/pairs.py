@@ -46,6 +46,11 @@ class PairRules:
         return self.steers and (self.terms.strict or self.linked)
 
     @property
+    def closes(self) -> bool:
+        """Whether anything may be refused a task because of its pairs."""
+        return self.hard or self.limited
+
+    @property
     def linked(self) -> bool:
         """Whether links bound what goes where."""
         return bool(self.terms.bounded and len(self.terms.link_limit) and self.terms.amount.any())
@@ -172,7 +177,38 @@ class PairState:
         twin.counts, twin.load = self.counts.copy(), self.load.copy()
         return twin
 
-    def add(self, kinds: Int64, domains: Int64, counts: Int64) -> None:
+    # --- as a constraint -----------------------------------------------------------------------------------------
+
+    def involves(self, cls: int) -> bool:
+        """Whether a problem class belongs to a pair."""
+        return bool(self.rules.kind[cls] >= 0)
+
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+        """Reasons with the machines that limits and links close to one more task of a class."""
+        terms = self.terms
+        if not self.involves(cls) or not terms.steers:
+            return []
+        kind = self.rules.kind[[cls]]
+        found = [(terms.exceeded if terms.strict else terms.outvoted, self.refused(kind)[0])]
+        if self.linked:
+            found.append((terms.link_full, self.link_room(kind)[0] <= 0))
+        domain = terms.domain if at is None else terms.domain[at]
+        return [(reason, refused[domain]) for reason, refused in found]
+
+    def allows(self, cls: int, machine: int) -> bool:
+        """Whether limits and links let one more task of a class onto a machine."""
+        if not self.involves(cls):
+            return True
+        return bool(self.view(self.rules.kind[[cls]]).allowed[0, self.terms.domain[machine]])
+
+    def add(self, cls: int, machine: int, count: int = 1) -> None:
+        """Count tasks of a class on a machine (negative: take back)."""
+        if self.involves(cls):
+            self.count(self.rules.kind[[cls]], self.terms.domain[[machine]], np.array([count]))
+
+    # --- many at once --------------------------------------------------------------------------------------------
+
+    def count(self, kinds: Int64, domains: Int64, counts: Int64) -> None:
         """Count tasks (negative: take back) of kinds in domains."""
         if self.linked:
             for kind, domain, count in zip(kinds.tolist(), domains.tolist(), counts.tolist(), strict=True):
@@ -181,15 +217,11 @@ class PairState:
         else:
             np.add.at(self.counts, (kinds, domains), counts)
 
-    def take(self, cls: int, machine: int) -> bool:
-        """Count one task of a problem class on a machine, if its pairs let it in."""
-        kind, domain = self.rules.kind[[cls]], self.terms.domain[[machine]]
-        if kind[0] < 0:
-            return True
-        if not self.view(kind).allowed[0, domain[0]]:
-            return False
-        self.add(kind, domain, np.ones(1, dtype=np.int64))
-        return True
+    def add_all(self, cls: Int64, machine: Int64, count: Int64) -> None:
+        """Count ``count[i]`` tasks of class ``cls[i]`` on ``machine[i]``."""
+        kind = self.rules.kind[cls]
+        known = kind >= 0
+        self.count(kind[known], self.terms.domain[machine[known]], count[known].astype(np.int64))
 
     def fix(self, kinds: Int64, machines: Int64) -> None:
         """Tasks that have been counted will stay on their machines."""

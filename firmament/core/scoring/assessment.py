@@ -115,17 +115,26 @@ def machine_columns(
     arrivals: Arrivals | None = None,
     *,
     unseen: Int64 | None = None,
+    without: int = -1,
 ) -> MachineColumns:
-    """A copy of the machines' columns as models see them, with the tasks on them and their use if models ask."""
+    """A copy of the machines' columns as models see them, with the tasks on them and their use if models ask.
+
+    ``without``: row of a task that is not counted where it is.
+    """
     machines = cluster.machines
     capacity = machines.capacity.copy()
+    running, unstated = machines.running.copy(), machines.unstated.copy()
+    if without >= 0 and cluster.tasks.machine[without] >= 0:
+        own, assumed = cluster.tasks.machine[without], cluster.unstated_of(int(cluster.tasks.cls[without]))
+        running[own] -= 1
+        unstated[own, : len(assumed)] -= assumed
     described = machines.described()
     return MachineColumns(
         names=described.names,
         resources=tuple(cluster.resources.names),
         capacity=capacity,
-        free=np.maximum(capacity - machines.used, 0),
-        running=machines.running.copy(),
+        free=np.maximum(capacity - cluster.used(without), 0),
+        running=running,
         labels=described.labels,
         annotations=described.annotations,
         usage=machines.usage,
@@ -136,7 +145,7 @@ def machine_columns(
         load=load,
         arrivals=arrivals,
         unseen=unseen,
-        unstated=_copied_if_any(machines.unstated),
+        unstated=unstated if unstated.any() else None,
         scarce=scarce_columns(cluster.resources.names, capacity),
     )
 
@@ -215,13 +224,3 @@ def crowding_units(
         raw = weighted.model.crowding(columns, mean) if growth is None else growth
         units += raw * weighted.model.range.points_per_unit() * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)
-
-
-def joint_room_lacking(rows: JointRows, left: Int64, shape: int) -> Bool:
-    """bool[M]: machines whose joint row, with ``left`` (int64[R]) of its limit, has no room for a task of a shape."""
-    lacking = np.zeros(len(rows.row_of), dtype=np.bool_)
-    amount = int(rows.amount[shape])
-    if amount > 0:
-        on_row = rows.row_of >= 0
-        lacking[on_row] = left[rows.row_of[on_row]] < amount
-    return lacking

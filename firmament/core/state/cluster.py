@@ -163,13 +163,20 @@ class Cluster:
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 
-    def free(self, beside: Collection[int] = (), least: int | None = None) -> Int64:
+    def used(self, without: int = -1) -> Int64:
+        """int64[M, K]: what tasks on machines request, but for the task in row ``without``; not to be written to."""
+        machine = int(self.tasks.machine[without]) if without >= 0 else -1
+        if machine < 0:
+            return self.machines.used
+        return self.machines.used_without(machine, self.request_of(int(self.tasks.cls[without])))
+
+    def free(self, beside: Collection[int] = (), least: int | None = None, without: int = -1) -> Int64:
         """Return what machines have left, int64[M, K]; negative where others have overcommitted them.
 
         What is promised to pending tasks counts as taken, unless to those ``beside`` (rows), or to those of less
-        priority than ``least``.
+        priority than ``least``. The task in row ``without`` takes nothing.
         """
-        room = self.machines.capacity - self.machines.used
+        room = self.machines.capacity - self.used(without)
         promised = self.promises.amounts(self, beside, least) if len(self.promises) else None
         return room if promised is None else room - promised
 

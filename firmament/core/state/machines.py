@@ -98,6 +98,12 @@ class MachineTable:
         self._fit_columns()
         return self._used.cells[: len(self.specs)]
 
+    def used_without(self, row: int, request: Int64) -> Int64:
+        """int64[M, K]: ``used`` as it would be without one task, of ``request``, on a row."""
+        used = self.used.copy()
+        used[row] = self._used.without(row, request)
+        return used
+
     @property
     def beyond_measure(self) -> Int64:
         """Rows of the machines whose tasks request more of something than ``used`` can show, ascending.

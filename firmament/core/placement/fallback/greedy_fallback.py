@@ -45,11 +45,11 @@ def put(residual: Residual, state: RuleState, cls: int, machine: int) -> Assignm
     return single
 
 
-def open_machines(residual: Residual, state: RuleState, cls: int) -> Bool:
+def open_machines(residual: Residual, state: RuleState | None, cls: int) -> Bool:
     """bool[M]: machines that may take, and have room for, one more task of a class, rules and pins included."""
     problem = residual.problem
     fits = residual.fits(int(problem.shape[cls]))
-    allowed = state.allowed(cls)
+    allowed = None if state is None else state.allowed(cls)
     if allowed is not None:
         fits &= allowed
     if cls in problem.pins:

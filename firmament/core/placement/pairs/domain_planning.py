@@ -104,7 +104,7 @@ class DomainPlan:
 
     def _book(self, classes: Int64, domains: Int64, counts: Int64) -> None:
         np.add.at(self.counts, (classes, domains), counts)
-        self.pairs.add(self._kind[classes], domains, counts)
+        self.pairs.count(self._kind[classes], domains, counts)
         self._room.book(classes, domains, counts)
 
     def _improve(self, chunks: list[list[Int64]]) -> None:

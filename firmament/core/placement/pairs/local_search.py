@@ -110,7 +110,7 @@ class _Search:
             row = rows.row_of[machine]
             np.subtract.at(left, row[row >= 0], (rows.amount[shapes] * sign)[row >= 0])
         kind = self._pairs.rules.kind[cls]
-        self._pairs.add(kind, self._pairs.terms.domain[machine], np.full(len(kind), sign))
+        self._pairs.count(kind, self._pairs.terms.domain[machine], np.full(len(kind), sign))
 
     def _application(self, group: int, units: Int64) -> Application:
         classes = np.unique(self._cls[units])

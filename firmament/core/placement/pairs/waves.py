@@ -45,7 +45,7 @@ def place_pairs(
 
     def admit(proposed: Assignments) -> Assignments:
         admitted = replay(residual, state, proposed)
-        book_pairs(pairs, admitted)
+        pairs.add_all(admitted.cls, admitted.machine, admitted.count)
         return admitted
 
     parts = solve_waves(residual, plan, admit, solver, options, log)
@@ -61,13 +61,6 @@ def place_pairs(
     return placed
 
 
-def book_pairs(pairs: PairState, placed: Assignments) -> None:
-    """Count what has been placed."""
-    kind = pairs.rules.kind[placed.cls]
-    known = kind >= 0
-    pairs.add(kind[known], pairs.terms.domain[placed.machine[known]], placed.count[known])
-
-
 def fix_pairs(pairs: PairState, placed: Assignments) -> None:
     """Take what has been placed, and counted, for tasks that stay."""
     kind = np.repeat(pairs.rules.kind[placed.cls], placed.count)
@@ -78,9 +71,8 @@ def fix_pairs(pairs: PairState, placed: Assignments) -> None:
 def open_to_pairs(residual: Residual, state: RuleState, pairs: PairState, cls: int) -> Bool:
     """bool[M]: machines that may take, and have room for, one more task of a class, limits of pairs included."""
     fits = open_machines(residual, state, cls)
-    kind = int(pairs.rules.kind[cls])
-    if kind >= 0:
-        fits &= pairs.view(np.array([kind])).allowed[0][pairs.terms.domain]
+    for _, refused in pairs.refusals(cls):
+        fits &= ~refused
     return fits
 
 
@@ -147,7 +139,7 @@ def place_last(residual: Residual, state: RuleState, pairs: PairState) -> Assign
                 if machine is None:
                     break
                 parts.append(put(residual, state, cls, machine))
-                book_pairs(pairs, parts[-1])
+                pairs.add(cls, machine)
                 moved = True
     kept = paired_classes(residual, pairs)
     held_back = residual.remaining[kept].copy()

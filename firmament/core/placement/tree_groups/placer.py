@@ -13,7 +13,7 @@ from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.placement.admission import admit
-from firmament.core.placement.pairs.waves import book_pairs, fix_pairs
+from firmament.core.placement.pairs.waves import fix_pairs
 from firmament.core.placement.priority_tiers import Standing
 from firmament.core.placement.sequential_admission import replay
 from firmament.core.placement.tree_groups.dealing import Choosy, deal
@@ -205,7 +205,7 @@ class GroupPlacer:
         else:
             admitted = replay(trial.residual, trial.state, proposed)
         if trial.pairs is not None:
-            book_pairs(trial.pairs, admitted)
+            trial.pairs.add_all(admitted.cls, admitted.machine, admitted.count)
             fix_pairs(trial.pairs, admitted)
         if int(admitted.count.sum()) < tasks:
             return trial
@@ -241,9 +241,9 @@ def leaf_slots(
                 open_to &= ~refused
         if standing.state.rules.rules(cls).excludes_itself():
             slots = np.minimum(slots, 1)
-    if standing.pairs is not None and standing.pairs.rules.kind[cls] >= 0:
-        kind = standing.pairs.rules.kind[[cls]]
-        open_to &= standing.pairs.view(kind).allowed[0][standing.pairs.terms.domain[leaves]]
+    if standing.pairs is not None:
+        for _, refused in standing.pairs.refusals(cls, leaves):
+            open_to &= ~refused
     return np.where(open_to, slots, 0)
 
 
@@ -254,7 +254,7 @@ def leaf_cost(problem: PlacementProblem, standing: Standing, cls: int, leaves: I
         soft = soft_cost(standing.state, cls, np.ones(len(leaves), dtype=np.bool_), leaves)
         if soft is not None:
             cost += np.rint(soft.points * COST_UNITS_PER_POINT).astype(np.int64)
-    if standing.pairs is not None and standing.pairs.rules.kind[cls] >= 0:
+    if standing.pairs is not None and standing.pairs.involves(cls):
         view = standing.pairs.view(standing.pairs.rules.kind[[cls]])
         cost += np.rint(view.cost[0][standing.pairs.terms.domain[leaves]]).astype(np.int64)
     return cost

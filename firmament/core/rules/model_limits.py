@@ -1,0 +1,95 @@
+"""Limits that models state, joint rows and ledgers, as a constraint between tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64, JointRows, Ledger
+
+
+class ModelLimits:
+    """What is left of models' limits as tasks come.
+
+    ``shape``: int64[C], the shape by which joint rows and ledgers know each class, -1 for classes that they do not.
+    Neither ``joint`` nor ``ledgers`` are changed. Ledgers count on the order in which tasks come, so that none of their
+    tasks can be taken back.
+    """
+
+    def __init__(self, joint: Sequence[JointRows], ledgers: Sequence[Ledger], shape: Int64) -> None:
+        self._joint, self._shape = joint, shape
+        self._left = [rows.limit.copy() for rows in joint]
+        self._ledgers = [ledger.copy() for ledger in ledgers]
+
+    def copy(self) -> ModelLimits:
+        """An independent copy."""
+        twin = ModelLimits(self._joint, self._ledgers, self._shape)
+        twin._left = [left.copy() for left in self._left]  # its own kind
+        return twin
+
+    def involves(self, cls: int) -> bool:
+        """Whether the limits know a class."""
+        return bool(self._shape[cls] >= 0)
+
+    def refusals(self, cls: int, at: Int64 | None = None) -> list[tuple[str, Bool]]:
+        """Per limit its reason, and the machines without room for one more task of a class."""
+        if not self.involves(cls):
+            return []
+        shape, found = int(self._shape[cls]), []
+        for rows, left in zip(self._joint, self._left, strict=True):
+            row_of = rows.row_of if at is None else rows.row_of[at]
+            lacking = np.zeros(len(row_of), dtype=np.bool_)
+            amount = int(rows.amount[shape])
+            if amount > 0:
+                lacking[row_of >= 0] = left[row_of[row_of >= 0]] < amount
+            found.append((rows.reason, lacking))
+        for ledger in self._ledgers:
+            room = ledger.room(shape)
+            found.append((ledger.reason, (room if at is None else room[at]) <= 0))
+        return found
+
+    def allows(self, cls: int, machine: int) -> bool:
+        """Whether there is room for one more task of a class on a machine."""
+        if not self.involves(cls):
+            return True
+        shape = int(self._shape[cls])
+        for rows, left in zip(self._joint, self._left, strict=True):
+            row, amount = int(rows.row_of[machine]), int(rows.amount[shape])
+            if row >= 0 and amount > 0 and left[row] < amount:
+                return False
+        at = np.array([machine])
+        return all(ledger.room_at(self._shape[[cls]], at)[0] > 0 for ledger in self._ledgers)
+
+    def add(self, cls: int, machine: int, count: int = 1) -> None:
+        """Count tasks of a class on a machine; raises ``ValueError`` for taking back what a ledger has booked."""
+        if count < 0 and self._ledgers:
+            raise ValueError("a ledger gives nothing back")
+        self.add_all(np.array([cls]), np.array([machine]), np.array([count]))
+
+    # --- many at once --------------------------------------------------------------------------------------------
+
+    def add_all(self, cls: Int64, machine: Int64, count: Int64) -> None:
+        """Count ``count[i]`` tasks of ``cls[i]``, which the limits know, on ``machine[i]``."""
+        shape = self._shape[cls]
+        for rows, left in zip(self._joint, self._left, strict=True):
+            row = rows.row_of[machine]
+            on_row = row >= 0
+            np.subtract.at(left, row[on_row], (rows.amount[shape] * count)[on_row])
+        for ledger in self._ledgers:
+            ledger.take(shape, machine, count)
+
+    def crowded(self, cls: Int64, machine: Int64) -> Bool:
+        """bool[N]: tasks, one of each entry, that get in each other's way if all came in their order."""
+        crowded: Bool = np.zeros(len(cls), dtype=np.bool_)
+        shape = self._shape[cls]
+        for rows, left in zip(self._joint, self._left, strict=True):
+            row, amount = rows.row_of[machine], rows.amount[shape]
+            on_row = (row >= 0) & (amount > 0)
+            wanted = np.zeros_like(left)
+            np.add.at(wanted, row[on_row], amount[on_row])
+            crowded[on_row] |= (wanted > left)[row[on_row]]
+        for ledger in self._ledgers:
+            lost = ledger.copy().take(shape, machine, np.ones_like(shape)) == 0
+            crowded |= np.isin(machine, machine[lost])
+        return crowded
