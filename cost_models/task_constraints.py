@@ -9,20 +9,16 @@ all of them by one small protocol, `TaskConstraint`. A model has one if it names
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeGuard, cast
+from typing import Protocol, TypeGuard, cast
 
-from numpy.typing import NDArray
-
-from cost_models.api.arrays import Bool, Int64
+from cost_models.api.arrays import Arrays, Bool, Int64, MalformedArraysError
 from cost_models.api.columns import ShapeRow
 from cost_models.interface import CostModel
 from cost_models.registry import model_class
 
-Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
-
-class MalformedConstraintError(ValueError):
-    """Arrays that no constraint can have been saved as; the message names the array and what is wrong with it."""
+class MalformedConstraintError(MalformedArraysError):
+    """Arrays that no constraint can have been saved as."""
 
 
 class TaskConstraint(Protocol):

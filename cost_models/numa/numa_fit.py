@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.api.arrays import Arrays
 from cost_models.interface import (
     Arrivals,
     Assessment,
@@ -46,7 +47,6 @@ from cost_models.numa.stated_room import zone_room
 from cost_models.numa.uncounted import uncounted
 from cost_models.numa.zones import TopologyReader, ZoneTable
 from cost_models.registry import Kind
-from cost_models.saved_ledgers import Arrays
 
 LOCAL_DISTANCE = 10
 

@@ -12,4 +12,4 @@ class MalformedEntryError(ValueError):
 
 
 class MissingModelError(ValueError):
-    """What a model has to read, but was not saved, or no installed model reads; says so, and what to do, in one line."""
+    """What a model has to read was not saved, or no installed model reads it; says so, and what to do, in one line."""
