@@ -22,11 +22,12 @@ Choice: TypeAlias = Literal["best-fit", "roomiest", "cheapest"]
 
 @dataclass(frozen=True, slots=True)
 class LevelRule:
-    """How the share of a unit is divided over the units of one level below it.
+    """How a unit's share of the group is divided over the units right below it.
 
-    ``hard``: on one unit (pack), or one task per used unit (spread); it disables what follows. ``partitions``: exactly
-    so many units, 0: any number; ``least``, ``most``: tasks of a used unit, 0 for no limit; ``factor``: a used unit has
-    a multiple of it.
+    ``kind``: "pack" wants few units, each as full as can be; "spread" wants even counts. ``hard``: pack puts the
+    whole share on one unit, spread exactly one task on every unit that it uses; the other fields then have no say.
+    Else each of them is strict, whatever the kind: ``partitions``: exactly so many units are used (0: any number);
+    a used unit holds ``least`` to ``most`` tasks (0: no such bound) and a multiple of ``factor``.
     """
 
     kind: Affinity = "pack"

@@ -43,7 +43,10 @@ class Chosen(Sequence[T]):
 
 @dataclass(frozen=True, slots=True)
 class ContainerRow:
-    """What one container asks for; ``kind`` is "app", "init" or "sidecar" (an init container that goes on running)."""
+    """What one container asks for; ``kind`` is "app", "init" or "sidecar" (an init container that goes on running).
+
+    Resources are in order of their names.
+    """
 
     name: str
     kind: str = "app"

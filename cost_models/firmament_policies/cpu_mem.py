@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from cost_models.api.availability import (
     AVAILABILITIES,
     EXPIRATION_SECONDS,
-    Availability,
     taken,
     taken_until,
 )
@@ -71,7 +70,7 @@ class CpuMem:
 
     def __init__(self, **args: Any) -> None:
         read = Arguments(self.name, args)
-        self._availability = cast("Availability", read.choice("availability", AVAILABILITIES))
+        self._availability = read.choice("availability", AVAILABILITIES)
         self._expiration = read.number("expirationSeconds", EXPIRATION_SECONDS, least=1)
         read.finish()
 

@@ -17,7 +17,7 @@ Arguments:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Topology:
         given = Arguments(MODEL_NAME, args)
         self.namespace = given.text("topologyConfigMapNameSpace", "default")
         self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
-        self._choice = cast("Choice", given.choice("domainChoice", CHOICES))
+        self._choice = given.choice("domainChoice", CHOICES)
         given.finish()
         self._reader = TopologyReader()
 
