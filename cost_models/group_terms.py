@@ -1,6 +1,6 @@
 """What a cost model says about groups: rules for how the tasks of a job share out over a tree of machines.
 
-A model that knows such rules has a method ``topology_terms`` beside ``assess``, and ``plans_groups = True``. It charges
+A model that knows such rules promises ``groups``, and has a method ``topology_terms`` beside ``assess``. It charges
 nothing for them: how many tasks go to which machine is decided before the network assigns tasks to the places. A group
 is a job of which all tasks must be placed together; its rules are named after the job's id.
 """
@@ -67,8 +67,6 @@ class TopologyTerms:
 class TopologyModel(CostModel, Protocol):
     """A cost model that knows rules for groups; its ``assess`` charges nothing for them."""
 
-    plans_groups: bool
-
     def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
         """Return the tree of these machines, and the rules of all groups that records are there of."""
         ...
@@ -76,4 +74,4 @@ class TopologyModel(CostModel, Protocol):
 
 def plans_groups(model: CostModel) -> TypeGuard[TopologyModel]:
     """Whether a model knows rules for groups."""
-    return bool(getattr(model, "plans_groups", False))
+    return model.promises.groups

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.api.arrays import Arrays, MalformedArraysError
-from cost_models.interface import Ledger
+from cost_models.interface import Ledger, ModelDeclarationError
 from cost_models.registry import UnknownModelError
 from cost_models.saved_ledgers import SavableLedger, restore_ledger
 from firmament.artefacts.errors import MalformedEntryError, MissingModelError
@@ -72,7 +72,7 @@ def restored(arrays: Arrays, prefix: str, what: str, model: str, restore: Callab
         raise KeyError(f"{prefix}{error.args[0]}") from error
     except MalformedArraysError as error:
         raise MalformedEntryError(f"{prefix}{error}") from error
-    except UnknownModelError as error:
+    except (UnknownModelError, ModelDeclarationError) as error:
         raise MissingModelError(
             f"the round {what} that {model!r} has to read: {error}; install what it ran with"
         ) from error

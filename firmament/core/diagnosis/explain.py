@@ -18,11 +18,9 @@ from firmament.core.filters.root_causes import Cause, Refusal, RootCauses, lacks
 from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.preferences import SoftCost, soft_cost
-from firmament.core.scoring.assessment import Judgement, joint_room_lacking, judge, machine_columns, raw_rows
+from firmament.core.scoring.assessment import Judgement, joint_room_lacking, judge, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME, Preferences
-from firmament.core.snapshot.arrivals import arrivals
-from firmament.core.snapshot.residents import residents
-from firmament.core.snapshot.usage_views import load, unseen
+from firmament.core.snapshot.snapshot import model_columns
 from firmament.core.state.cluster import Cluster
 
 
@@ -38,11 +36,7 @@ def explain(
     if own >= 0:
         cluster.book(own, cls, -1)
     try:
-        others = residents(cluster, without=task) if configuration.uses_residents else None
-        in_detail = load(cluster, without=task) if configuration.uses_load else None
-        since = arrivals(cluster, configuration.arrival_kinds, without=task)
-        late = unseen(cluster, without=task) if configuration.uses_unseen else None
-        columns = machine_columns(cluster, now, others, in_detail, since, unseen=late)
+        columns = model_columns(cluster, configuration, now, without=task)
         free = with_saved(cluster, cluster.classes.rows[cls].shape, cluster.free([task]))
         judgement = judge(
             cluster, static_rows, columns, [cluster.classes.rows[cls].shape], [1], configuration.models
