@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from cost_models.interface import ModelArgumentError
+
+Choice = TypeVar("Choice", bound=str)
 
 
 class Arguments:
@@ -24,14 +26,14 @@ class Arguments:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not (math.isfinite(value) and least <= value <= most):
             upper = f" to {most:g}" if math.isfinite(most) else " or more"
-            raise self._error(name, value, f"a number, {least:g}{upper}")
+            raise self.error(name, value, f"a number, {least:g}{upper}")
         return float(value)
 
     def text(self, name: str, default: str) -> str:
         """Return a non-empty text."""
         value = self._value(name, default)
         if not isinstance(value, str) or not value:
-            raise self._error(name, value, "a non-empty text")
+            raise self.error(name, value, "a non-empty text")
         return value
 
     def texts(self, name: str, default: Sequence[str]) -> tuple[str, ...]:
@@ -42,35 +44,39 @@ class Arguments:
             or not value
             or not all(isinstance(entry, str) and entry for entry in value)
         ):
-            raise self._error(name, value, "a list of at least one non-empty text")
+            raise self.error(name, value, "a list of at least one non-empty text")
         return tuple(value)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return true or false."""
         value = self._value(name, default)
         if not isinstance(value, bool):
-            raise self._error(name, value, "true or false")
+            raise self.error(name, value, "true or false")
         return value
 
-    def choice(self, name: str, allowed: Sequence[str]) -> str:
+    def choice(self, name: str, allowed: Sequence[Choice]) -> Choice:
         """Return one of ``allowed``, of which the first is the default."""
         value = self._value(name, allowed[0])
         if value not in allowed:
-            raise self._error(name, value, f"one of {', '.join(allowed)}")
-        return str(value)
+            raise self.error(name, value, f"one of {', '.join(allowed)}")
+        return cast("Choice", value)
 
     def choices(self, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
         """Return a list of some of ``allowed``, none by default."""
         value = self._value(name, [])
         if not isinstance(value, (list, tuple)) or not all(entry in allowed for entry in value):
-            raise self._error(name, value, f"a list of some of {', '.join(allowed)}")
+            raise self.error(name, value, f"a list of some of {', '.join(allowed)}")
         return tuple(value)
+
+    def inner(self, name: str) -> Arguments:
+        """Return the arguments in a map, none by default; to be finished by itself."""
+        return Arguments(f"{self._model}: {name}", self.mapping(name))
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """Return a map with text keys, empty by default."""
         value = self._value(name, {})
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            raise self._error(name, value, "a map")
+            raise self.error(name, value, "a map")
         return value
 
     def entries(self, name: str) -> tuple[Mapping[str, Any], ...]:
@@ -79,7 +85,7 @@ class Arguments:
         if not isinstance(value, (list, tuple)) or not all(
             isinstance(entry, Mapping) and all(isinstance(key, str) for key in entry) for entry in value
         ):
-            raise self._error(name, value, "a list of maps")
+            raise self.error(name, value, "a list of maps")
         return tuple(value)
 
     def anything(self, name: str) -> Any:
@@ -96,7 +102,8 @@ class Arguments:
         self._known.append(name)
         return self._given.get(name, default)
 
-    def _error(self, name: str, value: object, allowed: str) -> ModelArgumentError:
+    def error(self, name: str, value: object, allowed: str) -> ModelArgumentError:
+        """The error about a value that is none of those ``allowed``."""
         return ModelArgumentError(f"{self._model}: {name} is {value!r}; it must be {allowed}")
 
 

@@ -16,7 +16,6 @@ free to behave otherwise, so they are not among ``CHECKS``.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -49,7 +48,8 @@ from cost_models.checks.sample_inputs import (
     ordinary_shapes,
     standard_cases,
 )
-from cost_models.interface import CostModel, Range
+from cost_models.declarations import declaration_faults
+from cost_models.interface import CostModel
 from cost_models.registry import available
 
 __all__ = [
@@ -80,7 +80,7 @@ def check_model(model: CostModel, more: Sequence[Case] = ()) -> None:
     """Run every check on the standard inputs and on ``more``; raises ``AssertionError`` at the first that fails."""
     check_declaration(model)
     check_registration(model)
-    cases = [*standard_cases(model.record_kinds), *more]
+    cases = [*standard_cases(model.needs.records), *more]
     for check in CHECKS:
         check(model, cases)
 
@@ -89,27 +89,9 @@ def check_model(model: CostModel, more: Sequence[Case] = ()) -> None:
 
 
 def check_declaration(model: CostModel) -> None:
-    """``name``, ``kind``, ``range`` and ``record_kinds`` are there and make sense."""
-    name = getattr(model, "name", None)
-    require(isinstance(name, str) and bool(name), model, "name must be a non-empty string")
-    kind = getattr(model, "kind", None)
-    require(kind in {"policy", "overlay"}, model, f"kind is {kind!r}; it must be 'policy' or 'overlay'")
-    span = getattr(model, "range", None)
-    require(isinstance(span, Range), model, "range must be a Range")
-    best, worst = model.range.best, model.range.worst
-    require(
-        math.isfinite(best) and math.isfinite(worst) and best != worst,
-        model,
-        f"range goes from {best} to {worst}; both must be finite, and different",
-    )
-    kinds = getattr(model, "record_kinds", None)
-    require(
-        isinstance(kinds, Sequence)
-        and not isinstance(kinds, str)
-        and all(isinstance(entry, str) and entry for entry in kinds),
-        model,
-        f"record_kinds is {kinds!r}; it must be a sequence of non-empty strings",
-    )
+    """What the model declares of itself is there, makes sense, and is spelt right; see `declarations`."""
+    for fault in declaration_faults(model):
+        require(False, model, fault)
 
 
 def check_registration(model: CostModel) -> None:

@@ -1,6 +1,6 @@
 """What a cost model says about groups: rules for how the tasks of a job share out over a tree of machines.
 
-A model that knows such rules has a method ``topology_terms`` beside ``assess``, and ``plans_groups = True``. It charges
+A model that knows such rules promises ``groups``, and has a method ``topology_terms`` beside ``assess``. It charges
 nothing for them: how many tasks go to which machine is decided before the network assigns tasks to the places. A group
 is a job of which all tasks must be placed together; its rules are named after the job's id.
 """
@@ -22,11 +22,12 @@ Choice: TypeAlias = Literal["best-fit", "roomiest", "cheapest"]
 
 @dataclass(frozen=True, slots=True)
 class LevelRule:
-    """How the share of a unit is divided over the units of one level below it.
+    """How a unit's share of the group is divided over the units right below it.
 
-    ``hard``: on one unit (pack), or one task per used unit (spread); it disables what follows. ``partitions``: exactly
-    so many units, 0: any number; ``least``, ``most``: tasks of a used unit, 0 for no limit; ``factor``: a used unit has
-    a multiple of it.
+    ``kind``: "pack" wants few units, each as full as can be; "spread" wants even counts. ``hard``: pack puts the
+    whole share on one unit, spread exactly one task on every unit that it uses; the other fields then have no say.
+    Else each of them is strict, whatever the kind: ``partitions``: exactly so many units are used (0: any number);
+    a used unit holds ``least`` to ``most`` tasks (0: no such bound) and a multiple of ``factor``.
     """
 
     kind: Affinity = "pack"
@@ -66,8 +67,6 @@ class TopologyTerms:
 class TopologyModel(CostModel, Protocol):
     """A cost model that knows rules for groups; its ``assess`` charges nothing for them."""
 
-    plans_groups: bool
-
     def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
         """Return the tree of these machines, and the rules of all groups that records are there of."""
         ...
@@ -75,4 +74,4 @@ class TopologyModel(CostModel, Protocol):
 
 def plans_groups(model: CostModel) -> TypeGuard[TopologyModel]:
     """Whether a model knows rules for groups."""
-    return bool(getattr(model, "plans_groups", False))
+    return model.promises.groups

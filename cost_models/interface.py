@@ -11,9 +11,8 @@ scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,26 +40,33 @@ from cost_models.api.columns import (
     ShapeRow,
     Windows,
 )
+from cost_models.api.needs import ModelDeclarationError, Needs, Promises
 
 __all__ = [
     "Arrivals",
     "Assessment",
     "Assigned",
+    "BaseModel",
     "Bool",
     "ByTask",
     "ContainerRow",
     "CostModel",
+    "ExpiringModel",
     "Float64",
     "Heights",
     "Int32",
     "Int64",
     "JointRows",
+    "Kind",
     "Kinds",
     "Ledger",
     "Load",
     "MachineColumns",
     "ModelArgumentError",
+    "ModelDeclarationError",
+    "Needs",
     "Opening",
+    "Promises",
     "Range",
     "Residents",
     "Returned",
@@ -68,13 +74,11 @@ __all__ = [
     "ShapeRow",
     "SparseArcs",
     "Windows",
-    "label_keys",
-    "uses_arrivals",
-    "uses_load",
-    "uses_namespaces",
-    "uses_residents",
-    "uses_unseen",
+    "answers_expire",
 ]
+
+
+Kind: TypeAlias = Literal["policy", "overlay"]
 
 
 class ModelArgumentError(ValueError):
@@ -109,16 +113,23 @@ class CostModel(Protocol):
     """A scheduling policy or overlay.
 
     A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between
-    rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``. A model that looks at
-    the tasks on the machines has a further attribute ``uses_residents = True``: they are counted only on request. One
-    that looks at use in detail, or at single tasks on the machines, has ``uses_load = True``; one that adds requests to
-    measured use has ``uses_unseen = True``. One whose answer about a machine depends on that machine alone says so by
-    ``per_machine = True`` and is asked less; `per_machine` says what that promises.
+    rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``, ``needs`` what the model
+    looks at, ``promises`` what else holds of its answers; they are checked when the model is loaded, and stay as they
+    are.
     """
 
     name: str
     range: Range
-    record_kinds: Sequence[str]
+
+    @property
+    def needs(self) -> Needs:
+        """What the model is to be told."""
+        ...
+
+    @property
+    def promises(self) -> Promises:
+        """What may be relied on, and which further methods there are."""
+        ...
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Judge every machine for every shape."""
@@ -131,31 +142,32 @@ class CostModel(Protocol):
         ...
 
 
-def label_keys(model: CostModel) -> frozenset[str]:
-    """Labels of tasks that a model looks at: its attribute ``label_keys``, none if it has none."""
-    return frozenset(getattr(model, "label_keys", ()))
+class BaseModel:
+    """What most models have in common, to inherit: nothing in particular is needed or promised, and as a machine fills,
+    a task costs there what it did. ``needs`` that depend on arguments are set in the constructor.
+    """
+
+    kind: ClassVar[Kind]
+    needs: Needs = Needs()
+    promises: Promises = Promises()
+
+    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
+        """Return 0: float64[M]."""
+        return np.zeros(machines.count)
 
 
-def uses_namespaces(model: CostModel) -> bool:
-    """Whether a model looks at the namespace of tasks."""
-    return bool(getattr(model, "uses_namespaces", False))
+class ExpiringModel(CostModel, Protocol):
+    """A model whose answers by machine also change as time goes by (``Promises.expires``)."""
+
+    def lasts_until(self, machines: MachineColumns) -> Float64:
+        """Return float64[M]: from when on (seconds since the epoch) the answer about a machine may be another one.
+
+        Infinity: not before the machine changes. What it says of a machine depends on that machine and ``now`` alone.
+        The answer has to be the same up to then, so rather say too early than too late.
+        """
+        ...
 
 
-def uses_arrivals(model: CostModel) -> bool:
-    """Whether a model asks for ``MachineColumns.arrivals``."""
-    return bool(getattr(model, "uses_arrivals", False))
-
-
-def uses_residents(model: CostModel) -> bool:
-    """Whether a model asks for ``MachineColumns.residents``."""
-    return bool(getattr(model, "uses_residents", False))
-
-
-def uses_load(model: CostModel) -> bool:
-    """Whether a model asks for ``MachineColumns.load``."""
-    return bool(getattr(model, "uses_load", False))
-
-
-def uses_unseen(model: CostModel) -> bool:
-    """Whether a model asks for ``MachineColumns.unseen``."""
-    return bool(getattr(model, "uses_unseen", False))
+def answers_expire(model: CostModel) -> TypeGuard[ExpiringModel]:
+    """Whether a model's answers by machine also change as time goes by."""
+    return model.promises.expires

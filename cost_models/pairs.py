@@ -2,8 +2,9 @@
 
 An application's parts talk to each other. What that costs depends on the domains (a region and zone, say) of both
 ends, and on nothing else of the machines, except that two tasks on one machine cost nothing. A model that knows such
-pairs has a method ``pair_terms`` beside ``assess``, and names the task labels that matter in ``pair_keys``. Tasks that
-differ only in those labels still share a shape: a thousand small applications cost no dense rows.
+pairs promises ``pairs``, has the methods of `PairModel` beside ``assess``, and needs the ``kind_labels`` that make a
+kind of tasks. Tasks that differ only in those labels still share a shape: a thousand small applications cost no dense
+rows.
 """
 
 from __future__ import annotations
@@ -100,10 +101,8 @@ class PairVerdict:
 class PairModel(CostModel, Protocol):
     """A cost model that knows pairs. Its ``assess`` charges nothing for them.
 
-    ``pair_keys``: the labels of tasks that make a kind; tasks that have none of them are of no kind.
+    Tasks with equal ``needs.kind_labels`` are of one kind; those that have none of these labels are of no kind.
     """
-
-    pair_keys: Sequence[str]
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
         """Return the pairs of ``kinds``, of which ``labels`` are filled in; None if there are none."""
@@ -118,4 +117,4 @@ class PairModel(CostModel, Protocol):
 
 def knows_pairs(model: CostModel) -> TypeGuard[PairModel]:
     """Whether a model knows pairs."""
-    return bool(getattr(model, "pair_keys", ()))
+    return model.promises.pairs

@@ -2,21 +2,24 @@
 
 Models are published under the entry-point group ``firmament.cost_models``; a package of its own adds one by naming it
 there. The class behind an entry point has a class attribute ``kind`` ("policy" or "overlay") and a constructor that
-takes the configuration's ``args`` as keyword arguments and raises ``ModelArgumentError`` for bad ones.
+takes the configuration's ``args`` as keyword arguments and raises ``ModelArgumentError`` for bad ones. What a model
+declares of itself is checked when it is loaded; a class that cannot even be imported is as good as one that declares
+nonsense.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast, get_args
 
 from cost_models.arguments import unknown_argument
-from cost_models.interface import CostModel, ModelArgumentError
+from cost_models.declarations import declaration_faults
+from cost_models.interface import CostModel, Kind, ModelArgumentError, ModelDeclarationError
 
 GROUP = "firmament.cost_models"
-Kind: TypeAlias = Literal["policy", "overlay"]
 
 
 class UnknownModelError(LookupError):
@@ -30,31 +33,45 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def available() -> dict[str, Kind]:
-    """Names of all installed models and whether each is a base policy or an overlay, sorted by name."""
-    return {name: cast("Kind", point.load().kind) for name, point in sorted(_installed().items())}
+    """Names of all installed models and whether each is a base policy or an overlay, sorted by name.
 
-
-def model_class(name: str, *, needs: str = "") -> Any:
-    """Return the class of the model called ``name``; raises ``UnknownModelError`` if nothing of that name is installed.
-
-    ``needs``: an attribute without which a class does not count.
+    Those that cannot be imported are left out, so that they do not keep others from being used.
     """
-    point = _installed().get(name)
-    if point is None:
-        raise UnknownModelError(
-            f"no cost model {name!r} is installed; known: {', '.join(sorted(_installed()))}"
-        )
-    found = point.load()
-    if needs and not hasattr(found, needs):
-        raise UnknownModelError(f"the cost model {name!r} that is installed has no {needs}")
+    kinds: dict[str, Kind] = {}
+    for name, point in sorted(_installed().items()):
+        with suppress(ModelDeclarationError):
+            kinds[name] = _imported(point).kind
+    return kinds
+
+
+def model_class(name: str) -> Any:
+    """Return the class of the model called ``name``.
+
+    Raises ``UnknownModelError`` if nothing of that name is installed, ``ModelDeclarationError`` if it cannot be
+    imported or is of no kind.
+    """
+    installed = _installed()
+    if name not in installed:
+        raise UnknownModelError(f"no cost model {name!r} is installed; known: {', '.join(sorted(installed))}")
+    return _imported(installed[name])
+
+
+def _imported(point: EntryPoint) -> Any:
+    try:
+        found = point.load()
+    except Exception as error:
+        fault = str(error) if isinstance(error, ModelDeclarationError) else f"{point.value}: {error!r}"
+        raise ModelDeclarationError(f"{point.name}: cannot be imported: {fault}") from error
+    if (kind := getattr(found, "kind", None)) not in get_args(Kind):
+        raise ModelDeclarationError(f"{point.name}: kind is {kind!r}; it must be 'policy' or 'overlay'")
     return found
 
 
 def load_model(name: str, args: Mapping[str, Any]) -> CostModel:
-    """Construct the model called ``name`` with ``args``.
+    """Construct the model called ``name`` with ``args``, and check what it declares of itself.
 
-    Raises ``UnknownModelError`` if nothing of that name is installed, and ``ModelArgumentError`` if the model refuses
-    an argument (unknown arguments included).
+    Raises ``UnknownModelError`` if nothing of that name is installed, ``ModelArgumentError`` if the model refuses an
+    argument (unknown arguments included), and ``ModelDeclarationError`` if it declares what cannot be.
     """
     factory = model_class(name)
     takes = inspect.signature(factory).parameters
@@ -62,6 +79,11 @@ def load_model(name: str, args: Mapping[str, Any]) -> CostModel:
     if unknown and not any(each.kind is each.VAR_KEYWORD for each in takes.values()):
         raise unknown_argument(name, unknown[0], list(takes))
     try:
-        return cast("CostModel", factory(**args))
+        model = cast("CostModel", factory(**args))
     except TypeError as error:
         raise ModelArgumentError(f"{name}: {error}".replace(f"{factory.__name__}.__init__() ", "")) from error
+    except ModelDeclarationError as error:
+        raise ModelDeclarationError(f"{name}: {error}") from error
+    for fault in declaration_faults(model):
+        raise ModelDeclarationError(f"{name}: {fault}")
+    return model

@@ -7,19 +7,15 @@ be run again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
-from numpy.typing import NDArray
-
+from cost_models.api.arrays import Arrays, MalformedArraysError
 from cost_models.api.assessment import Ledger
-from cost_models.registry import model_class
-
-Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+from cost_models.registry import UnknownModelError, model_class
 
 
-class MalformedLedgerError(ValueError):
-    """Arrays that no ledger can have been saved as; the message names the array and what is wrong with it."""
+class MalformedLedgerError(MalformedArraysError):
+    """Arrays that no ledger can have been saved as."""
 
 
 @runtime_checkable
@@ -33,6 +29,7 @@ class SavableLedger(Ledger, Protocol):
         ...
 
 
+@runtime_checkable
 class _LedgerModel(Protocol):
     """The class of a model that reads what its ledgers were saved as."""
 
@@ -46,5 +43,7 @@ def restore_ledger(model: str, arrays: Arrays, shapes: int, machines: int) -> Le
     Raises ``UnknownModelError`` if no such model is installed or it saves no ledgers, ``KeyError`` for a missing array,
     ``MalformedLedgerError`` for one that makes no sense.
     """
-    owner = model_class(model, needs="restore_ledger")
-    return cast("_LedgerModel", owner).restore_ledger(arrays, shapes, machines)
+    owner = model_class(model)
+    if not isinstance(owner, _LedgerModel):
+        raise UnknownModelError(f"the cost model {model!r} that is installed has no restore_ledger")
+    return owner.restore_ledger(arrays, shapes, machines)

@@ -2,27 +2,23 @@
 
 Where one more task may go because of where others are is asked in many places: when a flow is admitted, in waves, for
 gangs, when others are evicted, when a round is closed after events, and when somebody asks why. A constraint answers
-all of them by one small protocol, `TaskConstraint`. A model has one if it names the task labels that matter in
-``constraint_keys`` and has the methods of `ConstrainingModel`. Tasks with equal values of those are of one *kind*.
+all of them by one small protocol, `TaskConstraint`. A model that has one promises ``constraints``, has the methods of
+`ConstrainingModel`, and needs the ``kind_labels`` that matter. Tasks with equal values of those are of one *kind*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeGuard, cast
+from typing import Protocol, TypeGuard, runtime_checkable
 
-from numpy.typing import NDArray
-
-from cost_models.api.arrays import Bool, Int64
+from cost_models.api.arrays import Arrays, Bool, Int64, MalformedArraysError
 from cost_models.api.columns import ShapeRow
 from cost_models.interface import CostModel
-from cost_models.registry import model_class
-
-Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+from cost_models.registry import UnknownModelError, model_class
 
 
-class MalformedConstraintError(ValueError):
-    """Arrays that no constraint can have been saved as; the message names the array and what is wrong with it."""
+class MalformedConstraintError(MalformedArraysError):
+    """Arrays that no constraint can have been saved as."""
 
 
 class TaskConstraint(Protocol):
@@ -54,19 +50,22 @@ class TaskConstraint(Protocol):
 
 
 class ConstrainingModel(CostModel, Protocol):
-    """A model that has a constraint between tasks."""
-
-    constraint_keys: Sequence[str]
+    """A model that has a constraint between tasks; see also `SavesConstraints`."""
 
     def constraint(
         self, machines: Sequence[Mapping[str, str]], kinds: Sequence[ShapeRow], kind: Int64, machine: Int64
     ) -> TaskConstraint | None:
         """The constraint with the tasks that are on machines; None if nobody is kept from anything.
 
-        ``machines``: labels of each; ``kinds``: labels of each kind, those of ``constraint_keys`` alone; task i on a
+        ``machines``: labels of each; ``kinds``: labels of each kind, those of ``needs.kind_labels`` alone; task i on a
         machine is of ``kind[i]`` and on ``machine[i]``: int64[A].
         """
         ...
+
+
+@runtime_checkable
+class SavesConstraints(Protocol):
+    """The class of such a model."""
 
     @staticmethod
     def restore_constraint(arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
@@ -76,7 +75,7 @@ class ConstrainingModel(CostModel, Protocol):
 
 def constrains(model: CostModel) -> TypeGuard[ConstrainingModel]:
     """Whether a model has a constraint between tasks."""
-    return bool(getattr(model, "constraint_keys", ()))
+    return model.promises.constraints
 
 
 def restore_constraint(model: str, arrays: Arrays, kinds: int, machines: int) -> TaskConstraint:
@@ -84,5 +83,7 @@ def restore_constraint(model: str, arrays: Arrays, kinds: int, machines: int) ->
 
     Raises ``UnknownModelError`` if no such model is installed or it saves no constraints, and what the model raises.
     """
-    owner = cast("type[ConstrainingModel]", model_class(model, needs="restore_constraint"))
+    owner = model_class(model)
+    if not isinstance(owner, SavesConstraints):
+        raise UnknownModelError(f"the cost model {model!r} that is installed has no restore_constraint")
     return owner.restore_constraint(arrays, kinds, machines)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.comparators.base import Contest, NotMeasuredError, Outcome, assignments, queue_order
-from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch, uses_residents
+from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.scoring.assessment import raw_rows
 
@@ -63,7 +63,7 @@ class _State:
 
 def _one_by_one(contest: Contest, wanted: int) -> Outcome:
     problem = contest.problem
-    if any(uses_residents(weighted.model) for weighted in contest.models) or problem.joint:
+    if any(weighted.model.needs.residents for weighted in contest.models) or problem.joint:
         raise NotMeasuredError("models that look at neighbours or share rows are not compared pod by pod")
     begin = time.process_time()
     state = _ring(contest)

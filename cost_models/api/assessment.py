@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.api.arrays import Bool, Float64, Int64
+
+PAIRWISE = ("raw", "feasible", "causes", "score")
+"""Fields of an answer that have a figure per shape and machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,13 @@ class Assessment:
     notes: Sequence[str] = ()
     causes: NDArray[np.int16] | None = None
     reasons: Sequence[str] = ()
+
+    def is_by_machine(self, machines: int) -> bool:
+        """Whether there is a figure for each of so many machines, and nothing but such figures, verdicts and texts."""
+        known = (*PAIRWISE, "reason", "reasons", "notes")
+        more = [getattr(self, each.name) for each in fields(self) if each.name not in known]
+        nothing = all(part is None or (isinstance(part, Sequence) and not part) for part in more)
+        return self.raw.shape[1] == machines and nothing
 
     def refusals(self, shape: int) -> Iterator[tuple[str, Bool]]:
         """Yield each reason for which machines are refused to a shape, with those machines: bool[M]."""

@@ -43,7 +43,10 @@ class Chosen(Sequence[T]):
 
 @dataclass(frozen=True, slots=True)
 class ContainerRow:
-    """What one container asks for; ``kind`` is "app", "init" or "sidecar" (an init container that goes on running)."""
+    """What one container asks for; ``kind`` is "app", "init" or "sidecar" (an init container that goes on running).
+
+    Resources are in order of their names.
+    """
 
     name: str
     kind: str = "app"
@@ -55,12 +58,11 @@ class ContainerRow:
 class ShapeRow:
     """What a model may see of one shape besides its requests.
 
-    ``labels`` only holds those that some configured model names in its attribute ``label_keys``, ``namespace`` is
-    empty unless one has ``uses_namespaces = True``: tasks that differ in nothing else share a shape.
-    ``containers`` in their order, ``qos`` (Guaranteed, Burstable, BestEffort; "": not known) and ``overhead`` (of the
-    runtime) come only from drivers that are told of a model which looks at them; so do ``limits`` (what a task may use
-    at most), ``service_class`` (koord-prod, koord-mid, koord-batch, koord-free; "": none) and ``daemon`` (it belongs
-    to a DaemonSet).
+    ``labels`` only holds those that some configured model needs, ``namespace`` is empty unless one needs it: tasks that
+    differ in nothing else share a shape. ``containers`` in their order, ``qos`` (Guaranteed, Burstable, BestEffort; "":
+    not known) and ``overhead`` (of the runtime) come only from drivers that are told of a model which needs them; so do
+    ``limits`` (what a task may use at most), ``service_class`` (koord-prod, koord-mid, koord-batch, koord-free; "":
+    none) and ``daemon`` (it belongs to a DaemonSet).
     """
 
     namespace: str = ""
@@ -194,10 +196,9 @@ class MachineColumns:
     is left of the capacity and never negative here. ``running``: int64[M], tasks on the machine. ``usage``:
     float64[M, K], the last measured use, NaN where there is none; ``usage_time``: float64[M], seconds since the
     epoch, NaN where there is none. ``records``: typed records by kind and name, as the models ask for them.
-    ``residents``: the tasks on the machines, None unless some configured model has ``uses_residents``. ``load``: use
-    in detail, None unless some configured model has ``uses_load``. ``arrivals``: tasks on machines with records, None
-    unless some configured model has ``uses_arrivals``. ``unseen``: int64[M, K], requests of the tasks that ``usage``
-    cannot show yet, since they came after the report before it; None unless some model has ``uses_unseen``.
+    ``residents``: the tasks on the machines. ``load``: use in detail. ``arrivals``: tasks on machines with records.
+    ``unseen``: int64[M, K], requests of the tasks that ``usage`` cannot show yet, since they came after the report
+    before it. All four are None unless some configured model needs them (see ``Needs``).
     ``unstated``: int64[M, K], what the tasks on the machines are assumed to need beyond what they request, because some
     of their containers state nothing; None: nothing. ``free`` does not know of it: it decides who fits. ``scarce``:
     columns of the extended resources that few machines of the cluster offer (see ``scarce_resources``).

@@ -21,7 +21,7 @@ from cost_models.checks.probing import (
     require_reason,
 )
 from cost_models.checks.sample_inputs import Case
-from cost_models.interface import Assessment, Bool, CostModel, JointRows, Returned
+from cost_models.interface import Assessment, Bool, CostModel, Float64, JointRows, Returned
 
 SLACK = 1e-9
 """Relative rounding that a figure may exceed its range by."""
@@ -170,9 +170,13 @@ def check_crowding(model: CostModel, cases: Sequence[Case]) -> None:
     """Crowding is float64[M], finite and at least 0, for every request."""
     for case in cases:
         for growth in crowding_rows(model, case):
-            require_array(model, case, "crowding", growth, np.float64, (case.machines.count,))
-            require(bool(np.isfinite(growth).all()), model, "crowding is not finite", case.name)
-            require(bool((growth >= 0).all()), model, "crowding is negative", case.name)
+            _require_figures(model, case, "crowding", growth, (case.machines.count,))
+
+
+def _require_figures(model: CostModel, case: Case, name: str, array: Float64, size: tuple[int, ...]) -> None:
+    require_array(model, case, name, array, np.float64, size)
+    sound = np.isfinite(array) & (array >= 0)
+    require(bool(sound.all()), model, f"{name} is negative or not finite", case.name)
 
 
 def check_growth(model: CostModel, cases: Sequence[Case]) -> None:
@@ -180,9 +184,7 @@ def check_growth(model: CostModel, cases: Sequence[Case]) -> None:
     for case in cases:
         growth = assess(model, case).growth
         if growth is not None:
-            require_array(model, case, "growth", growth, np.float64, (case.machines.count,))
-            sound = np.isfinite(growth) & (growth >= 0)
-            require(bool(sound.all()), model, "growth is negative or not finite", case.name)
+            _require_figures(model, case, "growth", growth, (case.machines.count,))
 
 
 def check_heights(model: CostModel, cases: Sequence[Case]) -> None:
@@ -198,9 +200,7 @@ def check_heights(model: CostModel, cases: Sequence[Case]) -> None:
             ("heights.rate", heights.rate, (amounts, case.machines.count)),
             ("heights.amount", heights.amount, (case.shapes.count, amounts)),
         ):
-            require_array(model, case, name, array, np.float64, size)
-            sound = np.isfinite(array) & (array >= 0)
-            require(bool(sound.all()), model, f"{name} is negative or not finite", case.name)
+            _require_figures(model, case, name, array, size)
         require(answer.growth is not None, model, "heights are stated, but no growth", case.name)
 
 

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from cost_models.api.assessment import PAIRWISE
 from cost_models.checks.probing import assess, equal, require
 from cost_models.checks.sample_inputs import Case
-from cost_models.interface import Assessment, Bool, CostModel, Int64, uses_arrivals, uses_load
-from cost_models.per_machine import is_per_machine, lasts_until
-
-PAIRWISE = ("raw", "feasible", "causes", "score")
-"""Fields of an answer with a figure per shape and machine; beside them such a model's answers have texts alone."""
-
-_TEXTS = ("reason", "reasons", "notes")
+from cost_models.interface import Assessment, Bool, CostModel, Int64, answers_expire
 
 
 def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
     """A model that is ``per_machine`` says the same of a pair whatever else it is asked about, and when."""
-    if not is_per_machine(model):
+    if not model.promises.per_machine:
         return
-    require(
-        not uses_load(model) and not uses_arrivals(model),
-        model,
-        "per_machine is true; that cannot be promised by a model with uses_load or uses_arrivals",
-    )
     for case in cases:
         whole = assess(model, case)
         every = np.arange(case.machines.count)
         require(
-            whole.raw.shape == (case.shapes.count, case.machines.count) and not _has_more(whole),
+            whole.raw.shape[0] == case.shapes.count and whole.is_by_machine(case.machines.count),
             model,
             "per_machine is true; then raw must have a figure per shape and machine, and the answer nothing beside "
             "verdicts, causes, scores and texts",
@@ -55,9 +45,8 @@ def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
 
 def _check_time(model: CostModel, case: Case, whole: Assessment) -> None:
     """Answers are the same up to the time that the model states."""
-    until = lasts_until(model, case.machines)
-    if until is None:
-        until = np.full(case.machines.count, np.inf)
+    for_ever = np.full(case.machines.count, np.inf)
+    until = np.asarray(model.lasts_until(case.machines)) if answers_expire(model) else for_ever
     require(
         until.shape == (case.machines.count,) and not np.isnan(until).any(),
         model,
@@ -99,7 +88,12 @@ def _require_same(
         "per_machine is true, but reasons depend on what else is asked about",
         case,
     )
-    require(not _has_more(part), model, "per_machine is true, but the answer is not by machines", case)
+    require(
+        part.is_by_machine(len(machines)),
+        model,
+        "per_machine is true, but the answer is not by machines",
+        case,
+    )
     expected = _plain(_of(whole, shapes, machines), (len(shapes), len(machines)))
     found = _plain(part, (len(shapes), len(machines)))
     for name in PAIRWISE:
@@ -125,11 +119,3 @@ def _of(answer: Assessment, shapes: Int64, machines: Int64) -> Assessment:
         name: None if figures is None else figures[shapes][:, machines] for name, figures in whole.items()
     }
     return replace(answer, **parts)
-
-
-def _has_more(answer: Assessment) -> bool:
-    """Whether an answer says something that is not about single pairs of shapes and machines."""
-    values = (
-        getattr(answer, field.name) for field in fields(answer) if field.name not in (*PAIRWISE, *_TEXTS)
-    )
-    return any(value is not None and not (isinstance(value, Sequence) and not len(value)) for value in values)

@@ -5,6 +5,7 @@ Whatever is wrong raises ``AssertionError`` naming the model, the case and the f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,6 @@ def equal(one: Any, other: Any) -> bool:
         return False
     if hasattr(one, "__dataclass_fields__"):
         return all(equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
-    if isinstance(one, (list, tuple)):
+    if isinstance(one, Sequence) and not isinstance(one, (str, bytes)):
         return len(one) == len(other) and all(map(equal, one, other))
     return bool(one == other)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.interface import (
     Assigned,
@@ -70,24 +72,19 @@ class StatedWindows:
 
 def read_only(case: Case) -> Case:
     """The same case; from now on its arrays refuse to be written to."""
-    machines, shapes = case.machines, case.shapes
-    residents, load = machines.residents, machines.load
-    assigned = load.assigned if load else None
-    for array in (
-        *((residents.machine, residents.kind, residents.count, residents.requests) if residents else ()),
-        *((load.reported, load.interval, load.system, load.total) if load else ()),
-        *((assigned.machine, assigned.kind, assigned.time, assigned.initialized) if assigned else ()),
-        *((assigned.reported, assigned.usage, assigned.prod, assigned.requests) if assigned else ()),
-        machines.capacity,
-        machines.free,
-        machines.running,
-        machines.usage,
-        machines.usage_time,
-        shapes.requests,
-        shapes.counts,
-    ):
+    for array in _arrays(case):
         array.setflags(write=False)
     return case
+
+
+def _arrays(value: Any) -> Iterator[NDArray[Any]]:
+    """All arrays in the fields of a dataclass, and of those in its fields."""
+    for each in fields(value):
+        part = getattr(value, each.name)
+        if isinstance(part, np.ndarray):
+            yield part
+        elif is_dataclass(part):
+            yield from _arrays(part)
 
 
 def ordinary_machines(records: Mapping[str, Mapping[str, bytes]] | None = None) -> MachineColumns:
@@ -189,21 +186,7 @@ def tasks_that_state_nothing(case: Case) -> Case:
 
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
     """The given rows of ``machines`` alone; tasks on them, and their use in detail, are left out."""
-    chosen = list(rows)
-    return replace(
-        machines,
-        names=tuple(machines.names[row] for row in chosen),
-        capacity=machines.capacity[chosen],
-        free=machines.free[chosen],
-        running=machines.running[chosen],
-        labels=tuple(machines.labels[row] for row in chosen),
-        annotations=tuple(machines.annotations[row] for row in chosen),
-        usage=machines.usage[chosen],
-        usage_time=machines.usage_time[chosen],
-        unstated=None if machines.unstated is None else machines.unstated[chosen],
-        residents=None,
-        load=None,
-    )
+    return replace(machines.take(np.array(rows, dtype=np.int64)), residents=None)
 
 
 def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
@@ -230,12 +213,12 @@ def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
     )
 
 
-def standard_cases(record_kinds: Sequence[str] = ()) -> list[Case]:
-    """All inputs; ``record_kinds`` are those that the model asks for, which also come malformed."""
+def standard_cases(records: Sequence[str] = ()) -> list[Case]:
+    """All inputs; ``records`` are the kinds that the model needs, which also come malformed."""
     machines, shapes = ordinary_machines(), ordinary_shapes()
     ordinary = Case("ordinary", machines, shapes)
     nothing = ShapeBatch(shapes.requests[:0], shapes.counts[:0], ())
-    malformed = {kind: {"empty": b"", "machine-1": b"\xff\x00 not a record"} for kind in record_kinds}
+    malformed = {kind: {"empty": b"", "machine-1": b"\xff\x00 not a record"} for kind in records}
     unmeasured = replace(
         machines,
         usage=np.full_like(machines.usage, np.nan),

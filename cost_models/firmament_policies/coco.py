@@ -23,16 +23,23 @@ own share of the largest machine was charged alike everywhere, and is left out. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cost_models.arguments import Arguments
 from cost_models.firmament_policies.forecast import Forecast
 from cost_models.firmament_policies.task_types import LABEL, TYPES, TaskType, resident_counts, types_of
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Needs,
+    Range,
+    ShapeBatch,
+)
 
 DIMENSIONS = ("cpu", "memory", "ephemeral-storage", "network.aware.com/bandwidth")
 OMEGA = 1000.0
@@ -50,18 +57,16 @@ PENALTIES = np.array(
 PENALTIES.setflags(write=False)
 
 
-class Coco:
+class Coco(BaseModel):
     """Charges for the interference of a machine's tasks and for load in several dimensions.
 
     Argument ``dimensions``: the resources whose load counts (cpu, memory, ephemeral-storage and bandwidth).
     """
 
     name = "coco"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=0, worst=5 * OMEGA, bounded=False)
-    label_keys: Sequence[str] = (LABEL,)
-    record_kinds: Sequence[str] = ()
-    uses_residents = True
+    needs = Needs(labels=(LABEL,), residents=True)
 
     def __init__(self, **args: Any) -> None:
         read = Arguments(self.name, args)

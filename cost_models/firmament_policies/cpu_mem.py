@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +35,21 @@ from numpy.typing import NDArray
 from cost_models.api.availability import (
     AVAILABILITIES,
     EXPIRATION_SECONDS,
-    Availability,
     taken,
     taken_until,
 )
 from cost_models.arguments import Arguments
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Needs,
+    Promises,
+    Range,
+    ShapeBatch,
+)
 
 NEUTRAL_PREFERENCES = 2000
 """(1000 - NA) + (1000 - PA) of a task without preferences."""
@@ -60,25 +68,20 @@ KEPT_AMOUNTS = 256
 """Rows over machines that are kept at once for the amounts of a resource; bounds memory."""
 
 
-class CpuMem:
+class CpuMem(BaseModel):
     """Charges for the cpu and memory that are taken after the placement, and for imbalance between them."""
 
     name = "cpu_mem"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=NEUTRAL_PREFERENCES, worst=NEUTRAL_PREFERENCES + LARGEST_L + LARGEST_B)
-    record_kinds = ()
-    per_machine = True
+    promises = Promises(per_machine=True, expires=True)
 
     def __init__(self, **args: Any) -> None:
         read = Arguments(self.name, args)
-        self._availability = cast("Availability", read.choice("availability", AVAILABILITIES))
+        self._availability = read.choice("availability", AVAILABILITIES)
         self._expiration = read.number("expirationSeconds", EXPIRATION_SECONDS, least=1)
         read.finish()
-
-    @property
-    def uses_unseen(self) -> bool:
-        """Whether requests are added to measured use."""
-        return self._availability != "reservation"
+        self.needs = Needs(unseen=self._availability != "reservation")
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return the cost of a machine's next slot: int16[S, M].

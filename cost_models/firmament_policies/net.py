@@ -29,23 +29,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from cost_models.interface import (
     Assessment,
+    BaseModel,
     Float64,
     Int64,
     JointRows,
     MachineColumns,
     ModelArgumentError,
+    Needs,
     Range,
     Returned,
     ShapeBatch,
     ShapeRow,
 )
-from cost_models.registry import Kind
 
 BANDWIDTH = "network.aware.com/bandwidth"
 LABEL = "networkRequirement"
@@ -59,17 +59,15 @@ LARGEST = 2**53
 """Larger amounts are mistakes."""
 
 
-class Net:
+class Net(BaseModel):
     """Charges for the bandwidth that a machine lacks after the placement, measured against the fastest link.
 
     ``linkBandwidth``: bits per second of the fastest link, a whole number from 1 to 2**53.
     """
 
     name = "net"
-    kind: ClassVar[Kind] = "policy"
-    label_keys: Sequence[str] = (LABEL,)
-    record_kinds: Sequence[str] = ()
-    uses_residents = True
+    kind = "policy"
+    needs = Needs(labels=(LABEL,), residents=True)
 
     def __init__(self, linkBandwidth: int = LINK) -> None:  # noqa: N803 - the name in the configuration
         whole = isinstance(linkBandwidth, int) and not isinstance(linkBandwidth, bool)

@@ -21,12 +21,18 @@ not started yet. Sizes do not matter: that is ``cpu_mem``'s concern.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Promises,
+    Range,
+    ShapeBatch,
+)
 
 PER_TASK = 100
 """What every running task adds to the cost of its machine."""
@@ -35,14 +41,13 @@ FULL = 100
 """Running tasks that are worth 100 points; about what a node is meant to run at most. More cost more."""
 
 
-class Octopus:
+class Octopus(BaseModel):
     """Charges a machine for the number of tasks on it."""
 
     name = "octopus"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=0, worst=PER_TASK * FULL, bounded=False)
-    record_kinds = ()
-    per_machine = True
+    promises = Promises(per_machine=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 100 x running tasks: the same row for every shape, as a view (float64[S, M])."""

@@ -29,8 +29,7 @@ A task without an (intelligible) ``firmament.io/inputs`` costs nothing anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +37,7 @@ from cost_models.arguments import Arguments
 from cost_models.firmament_policies.input_locations import Located, Racks, blocks_of, locate
 from cost_models.interface import (
     Assessment,
+    BaseModel,
     Float64,
     Int64,
     MachineColumns,
@@ -46,13 +46,12 @@ from cost_models.interface import (
     ShapeBatch,
     SparseArcs,
 )
-from cost_models.registry import Kind
 
 GIB = 2.0**30
 RACK_LABELS = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
 
 
-class Quincy:
+class Quincy(BaseModel):
     """Charges for moving a task's input to a machine.
 
     Arguments: ``torTransferCost`` (1) and ``coreTransferCost`` (2, not less), per GiB; ``preferredMachineDataFraction``
@@ -61,9 +60,8 @@ class Quincy:
     """
 
     name = "quincy"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=0, worst=100, bounded=False)
-    record_kinds: Sequence[str] = ()
 
     def __init__(self, **args: Any) -> None:
         read = Arguments(self.name, args)
@@ -103,10 +101,6 @@ class Quincy:
             arcs.append((np.full(len(machine), shape, dtype=np.int64), machine, figure))
         sparse = SparseArcs(*(np.concatenate(column) for column in zip(*arcs, strict=True)))
         return Assessment(raw=raw, sparse=sparse, notes=tuple(dict.fromkeys(notes)))
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: where the input lies does not change as a machine fills."""
-        return np.zeros(machines.count)
 
     def _transfer(self, total: float, in_rack: Float64, on_machine: Float64) -> Float64:
         """X, elementwise, of bytes. A block that only its rack is known of may make ``on_machine`` the smaller."""

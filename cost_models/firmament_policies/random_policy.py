@@ -23,38 +23,36 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import (
     Assessment,
-    Float64,
+    BaseModel,
     Int64,
     MachineColumns,
     ModelArgumentError,
+    Promises,
     Range,
     ShapeBatch,
     ShapeRow,
 )
-from cost_models.registry import Kind
 
 LARGEST = 50_000_000
 """M/2: costs are whole numbers from 1 to this."""
 
 
-class RandomPolicy:
+class RandomPolicy(BaseModel):
     """Charges for every pair of a shape and a machine a figure that looks like chance.
 
     ``seed``: a whole number, at least 0 and below 2**63; another one gives other figures.
     """
 
     name = "random"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=1, worst=LARGEST)
-    record_kinds = ()
-    per_machine = True
+    promises = Promises(per_machine=True)
 
     def __init__(self, seed: int = 0) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
@@ -76,10 +74,6 @@ class RandomPolicy:
         for row, own in zip(raw, of_shape, strict=True):
             np.add(_mixed(of_machine ^ own) % np.uint64(LARGEST), 1.0, out=row)
         return Assessment(raw=raw)
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: the figures do not depend on load."""
-        return np.zeros(machines.count)
 
     def _hashes(self, contents: Sequence[bytes]) -> NDArray[np.uint64]:
         """Hash of each text under the seed: uint64[N]."""

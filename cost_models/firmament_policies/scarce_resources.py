@@ -13,24 +13,21 @@ of a machine is not charged for the others there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import Assessment, BaseModel, Int64, MachineColumns, Promises, Range, ShapeBatch
 
 MOST = 0.5
 """Largest part of the machines that may offer a resource which counts as scarce."""
 
 
-class ScarceResources:
+class ScarceResources(BaseModel):
     """1 where a machine offers scarce resources and the task asks for none of them, else 0."""
 
     name = "scarce_resources"
-    kind: ClassVar[Kind] = "overlay"
-    record_kinds: Sequence[str] = ()
-    per_machine = True
+    kind = "overlay"
+    promises = Promises(per_machine=True)
 
     def __init__(self, points: int) -> None:
         """``points``: what such a machine costs, 1 to 100."""
@@ -49,10 +46,6 @@ class ScarceResources:
             raw = raw.copy()
             raw[asking] &= ~(asks[asking].astype(np.int8) @ offers.T.astype(np.int8) > 0)
         return Assessment(raw=raw)
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: however many tasks are there, the machine is as scarce."""
-        return np.zeros(machines.count)
 
 
 def is_extended(resource: str) -> bool:

@@ -24,14 +24,13 @@ task's program is its annotation ``firmament.io/program``; the bridge fills in t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Range, ShapeBatch
 
 HISTORY = "RuntimeHistory"
 PROGRAM = "firmament.io/program"
@@ -44,13 +43,13 @@ LONGEST = 1e9
 """Seconds, some thirty years; a longer mean is a mistake."""
 
 
-class Sjf:
+class Sjf(BaseModel):
     """Charges for the time that a task is expected to run, the same on every machine."""
 
     name = "sjf"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=1, worst=PER_MILLISECOND * 1_000 * LONG + 1, bounded=False)
-    record_kinds: Sequence[str] = (HISTORY,)
+    needs = Needs(records=(HISTORY,), programs=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 100 x expected milliseconds + 1 per shape: float64[S, 1].
@@ -61,10 +60,6 @@ class Sjf:
         seconds = [history.seconds(row.annotations.get(PROGRAM, "")) for row in shapes.rows]
         raw = np.array(seconds, dtype=np.float64).reshape(shapes.count, 1) * (1_000 * PER_MILLISECOND) + 1
         return Assessment(raw=raw, notes=tuple(history.notes))
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: the model is indifferent to where tasks run."""
-        return np.zeros(machines.count)
 
 
 @dataclass(slots=True)

@@ -7,26 +7,18 @@ aggregators, which led nowhere.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, ShapeBatch
 
 
-class Trivial:
+class Trivial(BaseModel):
     """Every machine costs nothing, however full it is."""
 
     name = "trivial"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=0, worst=100)
-    record_kinds = ()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:  # noqa: ARG002 - interface
         """Return 0 for every shape and machine."""
         return Assessment(raw=np.zeros((shapes.count, 1)))
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: the policy is indifferent to crowding."""
-        return np.zeros(machines.count)

@@ -29,15 +29,24 @@ wait and priority) stands in its place, and the capacities of machine types, sin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cost_models.arguments import Arguments
 from cost_models.firmament_policies.task_types import LABEL, resident_counts, types_of
 from cost_models.firmament_policies.whare_samples import RECORD_KIND, CoRunners, Program, read_samples
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Needs,
+    Promises,
+    Range,
+    ShapeBatch,
+)
 
 PROGRAM_ANNOTATION = "firmament.io/program"
 TYPE_LABELS = ("firmament.io/machine-type", "node.kubernetes.io/instance-type")
@@ -46,7 +55,7 @@ CORES = 48.0
 """What a full machine costs more than an empty one: the original numbers 48 cores."""
 
 
-class WhareMap:
+class WhareMap(BaseModel):
     """Charges for slow machine types, bad neighbours, and a little for fullness.
 
     Argument ``machineTypeLabels``: node labels that name the machine type, the first that a node has counts; a machine
@@ -54,12 +63,10 @@ class WhareMap:
     """
 
     name = "whare_map"
-    kind: ClassVar[Kind] = "policy"
+    kind = "policy"
     range = Range(best=BEST, worst=2 * BEST, bounded=False)
-    label_keys: Sequence[str] = (LABEL,)
-    record_kinds: Sequence[str] = (RECORD_KIND,)
-    uses_residents = True
-    per_machine = True
+    needs = Needs(labels=(LABEL,), programs=True, residents=True, records=(RECORD_KIND,))
+    promises = Promises(per_machine=True)
 
     def __init__(self, **args: Any) -> None:
         read = Arguments(self.name, args)

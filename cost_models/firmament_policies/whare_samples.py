@@ -12,24 +12,21 @@ choice.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cost_models.api.parsed_records import BadRecordError, json_object, whole
 from cost_models.firmament_policies.task_types import TaskType
 
 RECORD_KIND = "WhareMapSample"
 PICO = 1e12
+MOST = 10**9
 
 CoRunners = tuple[int, ...]
 """Tasks by type, in order of ``TaskType``."""
 
 _KEYS = {"program", "machineType", "runtimeSeconds", "instructions", "coRunners", "count"}
-
-
-class BadSampleError(ValueError):
-    """A payload that is no sample; the message says which field and why."""
 
 
 @dataclass(slots=True)
@@ -89,7 +86,7 @@ def read_samples(records: Mapping[str, bytes]) -> tuple[dict[str, Program], tupl
     for name in sorted(records):
         try:
             sample = parse_sample(records[name])
-        except BadSampleError as error:
+        except BadRecordError as error:
             notes.append(f"record {RECORD_KIND}/{name!r}: {error}; it is ignored")
             continue
         program = programs.setdefault(sample.program, Program())
@@ -101,23 +98,18 @@ def read_samples(records: Mapping[str, bytes]) -> tuple[dict[str, Program], tupl
 
 
 def parse_sample(payload: bytes) -> Sample:
-    """Read one payload; raises ``BadSampleError``."""
-    try:
-        entry = json.loads(payload)
-    except (ValueError, RecursionError) as error:
-        raise BadSampleError("the payload is not valid JSON") from error
-    if not isinstance(entry, dict):
-        raise BadSampleError("the payload is not a JSON object")
+    """Read one payload; raises ``BadRecordError``."""
+    entry = json_object(payload)
     unknown = sorted(set(entry) - _KEYS)
     if unknown:
-        raise BadSampleError(f"unknown key {unknown[0][:40]!r}")
+        raise BadRecordError(f"unknown key {unknown[0][:40]!r}")
     seconds = _number(entry, "runtimeSeconds", least=1e-6, most=1e9)
     instructions = _number(entry, "instructions", least=1.0, most=1e24)
     return Sample(
         program=_text(entry, "program"),
         machine_type=_text(entry, "machineType"),
         figure=seconds * PICO / instructions,
-        runs=_whole("count", entry.get("count", 1), least=1),
+        runs=whole("count", entry.get("count", 1), 1, MOST),
         co_runners=_co_runners(entry["coRunners"]) if "coRunners" in entry else None,
     )
 
@@ -125,25 +117,19 @@ def parse_sample(payload: bytes) -> Sample:
 def _co_runners(value: Any) -> CoRunners:
     names = {kind.name.lower(): kind for kind in TaskType}
     if not isinstance(value, dict) or not set(value) <= set(names):
-        raise BadSampleError(f"coRunners is not an object with keys among {', '.join(names)}")
-    return tuple(_whole(f"coRunners.{name}", value.get(name, 0), least=0) for name in names)
+        raise BadRecordError(f"coRunners is not an object with keys among {', '.join(names)}")
+    return tuple(whole(f"coRunners.{name}", value.get(name, 0), 0, MOST) for name in names)
 
 
 def _text(entry: Mapping[str, Any], key: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value:
-        raise BadSampleError(f"{key} is not a non-empty text")
+        raise BadRecordError(f"{key} is not a non-empty text")
     return value
 
 
 def _number(entry: Mapping[str, Any], key: str, *, least: float, most: float) -> float:
     value = entry.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise BadSampleError(f"{key} is not a number from {least:g} to {most:g}")
+        raise BadRecordError(f"{key} is not a number from {least:g} to {most:g}")
     return float(value)
-
-
-def _whole(key: str, value: Any, *, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**9:
-        raise BadSampleError(f"{key} is not a whole number from {least} to 1000000000")
-    return value

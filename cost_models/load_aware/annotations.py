@@ -22,6 +22,9 @@ AFTER_SCHEDULED = "scheduling.koordinator.sh/load-estimated-seconds-after-pod-sc
 AFTER_INITIALIZED = "scheduling.koordinator.sh/load-estimated-seconds-after-initialized"
 RESERVE_POD = "scheduling.koordinator.sh/reserve-pod"
 
+NODE_ANNOTATIONS = (THRESHOLDS, RAW_ALLOCATABLE)
+POD_ANNOTATIONS = (FACTORS, AFTER_SCHEDULED, AFTER_INITIALIZED, RESERVE_POD)
+
 _LARGEST_INTEGER = 2**63 - 1
 
 T = TypeVar("T")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 from cost_models.api.durations import seconds_of
 from cost_models.arguments import Arguments
-from cost_models.interface import ModelArgumentError
 from cost_models.load_aware.risk import Risk, read_risk
 from cost_models.load_aware.strategy import Strategy, read_strategy
 
@@ -76,10 +75,12 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
     if not weights and dominant == 0:
         weights = MappingProxyType({"cpu": 1, "memory": 1})
     for name in sorted(set(weights) - set(factors)):
-        raise _error(f"resourceWeights.{name}", weights[name], "for a resource in estimatedScalingFactors")
+        raise read.error(
+            f"resourceWeights.{name}", weights[name], "for a resource in estimatedScalingFactors"
+        )
     thresholds = _percentages(read, "usageThresholds") or DEFAULT_THRESHOLDS
     prod_thresholds = _percentages(read, "prodUsageThresholds")
-    aggregated, filtering, scoring = _aggregated(read.mapping("aggregated"))
+    aggregated, filtering, scoring = _aggregated(read.inner("aggregated"))
     supported = read.texts("supportedResources", ()) if read.anything("supportedResources") else ()
     read.anything("estimator")  # there is one estimator; upstream takes it for unknown names, too
     known = {"cpu", "memory", *thresholds, *prod_thresholds, *aggregated, *weights, *factors, *supported}
@@ -100,22 +101,19 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
         aggregated_thresholds=aggregated,
         filter_aggregation=filtering,
         score_aggregation=scoring,
-        rounding=cast("Rounding", read.choice("thresholdRounding", ("exact", "upstream"))),
-        missing=cast(
-            "Missing", read.choice("missingMetrics", ("upstream", "failOpen", "failClosed", "estimate"))
-        ),
-        hot=cast("Hot", read.choice("whenAllHot", ("reject", "leastLoaded"))),
-        risk=read_risk(MODEL, read.mapping("usageRisk")),
-        strategy=read_strategy(MODEL, read.mapping("scoringStrategy")),
+        rounding=read.choice("thresholdRounding", ("exact", "upstream")),
+        missing=read.choice("missingMetrics", ("upstream", "failOpen", "failClosed", "estimate")),
+        hot=read.choice("whenAllHot", ("reject", "leastLoaded")),
+        risk=read_risk(read.inner("usageRisk")),
+        strategy=read_strategy(read.inner("scoringStrategy")),
         known=tuple(sorted(known)),
     )
     read.finish()
     return settings
 
 
-def _aggregated(args: Mapping[str, Any]) -> tuple[Percentages, Aggregation, Aggregation]:
+def _aggregated(read: Arguments) -> tuple[Percentages, Aggregation, Aggregation]:
     """Thresholds and aggregation of the filter (off unless both are given), and the aggregation of the score."""
-    read = Arguments(f"{MODEL}: aggregated", args)
     thresholds = _percentages(read, "usageThresholds")
     filtering = Aggregation(_kind(read, "usageAggregationType"), _duration(read, "usageAggregatedDuration"))
     scoring = Aggregation(_kind(read, "scoreAggregationType"), _duration(read, "scoreAggregatedDuration"))
@@ -130,14 +128,14 @@ def _percentages(read: Arguments, name: str, *, least: int = 0) -> Percentages:
     given = read.mapping(name)
     for resource, value in given.items():
         if not resource or not _is_whole(value, least, 100):
-            raise _error(f"{name}.{resource}", value, f"a whole number from {least} to 100")
+            raise read.error(f"{name}.{resource}", value, f"a whole number from {least} to 100")
     return MappingProxyType(dict(given))
 
 
 def _whole(read: Arguments, name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
     value = read.number(name, default, least=least, most=most)
     if not value.is_integer():
-        raise _error(name, value, "a whole number")
+        raise read.error(name, value, "a whole number")
     return int(value)
 
 
@@ -151,13 +149,9 @@ def _duration(read: Arguments, name: str) -> float:
         return 0.0
     seconds = float(value) if _is_whole(value, 0, 10**9) else seconds_of(value)
     if seconds is None:
-        raise _error(name, value, "a duration such as 5m or 1h30m")
+        raise read.error(name, value, "a duration such as 5m or 1h30m")
     return seconds
 
 
 def _is_whole(value: object, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _error(name: str, value: object, allowed: str) -> ModelArgumentError:
-    return ModelArgumentError(f"{MODEL}: {name} is {value!r}; it must be {allowed}")

@@ -15,9 +15,9 @@ TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and def
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,17 @@ from cost_models.api.arrays import Int8, any_of_row
 from cost_models.interface import (
     Assessment,
     Assigned,
+    BaseModel,
     Bool,
     Float64,
     Int64,
     Load,
     MachineColumns,
+    Needs,
     Range,
     ShapeBatch,
 )
-from cost_models.load_aware.annotations import node_annotations
+from cost_models.load_aware.annotations import NODE_ANNOTATIONS, POD_ANNOTATIONS, node_annotations
 from cost_models.load_aware.arguments import MODEL, read_settings
 from cost_models.load_aware.estimates import estimates, scaled
 from cost_models.load_aware.machine_use import machine_use
@@ -43,10 +45,9 @@ from cost_models.load_aware.room import rooms, verdicts
 from cost_models.load_aware.scores import percent_per_unit, used_growth
 from cost_models.load_aware.scoring import Scorer, weights_of
 from cost_models.load_aware.thresholds import allocatable_amounts, thresholds
-from cost_models.registry import Kind
 
 
-class LoadThreshold:
+class LoadThreshold(BaseModel):
     """Refuses machines at a threshold of use, and charges 100 less the score.
 
     Arguments: those of Koordinator's LoadAwareSchedulingArgs, and ``thresholdRounding`` (exact, upstream),
@@ -56,10 +57,17 @@ class LoadThreshold:
     """
 
     name = MODEL
-    kind: ClassVar[Kind] = "overlay"
+    kind = "overlay"
     range = Range(best=100, worst=0, bounded=False)
-    record_kinds: Sequence[str] = ()
-    uses_load = True
+    needs = Needs(
+        annotations=POD_ANNOTATIONS,
+        containers=True,
+        limits=True,
+        service_classes=True,
+        daemons=True,
+        machine_annotations=NODE_ANNOTATIONS,
+        load=True,
+    )
 
     def __init__(self, **args: Any) -> None:
         self._settings = read_settings(args)

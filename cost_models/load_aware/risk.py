@@ -20,12 +20,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from cost_models.arguments import Arguments
-from cost_models.interface import Float64, Int64, ModelArgumentError
+from cost_models.interface import Float64, Int64
 
 FIGURE_DRAWS = 2.0
 """Variances by which the use of a task differs from its last figure."""
@@ -46,17 +45,14 @@ class Risk:
         return NormalDist().inv_cdf(1.0 - self.tolerance)
 
 
-def read_risk(model: str, args: Mapping[str, Any]) -> Risk:
+def read_risk(read: Arguments) -> Risk:
     """Check ``usageRisk``: ``deviation`` in percent by resource, ``tolerance`` in percent. Raises
     ``ModelArgumentError``."""
-    read = Arguments(f"{model}: usageRisk", args)
     deviation = read.mapping("deviation")
     for resource, value in deviation.items():
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not resource or not number or not 0 <= value <= 100:
-            raise ModelArgumentError(
-                f"{model}: usageRisk: deviation.{resource} is {value!r}; it must be a number from 0 to 100"
-            )
+            raise read.error(f"deviation.{resource}", value, "a number from 0 to 100")
     tolerance = read.number("tolerance", 1, least=0.001, most=50)
     read.finish()
     return Risk({name: value / 100 for name, value in deviation.items() if value}, tolerance / 100)

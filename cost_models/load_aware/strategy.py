@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from cost_models.api.quantities import whole_amount
 from cost_models.arguments import Arguments
-from cost_models.interface import ModelArgumentError
 
 StrategyName: TypeAlias = Literal["LeastUsed", "MostUsed", "TargetLoadPacking", "LoadVariationRiskBalancing"]
 STRATEGIES: tuple[StrategyName, ...] = (
@@ -32,17 +30,16 @@ class Strategy:
     sensitivity: float = 1.0
 
 
-def read_strategy(model: str, args: Mapping[str, Any]) -> Strategy:
+def read_strategy(read: Arguments) -> Strategy:
     """Check ``scoringStrategy``; parameters of other strategies are refused. Raises ``ModelArgumentError``."""
-    read = Arguments(f"{model}: scoringStrategy", args)
-    name = cast("StrategyName", read.choice("type", STRATEGIES))
+    name = read.choice("type", STRATEGIES)
     strategy = Strategy(name)
     if name == "TargetLoadPacking":
         strategy = Strategy(
             name,
             target=read.number("targetUtilization", 40, least=1, most=99),
-            default_cpu=_default_cpu(model, read.mapping("defaultRequests")),
-            multiplier=_multiplier(model, read.anything("defaultRequestsMultiplier")),
+            default_cpu=_default_cpu(read),
+            multiplier=_multiplier(read),
         )
     elif name == "LoadVariationRiskBalancing":
         strategy = Strategy(
@@ -54,23 +51,21 @@ def read_strategy(model: str, args: Mapping[str, Any]) -> Strategy:
     return strategy
 
 
-def _default_cpu(model: str, requests: Mapping[str, Any]) -> int:
+def _default_cpu(read: Arguments) -> int:
+    requests = read.mapping("defaultRequests")
     amount = whole_amount("cpu", requests.get("cpu", "1000m"))
     if amount is None or set(requests) - {"cpu"}:
-        raise ModelArgumentError(
-            f"{model}: scoringStrategy: defaultRequests is {dict(requests)!r}; it must be a quantity of cpu alone"
-        )
+        raise read.error("defaultRequests", dict(requests), "a quantity of cpu alone")
     return amount
 
 
-def _multiplier(model: str, value: object) -> float:
+def _multiplier(read: Arguments) -> float:
     """A number of at least 1, written as one or as text, which is how upstream has it."""
+    value = read.anything("defaultRequestsMultiplier")
     try:
         number = 1.5 if value is None else float(str(value))
     except ValueError:
         number = 0.0
     if not 1 <= number <= 1000:
-        raise ModelArgumentError(
-            f"{model}: scoringStrategy: defaultRequestsMultiplier is {value!r}; it must be a number from 1 to 1000"
-        )
+        raise read.error("defaultRequestsMultiplier", value, "a number from 1 to 1000")
     return number

@@ -17,15 +17,16 @@ are alike. A list of weights that does not exist is empty: every pair of domains
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cost_models.interface import (
     Assessment,
-    Float64,
-    Int64,
+    BaseModel,
     MachineColumns,
+    Needs,
+    Promises,
     Range,
     ShapeBatch,
     ShapeRow,
@@ -36,7 +37,6 @@ from cost_models.network_aware.reading import NetworkReader
 from cost_models.network_aware.records import APP_GROUP, TOPOLOGY, AppGroupRecord
 from cost_models.network_aware.verdict import indifferent, judge_against_placed
 from cost_models.pairs import PairTerms, PairVerdict, PlacedKinds
-from cost_models.registry import Kind
 
 GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
@@ -46,14 +46,14 @@ EXCEEDED = "node(s) exceeded the maxNetworkCost of a workload dependency"
 LINK_FULL = "node(s) lacked bandwidth between zones or regions for workload dependencies"
 
 
-class NetworkOverhead:
+class NetworkOverhead(BaseModel):
     """Says what dependencies between workloads cost; ``network_arguments`` says what the arguments are."""
 
     name = MODEL_NAME
-    kind: ClassVar[Kind] = "overlay"
+    kind = "overlay"
     range = Range(best=0.0, worst=100.0, bounded=False)
-    record_kinds = (APP_GROUP, TOPOLOGY)
-    pair_keys = (GROUP_LABEL, WORKLOAD_LABEL)
+    needs = Needs(kind_labels=(GROUP_LABEL, WORKLOAD_LABEL), qos=True, records=(APP_GROUP, TOPOLOGY))
+    promises = Promises(pairs=True)
 
     def __init__(self, **args: Any) -> None:
         self._options = read_options(args)
@@ -63,10 +63,6 @@ class NetworkOverhead:
         """Return 0: what a task costs depends on where others are; what is wrong with the records is told here."""
         notes = self._reader.notes(machines.records, self._options)
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=notes)
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: tasks do not crowd each other on a machine."""
-        return np.zeros(machines.count)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
         """Return the dependencies between ``kinds``; None without a NetworkTopology or any dependency."""

@@ -11,7 +11,6 @@ from cost_models.network_aware.records import (
     APP_GROUP,
     TOPOLOGY,
     AppGroupRecord,
-    BadNetworkRecordError,
     TopologyRecord,
     parse_app_group,
     parse_topology,
@@ -24,8 +23,8 @@ class NetworkReader:
     """Remembers what it has parsed. Equal records give equal answers."""
 
     def __init__(self) -> None:
-        self._groups = ParsedRecords(parse_app_group, BadNetworkRecordError)
-        self._topologies = ParsedRecords(parse_topology, BadNetworkRecordError)
+        self._groups = ParsedRecords(parse_app_group)
+        self._topologies = ParsedRecords(parse_topology)
 
     def topology(self, records: Records, options: NetworkOptions) -> TopologyRecord | None:
         """Return the NetworkTopology that the arguments name, from the first of the namespaces that has it."""

@@ -15,20 +15,17 @@ bits per second:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
+
+from cost_models.api.parsed_records import BadRecordError, json_object, whole
 
 APP_GROUP, TOPOLOGY = "AppGroup", "NetworkTopology"
 REGION, ZONE = "region", "zone"
 LARGEST = 2**53
 
 Pairs: TypeAlias = Mapping[str, Mapping[str, int]]
-
-
-class BadNetworkRecordError(ValueError):
-    """A payload that cannot be used; the message says which field and why."""
 
 
 class DependencyRow(NamedTuple):
@@ -57,15 +54,15 @@ class TopologyRecord:
 
 
 def parse_app_group(payload: bytes) -> AppGroupRecord:
-    """Read an AppGroup; raises ``BadNetworkRecordError``."""
-    entry = _object(payload)
+    """Read an AppGroup; raises ``BadRecordError``."""
+    entry = json_object(payload)
     workloads = [_mapping(each, "workloads") for each in _list(entry, "workloads")]
     selector_of: dict[str, str] = {}
     order: dict[str, int] = {}
     for index, workload in enumerate(workloads, 1):
         selector = _text(workload, "selector") or _text(workload, "name")
         if not selector:
-            raise BadNetworkRecordError("workloads: an entry has neither name nor selector")
+            raise BadRecordError("workloads: an entry has neither name nor selector")
         selector_of[_text(workload, "name") or selector] = selector
         order[selector] = _count(workload, "order", index)
     dependencies = []
@@ -86,8 +83,8 @@ def parse_app_group(payload: bytes) -> AppGroupRecord:
 
 
 def parse_topology(payload: bytes) -> TopologyRecord:
-    """Read a NetworkTopology; raises ``BadNetworkRecordError``."""
-    entry = _object(payload)
+    """Read a NetworkTopology; raises ``BadRecordError``."""
+    entry = json_object(payload)
     weights = _mapping(entry.get("weights", {}), "weights")
     return TopologyRecord(
         {name: _levels(levels, f"weights.{name}") for name, levels in weights.items()},
@@ -107,17 +104,9 @@ def _pairs(value: Any, where: str) -> Pairs:
     }
 
 
-def _object(payload: bytes) -> Mapping[str, Any]:
-    try:
-        entry = json.loads(payload)
-    except (ValueError, RecursionError) as error:
-        raise BadNetworkRecordError("the payload is not valid JSON") from error
-    return _mapping(entry, "the payload")
-
-
 def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadNetworkRecordError(f"{where}: {value!r} is not a JSON object")
+        raise BadRecordError(f"{where}: {value!r} is not a JSON object")
     return value
 
 
@@ -126,19 +115,17 @@ def _list(entry: Mapping[str, Any], name: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise BadNetworkRecordError(f"{name}: {value!r} is not a list")
+        raise BadRecordError(f"{name}: {value!r} is not a list")
     return value
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name, "")
     if not isinstance(value, str):
-        raise BadNetworkRecordError(f"{name}: {value!r} is not a text")
+        raise BadRecordError(f"{name}: {value!r} is not a text")
     return value
 
 
 def _count(entry: Mapping[str, Any], name: str, default: int) -> int:
     value = entry.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
-        raise BadNetworkRecordError(f"{name}: {value!r} is not a whole number from 0 to {LARGEST}")
-    return value
+    return whole(f"{name}: {value!r}", value, 0, LARGEST)

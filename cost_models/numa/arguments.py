@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cost_models.arguments import Arguments
-from cost_models.interface import ModelArgumentError
 from cost_models.numa.records import POLICIES
 
 MODEL_NAME = "numa_fit"
@@ -51,7 +50,7 @@ class NumaOptions:
 def read_options(given: Mapping[str, Any]) -> NumaOptions:
     """Check the arguments; raises ``ModelArgumentError``."""
     arguments = Arguments(MODEL_NAME, given)
-    strategy, weights = _scoring(arguments.mapping("scoringStrategy"))
+    strategy, weights = _scoring(arguments.inner("scoringStrategy"))
     modelled = arguments.choices("modelledPolicies", MODELLED)
     options = NumaOptions(
         strategy=strategy,
@@ -74,9 +73,8 @@ def read_options(given: Mapping[str, Any]) -> NumaOptions:
     return options
 
 
-def _scoring(given: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+def _scoring(inner: Arguments) -> tuple[str, dict[str, int]]:
     """Type and weights of the scoring strategy; a weight of 0 counts as 1, as upstream has it."""
-    inner = Arguments(f"{MODEL_NAME}: scoringStrategy", given)
     strategy = inner.choice("type", STRATEGIES)
     weights: dict[str, int] = {}
     for entry in inner.entries("resources"):
@@ -85,10 +83,7 @@ def _scoring(given: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
         weight = each.number("weight", 1.0, most=100.0)
         each.finish()
         if not weight.is_integer():
-            raise ModelArgumentError(
-                f"{MODEL_NAME}: scoringStrategy.resources: weight of {name} is {weight!r}; "
-                "it must be a whole number, 0 to 100"
-            )
+            raise each.error(f"weight of {name}", weight, "a whole number, 0 to 100")
         weights[name] = int(weight) or 1
     inner.finish()
     return strategy, weights

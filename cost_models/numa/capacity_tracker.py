@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from cost_models.api.arrays import Arrays
 from cost_models.interface import Bool, Int32, Int64
 from cost_models.numa.arguments import MODEL_NAME
 from cost_models.numa.division import UNLIMITED
 from cost_models.numa.room import ZoneRoom
 from cost_models.numa.saving import room_arrays
-from cost_models.saved_ledgers import Arrays
 
 REASON = "cannot align pod"
 """Why a machine is refused whose zones are full once the round's placements are there."""

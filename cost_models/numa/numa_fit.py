@@ -16,19 +16,21 @@ Mended: any zone ids; what is rounded and divided is otherwise as upstream has i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.api.arrays import Arrays
 from cost_models.interface import (
     Arrivals,
     Assessment,
+    BaseModel,
     Bool,
     Float64,
     Int64,
     MachineColumns,
+    Needs,
     Range,
     ShapeBatch,
 )
@@ -45,23 +47,20 @@ from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone
 from cost_models.numa.stated_room import zone_room
 from cost_models.numa.uncounted import uncounted
 from cost_models.numa.zones import TopologyReader, ZoneTable
-from cost_models.registry import Kind
-from cost_models.saved_ledgers import Arrays
 
 LOCAL_DISTANCE = 10
 
 
-class NumaFit:
+class NumaFit(BaseModel):
     """Filters and scores machines by their NUMA zones; ``numa_arguments`` says what the arguments are.
 
     The native figure is the score, less what the distance of the zones costs.
     """
 
     name = MODEL_NAME
-    kind: ClassVar[Kind] = "overlay"
+    kind = "overlay"
     range = Range(best=PERFECT, worst=0)
-    record_kinds: Sequence[str] = (RECORD_KIND,)
-    uses_arrivals = True
+    needs = Needs(containers=True, qos=True, records=(RECORD_KIND,), arrivals=(RECORD_KIND,))
 
     def __init__(self, **args: Any) -> None:
         self._options = read_options(args)
@@ -106,10 +105,6 @@ class NumaFit:
             else None,
             notes=notes,
         )
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: scores are those of a first task, and the ledger keeps tasks from crowding a zone."""
-        return np.zeros(machines.count)
 
     @staticmethod
     def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> ZoneLedger:

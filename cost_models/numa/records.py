@@ -15,7 +15,6 @@ do not count yet; a driver finds them by the fingerprint of those that the figur
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from cost_models.api.parsed_records import BadRecordError, json_object, whole
 from cost_models.interface import Bool, Int64
 
 RECORD_KIND = "NodeResourceTopology"
@@ -38,10 +38,6 @@ UNKNOWN_DISTANCE = 255
 LARGEST = 2**53
 
 _AMOUNTS = ("available", "allocatable", "capacity")
-
-
-class BadTopologyError(ValueError):
-    """A payload that describes no topology; the message says which field and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +63,8 @@ class Topology:
 
 
 def parse_topology(payload: bytes) -> Topology:
-    """Read one payload; raises ``BadTopologyError``."""
-    try:
-        entry = json.loads(payload)
-    except (ValueError, RecursionError) as error:
-        raise BadTopologyError("the payload is not valid JSON") from error
-    if not isinstance(entry, dict):
-        raise BadTopologyError("the payload is not a JSON object")
+    """Read one payload; raises ``BadRecordError``."""
+    entry = json_object(payload)
     zones = _zones(entry)
     resources = tuple(sorted({name for zone in zones for name in zone["resources"]}))
     amounts = np.zeros((3, len(resources), len(zones)), dtype=np.int64)
@@ -87,7 +78,7 @@ def parse_topology(payload: bytes) -> Topology:
     return Topology(
         policy=POLICIES.index(_word(entry, "policy", POLICIES)),
         pod_scope=_word(entry, "scope", SCOPES) == "pod",
-        max_zones=_whole("maxNUMANodes", entry.get("maxNUMANodes", DEFAULT_MAX_ZONES), 1, MOST_MAX_ZONES),
+        max_zones=whole("maxNUMANodes", entry.get("maxNUMANodes", DEFAULT_MAX_ZONES), 1, MOST_MAX_ZONES),
         updated=_time(entry.get("updated")),
         ids=ids,
         resources=resources,
@@ -102,17 +93,17 @@ def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The zones by ascending id, each with an id of its own and a map of resources."""
     zones = entry.get("zones")
     if not isinstance(zones, list) or not all(isinstance(zone, dict) for zone in zones):
-        raise BadTopologyError("zones is not a list of objects")
+        raise BadRecordError("zones is not a list of objects")
     for zone in zones:
-        _whole("zones.id", zone.get("id"), 0, MOST_ZONES - 1)
+        whole("zones.id", zone.get("id"), 0, MOST_ZONES - 1)
         if not isinstance(zone.setdefault("resources", {}), dict):
-            raise BadTopologyError(f"resources of zone {zone['id']} is not an object")
+            raise BadRecordError(f"resources of zone {zone['id']} is not an object")
         if not isinstance(zone.setdefault("costs", {}), dict):
-            raise BadTopologyError(f"costs of zone {zone['id']} is not an object")
+            raise BadRecordError(f"costs of zone {zone['id']} is not an object")
     ordered = sorted(zones, key=lambda zone: int(zone["id"]))
     for one, other in pairwise(ordered):
         if one["id"] == other["id"]:
-            raise BadTopologyError(f"zone {one['id']} is given twice")
+            raise BadRecordError(f"zone {one['id']} is given twice")
     return ordered
 
 
@@ -121,8 +112,8 @@ def _amounts(zone: Mapping[str, Any], name: str) -> tuple[int, int, int]:
     given = zone["resources"][name]
     where = f"{name[:80]!r} of zone {zone['id']}"
     if not isinstance(given, dict) or "available" not in given:
-        raise BadTopologyError(f"{where} is not an object with an amount that is available")
-    found = [_whole(f"{key} of {where}", given.get(key, given["available"]), 0, LARGEST) for key in _AMOUNTS]
+        raise BadRecordError(f"{where} is not an object with an amount that is available")
+    found = [whole(f"{key} of {where}", given.get(key, given["available"]), 0, LARGEST) for key in _AMOUNTS]
     allocatable = max(found[0], found[1])
     return found[0], allocatable, max(allocatable, found[2])
 
@@ -134,28 +125,22 @@ def _distances(zones: list[dict[str, Any]]) -> Int64:
     for position, zone in enumerate(zones):
         for other, cost in zone["costs"].items():
             if other in index:
-                distance[position, index[other]] = _whole(f"costs of zone {zone['id']}", cost, 0, LARGEST)
+                distance[position, index[other]] = whole(f"costs of zone {zone['id']}", cost, 0, LARGEST)
     return distance
 
 
 def _word(entry: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:
     value = entry.get(key, allowed[0])
     if value not in allowed:
-        raise BadTopologyError(f"{key} is not one of {', '.join(allowed)}")
+        raise BadRecordError(f"{key} is not one of {', '.join(allowed)}")
     return str(value)
-
-
-def _whole(key: str, value: Any, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadTopologyError(f"{key} is not a whole number from {least} to {most}")
-    return value
 
 
 def _missing(value: Any) -> frozenset[str] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(uid, str) for uid in value):
-        raise BadTopologyError("missing is not a list of ids")
+        raise BadRecordError("missing is not a list of ids")
     return frozenset(value)
 
 
@@ -163,5 +148,5 @@ def _time(value: Any) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST:
-        raise BadTopologyError("updated is not a number of seconds since the epoch")
+        raise BadRecordError("updated is not a number of seconds since the epoch")
     return float(value)

@@ -6,24 +6,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.api.arrays import Arrays, Schema, range_faults, size_faults
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import Requests
 from cost_models.numa.room import ZoneRoom
-from cost_models.saved_ledgers import Arrays, MalformedLedgerError
+from cost_models.saved_ledgers import MalformedLedgerError
 
-_ROOM: Mapping[str, tuple[Any, str]] = {
+_ROOM: Schema = {
     "policy": (np.int8, "M"),
     "pod_scope": (np.bool_, "M"),
     "total": (np.int64, "RMZ"),
     "left": (np.int64, "RMZ"),
 }
-_REQUESTS: Mapping[str, tuple[Any, str]] = {
+_REQUESTS: Schema = {
     "resources": (np.str_, "R"),
     "apps": (np.int64, "S"),
     "amounts": (np.int64, "SUR"),
@@ -57,7 +58,10 @@ def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
     ``MalformedLedgerError`` for one that makes no sense.
     """
     given = {name: arrays[name] for name in (*_ROOM, *_REQUESTS)}
-    for fault in (*_size_faults(given, machines), *_number_faults(given, shapes)):
+    for fault in (
+        *size_faults(given, {**_ROOM, **_REQUESTS}, {"M": machines}),
+        *_number_faults(given, shapes),
+    ):
         raise MalformedLedgerError(fault)
     names = {name: _read_names(arrays[name], len(given["apps"]), name) for name in _NAMES}
     requests: dict[str, Any] = {name: given[name] for name in _REQUESTS} | {
@@ -67,35 +71,15 @@ def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
     return ZoneRoom(Requests(**requests), *(given[name] for name in _ROOM))
 
 
-def _size_faults(given: Arrays, machines: int) -> Iterator[str]:
-    """Yield what has another kind or size than it should."""
-    sizes = {"M": machines}
-    for name, (kind, letters) in {**_ROOM, **_REQUESTS}.items():
-        array = given[name]
-        right = array.dtype.kind == "U" if kind is np.str_ else array.dtype == kind
-        if not right or array.ndim != len(letters):
-            yield f"{name} is {array.dtype} of the size {array.shape}"
-            return
-        expected = tuple(
-            sizes.setdefault(letter, found) for letter, found in zip(letters, array.shape, strict=True)
-        )
-        if array.shape != expected:
-            yield f"{name} has the size {array.shape}, not {expected}"
-
-
 def _number_faults(given: Arrays, shapes: int) -> Iterator[str]:
     """Yield which numbers cannot be; sizes match by now."""
     known, units = given["threshold"].shape[:2]
     if known < shapes:
         yield f"apps knows {known} shapes, not {shapes}"
-    limits = {"policy": len(POLICIES), "hint": len(POLICIES), "apps": max(units, 1)}
-    for name, end in limits.items():
-        if ((given[name] < 0) | (given[name] >= end)).any():
-            yield f"{name} holds numbers out of range"
     if known and not units:
         yield "threshold has no units"
-    if (given["taken"] < 0).any():
-        yield "taken holds numbers out of range"
+    most = {"policy": len(POLICIES), "hint": len(POLICIES), "apps": max(units, 1), "taken": 2**63 - 1}
+    yield from range_faults(given, {name: (0, end) for name, end in most.items()})
 
 
 def _read_names(text: NDArray[Any], shapes: int, name: str) -> tuple[tuple[str, ...], ...]:

@@ -8,14 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.api.parsed_records import BadRecordError
 from cost_models.interface import Bool, Float64, Int64
-from cost_models.numa.records import (
-    RECORD_KIND,
-    UNKNOWN_DISTANCE,
-    BadTopologyError,
-    Topology,
-    parse_topology,
-)
+from cost_models.numa.records import RECORD_KIND, UNKNOWN_DISTANCE, Topology, parse_topology
 
 NO_RECORD = -1
 
@@ -128,7 +123,7 @@ def _parsed(
             continue
         try:
             parsed[name] = payload, parse_topology(payload), ""
-        except BadTopologyError as error:
+        except BadRecordError as error:
             note = f"record {RECORD_KIND}/{name!r}: {error}; the machine counts as one without a record"
             parsed[name] = payload, None, note
     return parsed, tuple(note for _, _, note in parsed.values() if note)

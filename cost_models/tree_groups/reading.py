@@ -6,21 +6,15 @@ from collections.abc import Mapping
 
 from cost_models.api.parsed_records import ParsedRecords
 from cost_models.group_terms import GROUP_RECORD, TREE_RECORD, GroupRules
-from cost_models.tree_groups.records import (
-    TREE_NAME,
-    BadTopologyRecordError,
-    TreeRecord,
-    parse_group,
-    parse_tree,
-)
+from cost_models.tree_groups.records import TREE_NAME, TreeRecord, parse_group, parse_tree
 
 
 class TopologyReader:
     """Remembers what it has parsed. Equal records give equal answers."""
 
     def __init__(self) -> None:
-        self._trees = ParsedRecords(parse_tree, BadTopologyRecordError)
-        self._groups = ParsedRecords(parse_group, BadTopologyRecordError)
+        self._trees = ParsedRecords(parse_tree)
+        self._groups = ParsedRecords(parse_group)
 
     def read(self, records: Mapping[str, Mapping[str, bytes]]) -> None:
         """Take note of the records as they are now."""

@@ -16,19 +16,15 @@ but ``spread`` is a pack; so they do here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cost_models.api.parsed_records import BadRecordError, json_object
 from cost_models.group_terms import GroupRules, LevelRule
 
 TREE_NAME = "tree"
 DEFAULT_LEVELS = ("rack", "node")
-
-
-class BadTopologyRecordError(ValueError):
-    """A payload that cannot be used; the message says which field and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +44,19 @@ class TreeRecord:
 
 
 def parse_tree(payload: bytes) -> TreeRecord:
-    """Read a tree; raises ``BadTopologyRecordError``."""
-    fields = _object(payload)
+    """Read a tree; raises ``BadRecordError``."""
+    fields = json_object(payload)
     levels = fields.get("levels", list(DEFAULT_LEVELS))
     if not isinstance(levels, list) or not levels or not all(isinstance(name, str) for name in levels):
-        raise BadTopologyRecordError(f"levels is {levels!r}; it must be a list of at least one name")
+        raise BadRecordError(f"levels is {levels!r}; it must be a list of at least one name")
     tree = fields.get("tree")
     if not isinstance(tree, dict) or not tree:
-        raise BadTopologyRecordError("tree is missing or empty; it must map names of units to what they hold")
+        raise BadRecordError("tree is missing or empty; it must map names of units to what they hold")
     paths: dict[str, tuple[str, ...]] = {}
     _gather(tree, (), paths)
     resources = fields.get("resources", [])
     if not isinstance(resources, list) or not all(isinstance(name, str) for name in resources):
-        raise BadTopologyRecordError(f"resources is {resources!r}; it must be a list of names")
+        raise BadRecordError(f"resources is {resources!r}; it must be a list of names")
     depth = max(len(levels), *(len(path) for path in paths.values()))
     return TreeRecord(tuple(levels), paths, depth, tuple(resources))
 
@@ -70,36 +66,36 @@ def _gather(units: Mapping[str, Any], above: tuple[str, ...], paths: dict[str, t
     for name, below in units.items():
         path = (*above, name)
         if not isinstance(below, dict):
-            raise BadTopologyRecordError(f"tree: {'/'.join(path)} is {below!r}; it must be a map")
+            raise BadRecordError(f"tree: {'/'.join(path)} is {below!r}; it must be a map")
         if below:
             _gather(below, path, paths)
         elif name in paths:
-            raise BadTopologyRecordError(f"tree: node {name} is there twice, as {'/'.join(path)} as well")
+            raise BadRecordError(f"tree: node {name} is there twice, as {'/'.join(path)} as well")
         else:
             paths[name] = path
 
 
 def parse_group(payload: bytes) -> GroupRules:
-    """Read a group's rules; raises ``BadTopologyRecordError``."""
-    fields = _object(payload)
+    """Read a group's rules; raises ``BadRecordError``."""
+    fields = json_object(payload)
     constraints = fields.get("constraints", {})
     if not isinstance(constraints, dict):
-        raise BadTopologyRecordError(f"constraints is {constraints!r}; it must be a map")
+        raise BadRecordError(f"constraints is {constraints!r}; it must be a map")
     rules = {level: _rule(level, given) for level, given in constraints.items()}
     return GroupRules(str(fields.get("group", "")), rules)
 
 
 def _rule(level: str, given: object) -> LevelRule:
     if not isinstance(given, dict):
-        raise BadTopologyRecordError(f"constraints: {level} is {given!r}; it must be a map")
+        raise BadRecordError(f"constraints: {level} is {given!r}; it must be a map")
     hard = given.get("hard", False)
     if not isinstance(hard, bool):
-        raise BadTopologyRecordError(f"constraints: {level}: hard is {hard!r}; it must be true or false")
+        raise BadRecordError(f"constraints: {level}: hard is {hard!r}; it must be true or false")
     least, most = _count(level, given, "min", 0), _count(level, given, "max", 0)
     if not (least and most):
         least = most = 0
     if least > most:
-        raise BadTopologyRecordError(f"constraints: {level}: min {least} is above max {most}")
+        raise BadRecordError(f"constraints: {level}: min {least} is above max {most}")
     return LevelRule(
         kind="spread" if given.get("type") == "spread" else "pack",
         hard=hard,
@@ -113,17 +109,5 @@ def _rule(level: str, given: object) -> LevelRule:
 def _count(level: str, given: Mapping[str, Any], name: str, default: int) -> int:
     value = given.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise BadTopologyRecordError(
-            f"constraints: {level}: {name} is {value!r}; it must be a positive integer"
-        )
+        raise BadRecordError(f"constraints: {level}: {name} is {value!r}; it must be a positive integer")
     return value
-
-
-def _object(payload: bytes) -> dict[str, Any]:
-    try:
-        fields = json.loads(payload)
-    except (ValueError, RecursionError) as error:
-        raise BadTopologyRecordError(f"is no JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise BadTopologyRecordError("must be a JSON object")
-    return fields

@@ -17,7 +17,7 @@ Arguments:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +29,7 @@ from cost_models.group_terms import (
     GroupRules,
     TopologyTerms,
 )
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
-from cost_models.registry import Kind
+from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Promises, Range, ShapeBatch
 from cost_models.tree_groups.reading import TopologyReader
 from cost_models.tree_groups.trees import (
     NODE_LEVEL,
@@ -46,20 +45,20 @@ MODEL_NAME = "topology"
 CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
 
 
-class Topology:
+class Topology(BaseModel):
     """Says how groups share out over the machines; see the module for its arguments."""
 
     name = MODEL_NAME
-    kind: ClassVar[Kind] = "overlay"
+    kind = "overlay"
     range = Range(best=0.0, worst=100.0)
-    record_kinds: Sequence[str] = (TREE_RECORD, GROUP_RECORD)
-    plans_groups = True
+    needs = Needs(records=(TREE_RECORD, GROUP_RECORD))
+    promises = Promises(groups=True)
 
     def __init__(self, **args: Any) -> None:
         given = Arguments(MODEL_NAME, args)
         self.namespace = given.text("topologyConfigMapNameSpace", "default")
         self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
-        self._choice = cast("Choice", given.choice("domainChoice", CHOICES))
+        self._choice = given.choice("domainChoice", CHOICES)
         given.finish()
         self._reader = TopologyReader()
 
@@ -71,10 +70,6 @@ class Topology:
         if groups:
             notes += _unknown(groups, self._levels(machines))
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=tuple(notes))
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return 0: tasks do not crowd each other on a machine."""
-        return np.zeros(machines.count)
 
     def topology_terms(self, machines: MachineColumns) -> TopologyTerms:
         """Return the tree of these machines and the rules of all groups.

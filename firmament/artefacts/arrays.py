@@ -7,7 +7,7 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
 * ``joint_reason``, and per block of joint rows ``joint_N_row_of``, ``joint_N_amount``, ``joint_N_limit``;
 * ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
 * ``ledger_...``, ``heights_...``, ``worths_...``, ``rules_...``, ``pairs_...`` and ``groups_...``: see
-  ``ledger_arrays``, ``height_arrays``, ``worth_arrays``, ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
+  ``model_arrays``, ``height_arrays``, ``worth_arrays``, ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
 
 Evictions are not decided again, so what they alone look at (``openings``, ``held``) is left out. ``most`` and
 ``model_shape`` are missing: only problems that are derived within a round have them.
@@ -30,7 +30,7 @@ from cost_models.interface import Int64, JointRows
 from firmament.artefacts.errors import ArtefactError, MalformedEntryError, MissingModelError
 from firmament.artefacts.group_arrays import decode_groups, encode_groups
 from firmament.artefacts.height_arrays import decode_heights, encode_heights
-from firmament.artefacts.ledger_arrays import decode_ledgers, encode_ledgers
+from firmament.artefacts.model_arrays import decode_ledgers, encode_ledgers
 from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
 from firmament.artefacts.spread_arrays import decode_spread, encode_spread

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.api.arrays import Schema, range_faults, size_faults
 from cost_models.interface import Int64
 from firmament.artefacts.errors import MalformedEntryError
 from firmament.core.flow.group_terms import Group, GroupTerms
@@ -23,7 +24,7 @@ from firmament.core.tree_solver.rules import Rule
 from firmament.core.tree_solver.solver import CHOICES, ExactSolver
 from firmament.core.tree_solver.tree import build_tree
 
-_SIZES: Mapping[str, tuple[Any, str]] = {
+_SIZES: Schema = {
     "levels": (np.str_, "H"),
     "paths": (np.str_, "LH"),
     "rows": (np.int64, "L"),
@@ -126,15 +127,7 @@ def _rule(numbers: list[int]) -> Rule:
 def _faults(given: Mapping[str, NDArray[Any]], gang: Int64, machines: int, resources: int) -> Iterator[str]:
     """Yield what has another kind or size than it should, or points nowhere."""
     sizes = {"F": _FIELDS}
-    for name, (kind, letters) in _SIZES.items():
-        array = given[name]
-        if array.dtype.kind != np.dtype(kind).kind or array.ndim != len(letters):
-            yield f"groups_{name} is {array.dtype} of the size {array.shape}"
-        expected = tuple(
-            sizes.setdefault(letter, found) for letter, found in zip(letters, array.shape, strict=True)
-        )
-        if array.shape != expected:
-            yield f"groups_{name} has the size {array.shape}, not {expected}"
+    yield from size_faults(given, _SIZES, sizes, "groups_")
     if str(given["choice"]) not in CHOICES:
         yield f"groups_choice is {given['choice']}, not one of {', '.join(CHOICES)}"
     if len(np.unique(given["paths"], axis=0)) < sizes["L"]:
@@ -150,6 +143,4 @@ def _faults(given: Mapping[str, NDArray[Any]], gang: Int64, machines: int, resou
         "held_leaf": (0, sizes["L"]),
         "held_count": (1, 2**62),
     }
-    for name, (least, end) in limits.items():
-        if ((given[name] < least) | (given[name] >= end)).any():
-            yield f"groups_{name} holds numbers out of range"
+    yield from range_faults(given, limits, "groups_")

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.api.arrays import Schema, range_faults, size_faults
 from cost_models.pairs import PairTerms
 from firmament.artefacts.errors import MalformedEntryError
 from firmament.core.rules.pairs import PairRules
 
-_RULES: Mapping[str, tuple[Any, str]] = {
+_RULES: Schema = {
     "units": (np.float64, ""),
     "kind": (np.int64, "C"),
     "resident_kind": (np.int64, "A"),
     "resident_machine": (np.int64, "A"),
 }
-_TERMS: Mapping[str, tuple[Any, str]] = {
+_TERMS: Schema = {
     "domain": (np.int64, "M"),
     "cost": (np.float64, "DD"),
     "rating": (np.float64, "DD"),
@@ -76,15 +77,7 @@ def decode_pairs(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int
 def _faults(given: Mapping[str, NDArray[Any]], classes: int, machines: int) -> Iterator[str]:
     """Yield what has another kind or size than it should, or points nowhere."""
     sizes = {"C": classes, "M": machines}
-    for name, (kind, letters) in {**_RULES, **_TERMS}.items():
-        array = given[name]
-        if array.dtype.kind != np.dtype(kind).kind or array.ndim != len(letters):
-            yield f"pairs_{name} is {array.dtype} of the size {array.shape}"
-        expected = tuple(
-            sizes.setdefault(letter, found) for letter, found in zip(letters, array.shape, strict=True)
-        )
-        if array.shape != expected:
-            yield f"pairs_{name} has the size {array.shape}, not {expected}"
+    yield from size_faults(given, {**_RULES, **_TERMS}, sizes, "pairs_")
     if given["flags"].shape != (len(_FLAGS),) or given["texts"].shape != (len(_TEXTS),):
         yield "pairs_flags or pairs_texts has another size"
     limits = {
@@ -96,6 +89,5 @@ def _faults(given: Mapping[str, NDArray[Any]], classes: int, machines: int) -> I
         "target": (0, "N"),
         "link": (-1, "R"),
     }
-    for name, (least, end) in limits.items():
-        if ((given[name] < least) | (given[name] >= sizes[end])).any():
-            yield f"pairs_{name} holds numbers out of range"
+    ranges = {name: (least, sizes[end]) for name, (least, end) in limits.items()}
+    yield from range_faults(given, ranges, "pairs_")

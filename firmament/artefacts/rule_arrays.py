@@ -20,15 +20,16 @@ Tables have one row per rule, in order, and begin with the class that it binds:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64
-from cost_models.registry import UnknownModelError
-from cost_models.task_constraints import MalformedConstraintError, restore_constraint
-from firmament.artefacts.errors import MalformedEntryError, MissingModelError
+from cost_models.task_constraints import restore_constraint
+from firmament.artefacts.errors import MalformedEntryError
+from firmament.artefacts.model_arrays import restored
 from firmament.core.rules.model_constraints import ModelConstraint
 from firmament.core.rules.ruleset import (
     Attraction,
@@ -146,27 +147,12 @@ def _modelled(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int) -
     models, kinds = arrays["rules_model"].ravel().tolist(), arrays["rules_modelled"]
     if kinds.dtype != np.int64 or kinds.shape != (len(models), classes):
         raise MalformedEntryError(f"rules_modelled is {kinds.dtype} of the size {kinds.shape}")
-    return tuple(
-        _restored(arrays, f"rules_modelled_{number}_", str(model), kind, machines)
-        for number, (model, kind) in enumerate(zip(models, kinds, strict=True))
-    )
-
-
-def _restored(
-    arrays: Mapping[str, NDArray[Any]], prefix: str, model: str, kind: Int64, machines: int
-) -> ModelConstraint:
-    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    try:
-        constraint = restore_constraint(model, own, int(kind.max(initial=-1)) + 1, machines)
-    except KeyError as error:
-        raise KeyError(f"{prefix}{error.args[0]}") from error
-    except MalformedConstraintError as error:
-        raise MalformedEntryError(f"{prefix}{error}") from error
-    except UnknownModelError as error:
-        raise MissingModelError(
-            f"the round has a constraint that {model!r} has to read: {error}; install what it ran with"
-        ) from error
-    return ModelConstraint(model, kind, constraint)
+    found = []
+    for number, (model, kind) in enumerate(zip(map(str, models), kinds, strict=True)):
+        restore = partial(restore_constraint, kinds=int(kind.max(initial=-1)) + 1, machines=machines)
+        constraint = restored(arrays, f"rules_modelled_{number}_", "has a constraint", model, restore)
+        found.append(ModelConstraint(model, kind, constraint))
+    return tuple(found)
 
 
 def decode_rules(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int) -> RuleSet | None:

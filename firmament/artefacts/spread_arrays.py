@@ -6,49 +6,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cost_models.api.arrays import Arrays, Schema, amount_faults, range_faults, size_faults
 from firmament.artefacts.errors import MalformedEntryError
 from firmament.core.flow.spread_terms import SpreadTerms
 
-_KINDS = {
-    "group": np.int64,
-    "domain": np.int64,
-    "machine_step": np.float64,
-    "domain_step": np.float64,
-    "resident_group": np.int64,
-    "resident_machine": np.int64,
+_SIZES: Schema = {
+    "group": (np.int64, "C"),
+    "domain": (np.int64, "M"),
+    "machine_step": (np.float64, "G"),
+    "domain_step": (np.float64, "G"),
+    "resident_group": (np.int64, "A"),
+    "resident_machine": (np.int64, "A"),
 }
 
 
 def encode_spread(terms: SpreadTerms | None) -> dict[str, NDArray[Any]]:
     """Return the entries by name."""
-    return {} if terms is None else {f"spread_{name}": getattr(terms, name) for name in _KINDS}
+    return {} if terms is None else {f"spread_{name}": getattr(terms, name) for name in _SIZES}
 
 
-def decode_spread(arrays: Mapping[str, NDArray[Any]], classes: int, machines: int) -> SpreadTerms | None:
+def decode_spread(arrays: Arrays, classes: int, machines: int) -> SpreadTerms | None:
     """Return what ``encode_spread`` was given, None if the entries hold no groups.
 
     Raises ``KeyError`` for an entry that is missing, ``MalformedEntryError`` for one that makes no sense.
     """
     if "spread_group" not in arrays:
         return None
-    given = {name: arrays[f"spread_{name}"] for name in _KINDS}
-    groups = len(given["machine_step"])
-    sizes = {"group": classes, "domain": machines, "machine_step": groups, "domain_step": groups}
-    sizes |= dict.fromkeys(("resident_group", "resident_machine"), len(given["resident_group"]))
-    for name, array in given.items():
-        if array.dtype != _KINDS[name] or array.shape != (sizes[name],):
-            raise MalformedEntryError(f"spread_{name} is {array.dtype} of the size {array.shape}")
-    limits = {"group": (-1, groups), "domain": (0, machines), "resident_group": (0, groups)}
-    for name, (least, bound) in (limits | {"resident_machine": (0, machines)}).items():
-        if ((given[name] < least) | (given[name] >= bound)).any():
-            raise MalformedEntryError(f"spread_{name} points at what is not there")
-    for name in ("machine_step", "domain_step"):
-        if not (np.isfinite(given[name]) & (given[name] >= 0)).all():
-            raise MalformedEntryError(f"spread_{name} holds numbers that are negative or not finite")
+    given = {name: arrays[f"spread_{name}"] for name in _SIZES}
+    for fault in _faults(given, {"C": classes, "M": machines}):
+        raise MalformedEntryError(fault)
     return SpreadTerms(**given)
+
+
+def _faults(given: Arrays, sizes: dict[str, int]) -> Iterator[str]:
+    yield from size_faults(given, _SIZES, sizes, "spread_")
+    ranges = {"group": (-1, sizes["G"]), "domain": (0, sizes["M"]), "resident_group": (0, sizes["G"])}
+    yield from range_faults(given, ranges | {"resident_machine": (0, sizes["M"])}, "spread_")
+    yield from amount_faults(given, ("machine_step", "domain_step"), "spread_")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 import yaml
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError, model_validator
 
-from cost_models.interface import ModelArgumentError
-from cost_models.registry import available, load_model
+from cost_models.interface import ModelArgumentError, ModelDeclarationError
+from cost_models.registry import UnknownModelError, available, load_model, model_class
 from firmament.configuration.batch import EvictionSection, FairShareSection, GangSection
 from firmament.configuration.faults import schema_fault
 from firmament.configuration.limits import LimitSection
@@ -192,8 +192,9 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
         raise ConfigurationError(f"configuration: {fault}" for fault in faults)
     sections = (configuration.policy, *configuration.cost_models)
     policy, *overlays = (WeightedModel(load_model(each.name, each.args), each.weight) for each in sections)
-    applications = any(each.name == "network_overhead" for each in configuration.cost_models)
-    by_quality = applications and configuration.queue_sort == "topological"
+    by_quality = configuration.queue_sort == "topological" and any(
+        each.model.promises.pairs for each in overlays
+    )
     return CoreConfiguration(
         policy=policy,
         overlays=tuple(overlays),
@@ -288,16 +289,20 @@ def _one_model_fault(field: str, section: Mapping[str, Any], *, base: bool) -> I
     if not isinstance(name, str):
         return
     kinds = available()
-    usable = ", ".join(sorted(each for each, kind in kinds.items() if (kind == "policy") == base))
-    remedy = f"use one of: {usable}" if usable else "remove it"
-    role = "a base policy" if base else "an overlay"
-    if name in kinds and (kinds[name] == "policy") != base:
-        other = "costModels" if base else "policy"
-        yield f"{field}.name: {name} is not {role}; move it to {other}"
-    elif name not in kinds:
-        yield f"{field}.name: {name!r} is not a known model; {remedy}"
-    elif isinstance(args, Mapping) and all(isinstance(key, str) for key in args):
-        try:
-            load_model(name, args)
-        except ModelArgumentError as error:
-            yield f"{field}.args: {error}"
+    wanted, elsewhere = ("policy", "costModels") if base else ("overlay", "policy")
+    if kinds.get(name, wanted) != wanted:
+        role = "a base policy" if base else "an overlay"
+        yield f"{field}.name: {name} is not {role}; move it to {elsewhere}"
+        return
+    readable = isinstance(args, Mapping) and all(isinstance(key, str) for key in args)
+    try:
+        load_model(name, args) if readable else model_class(name)
+    except UnknownModelError:
+        usable = ", ".join(each for each, kind in kinds.items() if kind == wanted)
+        yield f"{field}.name: {name!r} is not a known model; " + (
+            f"use one of: {usable}" if usable else "remove it"
+        )
+    except ModelDeclarationError as error:
+        yield f"{field}.name: {error}"
+    except ModelArgumentError as error:
+        yield f"{field}.args: {error}"

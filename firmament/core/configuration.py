@@ -7,15 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cost_models.group_terms import TopologyModel, plans_groups
-from cost_models.interface import (
-    CostModel,
-    label_keys,
-    uses_arrivals,
-    uses_load,
-    uses_namespaces,
-    uses_residents,
-    uses_unseen,
-)
+from cost_models.interface import CostModel, Needs
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
 from cost_models.task_constraints import ConstrainingModel, constrains
@@ -108,6 +100,7 @@ class CoreConfiguration:
 
     ``spread``: default constraints for tasks that would rather be apart; ``scarce``: what machines with scarce
     resources cost tasks that do not ask for them; None: nothing. ``quota``: how much there may be in the cluster.
+    ``needs``: what at least one of the models looks at.
     """
 
     policy: WeightedModel = field(default_factory=_default_policy)
@@ -117,47 +110,16 @@ class CoreConfiguration:
     scarce: WeightedModel | None = None
     quota: Quota = field(default_factory=Quota)
     spread: tuple[SpreadConstraint, ...] = ()
+    needs: Needs = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "needs", Needs.merged(each.model.needs for each in self.models))
 
     @property
     def models(self) -> tuple[WeightedModel, ...]:
         """The base policy, then the overlays, then what charges for scarce resources."""
         own = () if self.scarce is None else (self.scarce,)
         return (self.policy, *self.overlays, *own)
-
-    @property
-    def uses_residents(self) -> bool:
-        """Whether some model looks at the tasks on the machines."""
-        return any(uses_residents(weighted.model) for weighted in self.models)
-
-    @property
-    def arrival_kinds(self) -> frozenset[str]:
-        """Kinds of records about machines whose models look at what came to a machine since."""
-        return frozenset(
-            kind
-            for weighted in self.models
-            if uses_arrivals(weighted.model)
-            for kind in weighted.model.record_kinds
-        )
-
-    @property
-    def uses_load(self) -> bool:
-        """Whether some model looks at the use of machines and tasks in detail."""
-        return any(uses_load(weighted.model) for weighted in self.models)
-
-    @property
-    def label_keys(self) -> frozenset[str]:
-        """Labels of tasks that some model looks at."""
-        return frozenset(key for weighted in self.models for key in label_keys(weighted.model))
-
-    @property
-    def uses_namespaces(self) -> bool:
-        """Whether some model looks at the namespaces of tasks."""
-        return any(uses_namespaces(weighted.model) for weighted in self.models)
-
-    @property
-    def uses_unseen(self) -> bool:
-        """Whether some model adds requests to measured use."""
-        return any(uses_unseen(weighted.model) for weighted in self.models)
 
     @property
     def pair_models(self) -> tuple[tuple[WeightedModel, PairModel], ...]:
@@ -173,8 +135,3 @@ class CoreConfiguration:
     def group_model(self) -> TopologyModel | None:
         """The model that knows how groups share out over a tree of machines; None if there is none."""
         return next((each.model for each in self.models if plans_groups(each.model)), None)
-
-    @property
-    def record_kinds(self) -> frozenset[str]:
-        """Kinds of typed records that some model reads."""
-        return frozenset(kind for weighted in self.models for kind in weighted.model.record_kinds)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeAlias
+
+from cost_models.interface import ContainerRow
 
 OPERATORS: frozenset[str] = frozenset({"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"})
 EFFECTS: frozenset[str] = frozenset({"NoSchedule", "PreferNoSchedule", "NoExecute"})
@@ -163,14 +166,7 @@ class Machine:
     attached: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
-    """What one container asks for; ``kind`` is "app", "init" or "sidecar". Resources in order of their names."""
-
-    name: str
-    kind: str = "app"
-    requests: tuple[tuple[str, int], ...] = ()
-    limits: tuple[tuple[str, int], ...] = ()
+Container: TypeAlias = ContainerRow
 
 
 @dataclass(frozen=True, slots=True)

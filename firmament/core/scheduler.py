@@ -88,13 +88,7 @@ class Scheduler:
         self._clock = clock
         self._timer = timer
         self._cluster = Cluster(
-            configuration.record_kinds,
-            machine_kinds=configuration.arrival_kinds,
-            uses_load=configuration.uses_load,
-            uses_task_use=configuration.uses_unseen,
-            model_labels=configuration.label_keys,
-            model_namespaces=configuration.uses_namespaces,
-            pair_labels=frozenset(key for _, model in configuration.pair_models for key in model.pair_keys),
+            configuration.needs,
             constraining_models=configuration.constraining_models,
             record_bytes=configuration.quota.record_bytes,
         )

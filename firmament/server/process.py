@@ -86,7 +86,7 @@ class SolverServer:
             SessionSettings(
                 batching_window=configuration.round.batching_window,
                 limits=configuration.limits,
-                record_kinds=tuple(sorted(self._core.record_kinds)),
+                record_kinds=self._core.needs.records,
             ),
             self._metrics,
         )

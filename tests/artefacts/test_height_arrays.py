@@ -40,13 +40,13 @@ def test_heights_come_back_as_they_were():
     [
         (changed(heights_rate=None), "entry 'heights_rate' is missing"),
         (changed(heights_raw_0=None), "entry 'heights_raw_0' is missing"),
-        (changed(heights_start=np.zeros(2)), "heights_start has the size (2,), which does not match"),
-        (changed(heights_rate=np.zeros((2, 3))), "heights_rate has the size (2, 3), which does not match"),
-        (changed(heights_amount=np.ones(2)), "heights_amount is float64 with 1 dimensions, not 2 of numbers"),
-        (changed(heights_growth=np.zeros(3, dtype=np.int64)), "heights_growth is int64, not float64"),
+        (changed(heights_start=np.zeros(2)), "heights_start has the size (2,), not (3,)"),
+        (changed(heights_rate=np.zeros((2, 3))), "heights_rate has the size (2, 3), not (1, 3)"),
+        (changed(heights_amount=np.ones(2)), "heights_amount is float64 of the size (2,)"),
+        (changed(heights_growth=np.zeros(3, dtype=np.int64)), "heights_growth is int64 of the size (3,)"),
         (changed(heights_growth=np.array([1, np.nan, 1])), "heights_growth holds numbers that are negative"),
         (changed(heights_amount=-np.ones((2, 1))), "heights_amount holds numbers that are negative"),
-        (changed(heights_raw_0=np.zeros((2, 3), dtype=np.bool_)), "heights_raw_0 is bool with 2 dimensions"),
+        (changed(heights_raw_0=np.zeros((2, 3), dtype=np.bool_)), "heights_raw_0 is bool of the size (2, 3)"),
     ],
 )
 def test_what_cannot_have_been_saved_is_refused_in_one_line(content, fault):

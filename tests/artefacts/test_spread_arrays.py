@@ -43,12 +43,12 @@ def test_a_saved_round_runs_again():
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("group", np.array([7, 7]), "points at what is not there"),
-        ("domain", np.array([0]), r"int64 of the size \(1,\)"),
-        ("domain", np.full(8, -1), "points at what is not there"),
+        ("group", np.array([7, 7]), "holds numbers out of range"),
+        ("domain", np.array([0]), r"has the size \(1,\), not \(8,\)"),
+        ("domain", np.full(8, -1), "holds numbers out of range"),
         ("machine_step", np.array([np.nan, 1.0]), "negative or not finite"),
         ("domain_step", np.array([1, 1]), "int64 of the size"),
-        ("resident_machine", np.array([8]), "points at what is not there"),
+        ("resident_machine", np.array([8]), "holds numbers out of range"),
         ("resident_group", np.array([0, 0]), r"size \(1,\)"),
     ],
 )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch, ShapeRow
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Range,
+    ShapeBatch,
+    ShapeRow,
+)
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.scoring.arc_costs import cost_rows
@@ -20,11 +27,10 @@ from tests.numa.builders import columns
 SHAPES, MACHINES = 3, 6
 
 
-class Ranged:
+class Ranged(BaseModel):
     """A model of which only the range matters here."""
 
     name = "ranged"
-    record_kinds: Sequence[str] = ()
 
     def __init__(self, worst: float, *, bounded: bool = True) -> None:
         self.range = Range(best=0, worst=worst, bounded=bounded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Assessment, MachineColumns, ShapeBatch
+from cost_models.interface import Assessment, MachineColumns, Needs, ShapeBatch
 from cost_models.registry import load_model
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import ClassDefined, Event, RecordUpserted, TasksBound, TasksSubmitted
@@ -31,7 +31,7 @@ def closing() -> WeightedModel:
             reason="closed",
         )
 
-    return WeightedModel(Stated(assess, name="closing", record_kinds=(CLOSED,)))
+    return WeightedModel(Stated(assess, name="closing", needs=Needs(records=(CLOSED,))))
 
 
 def closed_after(core: Scheduler, *events: Event) -> RoundResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, messages, scheduler, task_class
-from tests.support.models import Stated
+from tests.support.models import NEEDS, Stated
 from tests.topology.scene import CPU, group, overlay, tree
 
 LOW, HIGH = 0, 10
@@ -183,9 +184,7 @@ def seats(machines: int, limit: int, *, returns: bool, strict: bool = False) -> 
             occupied=full if returns else None,
         )
 
-    model = Stated(assess, name="seats")
-    model.uses_residents = True  # type: ignore[attr-defined]
-    return model
+    return Stated(assess, name="seats", needs=replace(NEEDS, residents=True))
 
 
 def seated(weight: int, cpu: int):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
-from cost_models.interface import Assessment, CostModel, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    CostModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Needs,
+    Promises,
+    Range,
+    ShapeBatch,
+)
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import (
     ClassDefined,
@@ -33,15 +42,14 @@ from tests.support.models import Stated
 MACHINES = 20
 
 
-class Asked:
+class Asked(BaseModel):
     """Charges for cpu, and writes down what it is asked about: (requests of cpu, names of machines)."""
 
     name = "asked"
     kind = "policy"
     range = Range(best=0, worst=1000)
-    record_kinds: Sequence[str] = ("asked",)
-    per_machine = True
-    uses_unseen = True
+    needs = Needs(unseen=True, records=("asked",))
+    promises = Promises(per_machine=True)
 
     def __init__(self) -> None:
         self.about: list[tuple[list[int], list[str]]] = []

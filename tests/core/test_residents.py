@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from cost_models.interface import MachineColumns, Residents
+from cost_models.interface import MachineColumns, Needs, Residents
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import BindingReport, MachineRemoved, TaskRemoved, TasksBound
 from tests.support.core import machine, scheduler, task_class, tasks
-from tests.support.models import Stated, indifferent
+from tests.support.models import NEEDS, Stated, indifferent
 
 WEB = task_class(cpu=10, labels=(("taskType", "sheep"),))
 DEVIL = task_class(cpu=30, namespace="ns", labels=(("taskType", "devil"),))
@@ -21,7 +21,7 @@ DEVIL = task_class(cpu=30, namespace="ns", labels=(("taskType", "devil"),))
 class Curious(Stated):
     """A model that asks for the tasks on the machines."""
 
-    uses_residents: bool = True
+    needs: Needs = field(default_factory=lambda: replace(NEEDS, residents=True))
 
 
 def shown(model: Stated) -> Residents:
@@ -47,8 +47,8 @@ def test_nothing_is_counted_unless_a_model_asks():
     model = Stated(indifferent)
     scheduler(machine("m"), tasks(1, "t", content=WEB), overlays=[WeightedModel(model)]).run_round()
     assert model.seen[0][0].residents is None
-    assert not CoreConfiguration(overlays=(WeightedModel(model),)).uses_residents
-    assert CoreConfiguration(overlays=(WeightedModel(Curious(indifferent)),)).uses_residents
+    assert not CoreConfiguration(overlays=(WeightedModel(model),)).needs.residents
+    assert CoreConfiguration(overlays=(WeightedModel(Curious(indifferent)),)).needs.residents
 
 
 def test_bound_and_assumed_tasks_are_counted_by_machine_and_kind():

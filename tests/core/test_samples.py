@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from cost_models.interface import Load, MachineColumns
+from cost_models.interface import Load, MachineColumns, Needs
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import (
     BindingReport,
@@ -24,7 +24,7 @@ from firmament.core.events import (
 from firmament.core.scheduler import Scheduler
 from firmament.core.usage.samples import MOST_WINDOWS
 from tests.support.core import START, Clock, machine, placed, scheduler, task_class, tasks, uids
-from tests.support.models import Stated, indifferent
+from tests.support.models import NEEDS, Stated, indifferent
 
 CLASS = task_class(cpu=10)
 
@@ -33,7 +33,7 @@ CLASS = task_class(cpu=10)
 class Measuring(Stated):
     """A model that asks for use in detail."""
 
-    uses_load: bool = True
+    needs: Needs = field(default_factory=lambda: replace(NEEDS, load=True))
 
 
 class Watched:

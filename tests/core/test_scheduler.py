@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cost_models.interface import Needs
 from firmament.core.configuration import RoundOptions, WeightedModel
 from firmament.core.events import (
     BindingReport,
@@ -166,7 +167,7 @@ def test_a_freed_machine_wakes_the_tasks_that_it_suits():
 
 
 def test_records_that_a_model_reads_wake_everything():
-    reader = WeightedModel(Stated(indifferent, record_kinds=("kind",)))
+    reader = WeightedModel(Stated(indifferent, needs=Needs(records=("kind",))))
     core = scheduler(machine("m", cpu=50), tasks(1, "t"), overlays=[reader])
     for event in (RecordUpserted("kind", "name", b"x"), RecordRemoved("kind", "name")):
         core.run_round()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +15,13 @@ from cost_models.checks.sample_inputs import Case, standard_cases
 from cost_models.conformance import CHECKS
 from cost_models.interface import (
     Assessment,
+    BaseModel,
     CostModel,
     Float64,
     Int64,
     JointRows,
     MachineColumns,
+    Needs,
     Range,
     Returned,
     ShapeBatch,
@@ -30,13 +32,13 @@ from cost_models.registry import available, load_model
 MODELS = sorted(available())
 
 
-class Sound:
+class Sound(BaseModel):
     """Uses every part of an answer, and all of them well. Broken models below differ from it in one point."""
 
     name = "sound"
     kind = "overlay"
     range = Range(best=100.0, worst=0.0)
-    record_kinds: Sequence[str] = ("example.com/figures",)
+    needs = Needs(records=("example.com/figures",))
 
     def answer(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         everything = (shapes.count, machines.count)
@@ -167,8 +169,8 @@ def test_a_sound_model_passes(check: conformance.Check):
         (declared(range=(0, 100)), "sound: range must be a Range"),
         (declared(range=Range(5.0, 5.0)), "both must be finite, and different"),
         (declared(range=Range(0.0, float("inf"))), "both must be finite, and different"),
-        (declared(record_kinds="figures"), "record_kinds is 'figures'"),
-        (declared(record_kinds=("",)), "a sequence of non-empty strings"),
+        (declared(needs=None), "sound: needs must be a Needs"),
+        (declared(lasts_untill=np.isnan), "sound: lasts_untill is an attribute that nothing looks at"),
     ],
 )
 def test_a_bad_declaration_is_found(model: CostModel, message: str):
@@ -282,8 +284,8 @@ def test_bad_joint_rows_are_found(model: CostModel, message: str):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (with_crowding(lambda growth: -growth - 1), "crowding is negative"),
-        (with_crowding(lambda growth: growth + np.inf), "crowding is not finite"),
+        (with_crowding(lambda growth: -growth - 1), "crowding is negative or not finite"),
+        (with_crowding(lambda growth: growth + np.inf), "crowding is negative or not finite"),
         (with_crowding(lambda growth: growth[:-1]), r"crowding is float64\[5\]; it must be float64\[6\]"),
         (with_crowding(lambda growth: growth.astype(np.int64)), "crowding is int64"),
         (with_crowding(lambda growth: float(growth.sum())), "crowding is float"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -24,17 +24,19 @@ from cost_models.conformance import CHECKS
 from cost_models.firmament_policies.whare_samples import RECORD_KIND
 from cost_models.interface import (
     Assessment,
+    BaseModel,
     CostModel,
     Float64,
     Int64,
     JointRows,
     MachineColumns,
+    Promises,
     Range,
     ShapeBatch,
     ShapeRow,
     SparseArcs,
+    answers_expire,
 )
-from cost_models.per_machine import is_per_machine, lasts_until
 from cost_models.registry import available, load_model
 from tests.cost_models.columns import machine_columns
 
@@ -65,16 +67,16 @@ def models() -> list[CostModel]:
     given: list[tuple[str, dict[str, object]]] = [(name, {}) for name in sorted(available())]
     given += [("cpu_mem", {"availability": each}) for each in ("utilisation", "reservation")]
     given += [("cpu_mem", {"expirationSeconds": 6}), ("random", {"seed": 3})]
-    return [model for name, args in given if is_per_machine(model := load_model(name, args))]
+    return [model for name, args in given if (model := load_model(name, args)).promises.per_machine]
 
 
 def test_who_promises():
-    assert {name for name in available() if is_per_machine(load_model(name, {}))} == HOLDING
+    assert {name for name in available() if load_model(name, {}).promises.per_machine} == HOLDING
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
 def test_those_who_promise_keep_it(model: CostModel):
-    check_per_machine(model, [*standard_cases(model.record_kinds), rich_case()])
+    check_per_machine(model, [*standard_cases(model.needs.records), rich_case()])
 
 
 def test_it_is_one_of_the_checks_of_every_model():
@@ -84,14 +86,13 @@ def test_it_is_one_of_the_checks_of_every_model():
 # --- broken promises ------------------------------------------------------------------------------------------------
 
 
-class Promising:
+class Promising(BaseModel):
     """Charges for running tasks, by machine; a test breaks it."""
 
     name = "promising"
     kind = "overlay"
     range = Range(best=0, worst=1000, bounded=False)
-    record_kinds: Sequence[str] = ()
-    per_machine = True
+    promises = Promises(per_machine=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         raw = np.tile(machines.running, (shapes.count, 1))
@@ -183,14 +184,6 @@ def test_a_broken_promise_is_found(name: str):
         check_per_machine(Breaking(), standard_cases())
 
 
-@pytest.mark.parametrize("attribute", ["uses_load", "uses_arrivals"])
-def test_what_cannot_be_promised_is_found(attribute: str):
-    model = Promising()
-    setattr(model, attribute, True)
-    with pytest.raises(AssertionError, match="cannot be promised"):
-        check_per_machine(model, standard_cases())
-
-
 @pytest.mark.parametrize("late", [0.002, 100.0, np.inf])
 def test_a_time_that_is_too_late_is_found(late: float):
     """The sound one says when reports expire; this one says it so many seconds later."""
@@ -206,6 +199,8 @@ def test_a_time_that_is_too_late_is_found(late: float):
 
 def test_a_time_that_is_none_is_found():
     class Timeless(Promising):
+        promises = Promises(per_machine=True, expires=True)
+
         def lasts_until(self, machines: MachineColumns) -> Float64:
             return np.full(machines.count, np.nan)
 
@@ -219,8 +214,9 @@ def test_a_time_that_is_none_is_found():
 )
 def test_reports_last_until_they_expire(availability: str, expected: list[float]):
     machines = ordinary_machines().take(np.array([1, 2]))  # reported 5 seconds ago, and the day before
-    until = lasts_until(load_model("cpu_mem", {"availability": availability}), machines)
-    assert until is not None
+    model = load_model("cpu_mem", {"availability": availability})
+    assert answers_expire(model)
+    until = model.lasts_until(machines)
     assert until.tolist() == pytest.approx(expected, abs=0.01)
     assert all(ours <= theirs for ours, theirs in zip(until.tolist(), expected, strict=True))
 

@@ -9,6 +9,7 @@ import pytest
 from cost_models.firmament_policies.cpu_mem import CpuMem
 from cost_models.interface import ModelArgumentError
 from cost_models.registry import UnknownModelError, available, load_model
+from tests.cost_models.packages import install
 
 MODEL = """
 from cost_models.interface import ModelArgumentError
@@ -33,14 +34,6 @@ def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     install(tmp_path, "third-party", "threshold = third_party_threshold:Threshold")
     monkeypatch.syspath_prepend(str(tmp_path))
     return tmp_path
-
-
-def install(site: Path, distribution: str, *entry_points: str) -> None:
-    """Write the metadata by which an installed distribution announces its models."""
-    metadata = site / f"{distribution.replace('-', '_')}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("\n".join(["[firmament.cost_models]", *entry_points, ""]))
 
 
 def test_models_of_this_package_are_available():

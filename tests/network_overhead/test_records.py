@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from cost_models.api.parsed_records import BadRecordError
 from cost_models.interface import ShapeBatch, ShapeRow
 from cost_models.network_aware.network_overhead import NetworkOverhead
-from cost_models.network_aware.records import BadNetworkRecordError, parse_app_group, parse_topology
+from cost_models.network_aware.records import parse_app_group, parse_topology
 from tests.network_overhead.scenes import app_group, columns, kind, topology
 
 BATCH = ShapeBatch(np.ones((1, 1), dtype=np.int64), np.ones(1, dtype=np.int64), [ShapeRow()])
@@ -30,12 +31,12 @@ BATCH = ShapeBatch(np.ones((1, 1), dtype=np.int64), np.ones(1, dtype=np.int64), 
     ],
 )
 def test_bad_app_groups(payload: bytes, fault: str) -> None:
-    with pytest.raises(BadNetworkRecordError, match=fault):
+    with pytest.raises(BadRecordError, match=fault):
         parse_app_group(payload)
 
 
 def test_bad_topology() -> None:
-    with pytest.raises(BadNetworkRecordError, match="z2: 'x' is not a whole number"):
+    with pytest.raises(BadRecordError, match="z2: 'x' is not a whole number"):
         parse_topology(b'{"weights": {"UserDefined": {"zone": {"z1": {"z2": "x"}}}}}')
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import (
     Assessment,
+    BaseModel,
     Bool,
-    Float64,
     Int64,
     JointRows,
     MachineColumns,
+    Needs,
     Range,
     ShapeBatch,
     ShapeRow,
@@ -53,7 +54,7 @@ class SeatLedger:
         return SeatLedger(self.seats.copy(), self.seated)
 
 
-class Holding:
+class Holding(BaseModel):
     """Tasks weigh, and take a seat, as their labels say; machines hold, and have seats, as theirs do.
 
     A machine without a label for it holds anything; so does one without a rack, and a rack that is not told of. A
@@ -63,9 +64,7 @@ class Holding:
     name = "holding"
     kind = "overlay"
     range = Range(best=0, worst=100)
-    record_kinds: Sequence[str] = ()
-    label_keys: Sequence[str] = (WEIGHT, SEATED)
-    uses_residents = True
+    needs = Needs(labels=(WEIGHT, SEATED), residents=True)
 
     def __init__(self, per_rack: Mapping[str, int]) -> None:
         self._per_rack = per_rack
@@ -95,9 +94,6 @@ class Holding:
             ),
             ledger=SeatLedger(seats - taken, seated),
         )
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        return np.zeros(machines.count)
 
     @staticmethod
     def _resident(machines: MachineColumns) -> tuple[Int64, Int64]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cost_models.interface import Assessment, Float64, Int64, JointRows, MachineColumns, Range, ShapeBatch
+from cost_models.interface import Assessment, BaseModel, JointRows, MachineColumns, Needs, Range, ShapeBatch
 
 RACK, WEIGHT = "rack", "weight"
 
 
-class SharedLimits:
+class SharedLimits(BaseModel):
     """Tasks weigh what their label says; a round may put so much on a rack, and so much on a machine.
 
     A machine without a rack has no rack limit.
@@ -18,8 +18,7 @@ class SharedLimits:
     name = "shared_limits"
     kind = "overlay"
     range = Range(best=0, worst=100)
-    record_kinds = ()
-    label_keys = (WEIGHT,)
+    needs = Needs(labels=(WEIGHT,))
 
     def __init__(self, per_rack: dict[str, int], per_machine: int) -> None:
         self._per_rack = per_rack
@@ -38,6 +37,3 @@ class SharedLimits:
                 JointRows(everyone, amount, np.full(machines.count, self._per_machine), "machine"),
             ),
         )
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        return np.zeros(machines.count)

@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 from cost_models.api.availability import EXPIRATION_SECONDS
 from cost_models.firmament_policies.whare_samples import RECORD_KIND
-from cost_models.interface import Assessment, CostModel, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.interface import (
+    Assessment,
+    BaseModel,
+    CostModel,
+    Float64,
+    Int64,
+    MachineColumns,
+    Needs,
+    Promises,
+    Range,
+    ShapeBatch,
+)
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import (
@@ -47,7 +58,7 @@ CLASSES = 6
 PASSING = LEAST_SURPLUS
 
 
-class Fussy:
+class Fussy(BaseModel):
     """A model with all that answers about single machines may have: verdicts, causes and scores beside figures.
 
     It prefers machines with the shape's own label, and refuses those that are full or labelled ``closed``.
@@ -56,9 +67,8 @@ class Fussy:
     name = "fussy"
     kind = "overlay"
     range = Range(best=0, worst=7)
-    record_kinds: Sequence[str] = ("fussy",)
-    label_keys = ("app",)
-    per_machine = True
+    needs = Needs(labels=("app",), records=("fussy",))
+    promises = Promises(per_machine=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         full = machines.running > 3

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import (
     Assessment,
+    BaseModel,
     Bool,
-    Float64,
     Int64,
     MachineColumns,
+    Needs,
+    Promises,
     Range,
     ShapeBatch,
     ShapeRow,
@@ -51,23 +53,20 @@ class Teams:
         return {"rack": self.rack, "count": self.count, "limit": np.array([self.limit])}
 
 
-class TeamIsolation:
+class TeamIsolation(BaseModel):
     """The model: nothing but its constraint."""
 
     name = "team_isolation"
-    kind: ClassVar[str] = "overlay"
+    kind = "overlay"
     range = Range(0, 1)
-    record_kinds: Sequence[str] = ()
-    constraint_keys = (TEAM,)
+    needs = Needs(kind_labels=(TEAM,))
+    promises = Promises(constraints=True)
 
     def __init__(self, limit: int = 2) -> None:
         self._limit = limit
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         return Assessment(np.zeros((len(shapes.rows), 1)))
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        return np.zeros(machines.count)
 
     def constraint(
         self, machines: Sequence[Mapping[str, str]], kinds: Sequence[ShapeRow], kind: Int64, machine: Int64

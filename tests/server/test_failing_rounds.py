@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, ShapeBatch
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event
 from firmament.core.requeue.set_aside import culprits
@@ -25,12 +24,11 @@ from tests.support.core import Clock, machine, task_class, tasks
 BAD = task_class(annotations=(("bad", "yes"),))
 
 
-class Stumbles:
+class Stumbles(BaseModel):
     """A model that fails over one annotation, or over anything if ``ill``."""
 
     name = "stumbles"
     range = Range(best=0, worst=100)
-    record_kinds: Sequence[str] = ()
 
     def __init__(self) -> None:
         self.ill = False
@@ -40,9 +38,6 @@ class Stumbles:
             raise RuntimeError("stumbled")
         raw = np.zeros((shapes.count, machines.count))
         return Assessment(raw=raw, feasible=np.ones(raw.shape, dtype=np.bool_), reason="never")
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        return np.zeros(machines.count)
 
 
 class Driven:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cost_models.interface import Assessment, Float64, Int64, MachineColumns, Range, ShapeBatch
+from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, ShapeBatch
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event
 from firmament.core.scheduler import Scheduler
@@ -43,12 +43,11 @@ class GatedSolver(OrToolsSolver):
         return super().solve(problem, time_limit=time_limit)
 
 
-class FallsIll:
+class FallsIll(BaseModel):
     """A model that fails whenever it is asked while ``ill``."""
 
     name = "falls_ill"
     range = Range(best=0, worst=100)
-    record_kinds = ()
 
     def __init__(self) -> None:
         self.ill = False
@@ -58,9 +57,6 @@ class FallsIll:
             raise RuntimeError("the model is ill")
         raw = np.zeros((shapes.count, machines.count))
         return Assessment(raw=raw, feasible=np.ones(raw.shape, dtype=np.bool_), reason="never")
-
-    def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        return np.zeros(machines.count)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,11 +12,15 @@ from cost_models.interface import (
     Float64,
     Int64,
     MachineColumns,
+    Needs,
+    Promises,
     Range,
     ShapeBatch,
 )
 
 POINTS = Range(best=0.0, worst=100.0)
+NEEDS = Needs(labels=("app", "taskType"), namespaces=True)
+PROMISES = Promises()
 
 
 def indifferent(machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
@@ -32,9 +36,8 @@ class Stated:
     growth: float = 0.0
     name: str = "stated"
     range: Range = POINTS
-    record_kinds: Sequence[str] = ()
-    label_keys: Sequence[str] = ("app", "taskType")
-    uses_namespaces: bool = True
+    needs: Needs = NEEDS
+    promises: Promises = PROMISES
     seen: list[tuple[MachineColumns, ShapeBatch]] = field(default_factory=list)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:

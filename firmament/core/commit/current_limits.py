@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from cost_models.interface import Assessment, Bool, Int64, JointRows, uses_load
+from cost_models.interface import Assessment, Bool, Int64, JointRows
 from firmament.core.configuration import WeightedModel
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments
@@ -97,7 +97,7 @@ def newly_limited(
 
 def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
     """Whether a model that stated none may have limits by now; ``told``: kinds of records that have changed."""
-    return uses_load(asked.model) or not told.isdisjoint(asked.model.record_kinds)
+    return asked.model.needs.load or not told.isdisjoint(asked.model.needs.records)
 
 
 def by_machine(rows: JointRows) -> bool:

@@ -20,7 +20,7 @@ def model_constraints(
     """
     found = []
     for model in cluster.constraining_models:
-        kinds = find_kinds(cluster, model.constraint_keys, waiting, without=without)
+        kinds = find_kinds(cluster, model.needs.kind_labels, waiting, without=without)
         kind = np.array([kinds.of.get(row, -1) for row in waiting], dtype=np.int64)
         if not (kind >= 0).any():
             continue

@@ -38,7 +38,7 @@ def compile_pairs(
     ``models``: at most one.
     """
     for weighted, model in models:
-        kinds = find_kinds(cluster, model.pair_keys, waiting)
+        kinds = find_kinds(cluster, model.needs.kind_labels, waiting)
         terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
         if terms is not None:
             return pair_rules(weighted, terms, kinds, waiting)

@@ -7,23 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.group_terms import (
-    GroupRules,
-    LevelRule,
-    TopologyModel,
-    TopologyTerms,
-)
+from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
 from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.gangs.members import staying_members
 from firmament.core.selectors.natural_order import natural_key
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.consistency import inconsistencies
-from firmament.core.tree_solver.rules import Rule
+from firmament.core.tree_solver.rules import FREE, Rule
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Tree, build_tree
-
-_SOFT_PACK = LevelRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +97,7 @@ def _group(
 
 def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
     """The rules of a group, one per level of the tree."""
-    return tuple(_rule(rules.levels.get(level, _SOFT_PACK)) for level in levels)
-
-
-def _rule(given: LevelRule) -> Rule:
-    return Rule(
-        kind=given.kind,
-        hard=given.hard,
-        partitions=given.partitions,
-        least=given.least,
-        most=given.most,
-        factor=given.factor,
-    )
+    return tuple(rules.levels.get(level, FREE) for level in levels)
 
 
 def _unlike(cluster: Cluster, waiting: Int64) -> str:

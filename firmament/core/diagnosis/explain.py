@@ -21,11 +21,9 @@ from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.preferences import SoftCost, soft_cost
-from firmament.core.scoring.assessment import Judgement, judge, machine_columns, raw_rows
+from firmament.core.scoring.assessment import Judgement, judge, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME, Preferences
-from firmament.core.snapshot.arrivals import arrivals
-from firmament.core.snapshot.residents import residents
-from firmament.core.snapshot.usage_views import load, unseen
+from firmament.core.snapshot.snapshot import model_columns
 from firmament.core.state.cluster import Cluster
 
 
@@ -37,15 +35,7 @@ def explain(
     task = tasks.row_of[uid]
     cls = int(tasks.cls[task])
     shape = cluster.classes.rows[cls].shape
-    columns = machine_columns(
-        cluster,
-        now,
-        residents(cluster, without=task) if configuration.uses_residents else None,
-        load(cluster, without=task) if configuration.uses_load else None,
-        arrivals(cluster, configuration.arrival_kinds, without=task),
-        unseen=unseen(cluster, without=task) if configuration.uses_unseen else None,
-        without=task,
-    )
+    columns = model_columns(cluster, configuration, now, without=task)
     free = with_saved(cluster, shape, cluster.free([task], without=task))
     judgement = judge(cluster, static_rows, columns, [shape], [1], configuration.models)
     grouped = explain_group(cluster, configuration, judgement, task)

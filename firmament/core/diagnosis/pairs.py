@@ -33,7 +33,7 @@ def explain_pairs(
 ) -> ExplainedPairs:
     """Judge one task of class row ``cls`` against those on machines, but for the task in row ``without``."""
     for weighted, model in configuration.pair_models[:1]:
-        kinds = find_kinds(cluster, model.pair_keys, [cls], without=without)
+        kinds = find_kinds(cluster, model.needs.kind_labels, [cls], without=without)
         columns = judgement.machines
         terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
         verdict = model.pair_verdict(columns, terms, kinds.of.get(cls, -1), kinds.placed)

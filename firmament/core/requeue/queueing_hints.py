@@ -23,8 +23,8 @@ class Concerns:
         self._selector = cluster.selector()
         self._touched = frozenset(touched) if cluster.classes.ruled else frozenset()
         self._domains_changed = domains_changed
-        self._pair_labels = cluster.pair_labels
-        self._partners_moved = bool(self._pair_labels) and any(
+        self._kind_labels = cluster.needs.kind_labels
+        self._partners_moved = bool(self._kind_labels) and any(
             self._paired(self._rows[row].content) for row in touched
         )
         speaking = cluster.classes.ruled if domains_changed else self._touched
@@ -51,7 +51,7 @@ class Concerns:
 
     def _paired(self, content: TaskClass) -> bool:
         """Whether a class's tasks may be partners of others."""
-        return any(key in self._pair_labels for key, _ in content.labels)
+        return any(key in self._kind_labels for key, _ in content.labels)
 
 
 def _watched(content: TaskClass) -> list[TaskSelector]:

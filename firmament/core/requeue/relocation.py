@@ -141,7 +141,7 @@ def _tied(cluster: Cluster, rows: Int64) -> Bool:
     tied = {
         cls
         for cls in np.unique(classes).tolist()
-        if any(key in cluster.pair_labels for key, _ in table[cls].content.labels)
+        if any(key in cluster.needs.kind_labels for key, _ in table[cls].content.labels)
     }
     pending = tasks.cls[tasks.in_state(State.PENDING)]
     together = np.unique(np.append(pending, classes)).tolist()

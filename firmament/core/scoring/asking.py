@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Assessment, CostModel, Int64, MachineColumns, ShapeBatch
-from cost_models.per_machine import is_per_machine
 from firmament.core.configuration import WeightedModel
 from firmament.core.scoring.kept_rows import Recall
 
 _STAND_INS = {"raw": 0.0, "feasible": True, "causes": 0, "score": 0.0}
 """Fields of an answer that have a figure per shape and machine, and what it stands for not to have one."""
-
-_WHOLE = frozenset({"reason", "reasons", "notes"})
-"""Fields of an answer that have to be the same in all parts that it is put together from; notes aside."""
 
 
 def ask(
@@ -43,7 +39,7 @@ def worth_keeping(
 
 def holds(model: CostModel, answer: Assessment, machines: int) -> bool:
     """Whether an answer about so many machines holds for each of them until that changes."""
-    return is_per_machine(model) and _is_pairwise(answer, machines)
+    return model.promises.per_machine and answer.is_by_machine(machines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +82,8 @@ def _go_together(parts: _Parts, machines: int, changed: int) -> bool:
     """Whether the parts are of one kind, as a model that is ``per_machine`` promises."""
     first = parts.kept[0]
     return (
-        (parts.fresh is None or _is_pairwise(parts.fresh, machines))
-        and (parts.changed is None or _is_pairwise(parts.changed, changed))
+        (parts.fresh is None or parts.fresh.is_by_machine(machines))
+        and (parts.changed is None or parts.changed.is_by_machine(changed))
         and all(
             answer.reason == first.reason
             and tuple(answer.reasons) == tuple(first.reasons)
@@ -95,18 +91,6 @@ def _go_together(parts: _Parts, machines: int, changed: int) -> bool:
             and (answer.score is None) == (first.score is None)
             for answer in parts.every()
         )
-    )
-
-
-def _is_pairwise(answer: Assessment, machines: int) -> bool:
-    """Whether an answer consists of figures of single pairs of shapes and machines, and of texts."""
-    others = (
-        getattr(answer, field.name)
-        for field in fields(answer)
-        if field.name not in _STAND_INS.keys() | _WHOLE
-    )
-    return answer.raw.shape[1] == machines and all(
-        value is None or (isinstance(value, Sequence) and not len(value)) for value in others
     )
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Assessment, Bool, Float64, Int64, MachineColumns
-from cost_models.per_machine import is_per_machine, lasts_until
+from cost_models.interface import Assessment, Bool, Float64, Int64, MachineColumns, answers_expire
 from firmament.core.configuration import WeightedModel
 from firmament.core.state.cluster import Cluster
 from firmament.solvers.base import Int32
@@ -133,7 +132,7 @@ class KeptRows:
         models: Sequence[WeightedModel],
     ) -> Recall:
         """Say what is known of ``shapes``. ``columns``: the machines of ``cluster`` as they are now."""
-        kept = [weighted for weighted in models if is_per_machine(weighted.model)]
+        kept = [weighted for weighted in models if weighted.model.promises.per_machine]
         if not self._most_bytes or columns.count < self._least_machines or not kept:
             self._generations.clear()
             return Recall.nothing(shapes)
@@ -213,7 +212,7 @@ class _Watch:
         facts = (
             columns.resources,
             columns.scarce,
-            *(cluster.records.changes[kind] for weighted in models for kind in weighted.model.record_kinds),
+            *(cluster.records.changes[kind] for weighted in models for kind in weighted.model.needs.records),
         )
         same = facts == self._facts and columns.now >= self._now
         self._facts, self._now = facts, columns.now
@@ -238,9 +237,8 @@ def _until(columns: MachineColumns, models: Sequence[WeightedModel]) -> Float64:
     """float64[M]: from when on some model's answers about a machine may be others as time goes by."""
     until = np.full(columns.count, np.inf)
     for weighted in models:
-        stated = lasts_until(weighted.model, columns)
-        if stated is not None:
-            np.minimum(until, stated, out=until)
+        if answers_expire(weighted.model):
+            np.minimum(until, weighted.model.lasts_until(columns), out=until)
     return until
 
 

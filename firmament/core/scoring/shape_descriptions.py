@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from cost_models.interface import ContainerRow, ShapeRow
+from cost_models.interface import ShapeRow
 from firmament.core.model import TaskClass
 from firmament.core.state.cluster import Cluster
 
@@ -50,9 +50,7 @@ def _shape_row(content: TaskClass) -> ShapeRow:
         namespace=content.namespace,
         labels=dict(content.labels),
         annotations=dict(content.annotations),
-        containers=tuple(
-            ContainerRow(each.name, each.kind, each.requests, each.limits) for each in content.containers
-        ),
+        containers=content.containers,
         qos=content.qos,
         overhead=content.overhead,
         limits=content.limits,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ class ShapeKinds:
         return self.cluster.request_rows(kinds.tolist())
 
 
-def arrivals(cluster: Cluster, kinds: frozenset[str], *, without: int = -1) -> Arrivals | None:
+def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
     """Bound and assumed tasks on machines that records of ``kinds`` are about, except the task in row ``without``.
 
     None if there are no such records.
@@ -55,7 +55,7 @@ def arrivals(cluster: Cluster, kinds: frozenset[str], *, without: int = -1) -> A
     )
 
 
-def _record_came(cluster: Cluster, kinds: frozenset[str]) -> Int64 | None:
+def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
     """int64[M]: when the last record about each machine came, 0 for never; None if there are none at all."""
     by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
     if not by_kind:

@@ -202,15 +202,19 @@ def _judged(
     return judgement, charged
 
 
-def model_columns(cluster: Cluster, configuration: CoreConfiguration, now: float) -> MachineColumns:
-    """Columns of the machines, with what some model asks for alone."""
+def model_columns(
+    cluster: Cluster, configuration: CoreConfiguration, now: float, *, without: int = -1
+) -> MachineColumns:
+    """Columns of the machines, with what some model needs alone; the task in row ``without`` is on none."""
+    needs = configuration.needs
     return machine_columns(
         cluster,
         now,
-        residents(cluster) if configuration.uses_residents else None,
-        load(cluster) if configuration.uses_load else None,
-        arrivals(cluster, configuration.arrival_kinds),
-        unseen=unseen(cluster) if configuration.uses_unseen else None,
+        residents(cluster, without=without) if needs.residents else None,
+        load(cluster, without=without) if needs.load else None,
+        arrivals(cluster, needs.arrivals, without=without),
+        unseen=unseen(cluster, without=without) if needs.unseen else None,
+        without=without,
     )
 
 

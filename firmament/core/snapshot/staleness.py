@@ -33,12 +33,12 @@ class Seen:
     @classmethod
     def now(cls, cluster: Cluster, configuration: CoreConfiguration) -> Seen:
         """The cluster as it is; of records, the kinds that some model reads."""
-        of_machines = configuration.arrival_kinds
+        needs = configuration.needs
         return cls(
             cluster.last_came,
             tuple(cluster.machines.specs),
-            {kind: cluster.records.changes[kind] for kind in configuration.record_kinds - of_machines},
-            {kind: cluster.records.losses[kind] for kind in of_machines},
+            {kind: cluster.records.changes[kind] for kind in needs.records if kind not in needs.arrivals},
+            {kind: cluster.records.losses[kind] for kind in needs.arrivals},
         )
 
     def disturbed(self, cluster: Cluster) -> Bool:

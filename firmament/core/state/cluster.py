@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from cost_models.group_terms import GROUP_RECORD
-from cost_models.interface import Int64
+from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
 from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
@@ -26,6 +26,8 @@ from firmament.core.state.tasks import State, TaskTable
 from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples
 
+NO_NEEDS = Needs()
+
 
 class Cluster:
     """Machines, jobs, classes, tasks and records.
@@ -33,47 +35,36 @@ class Cluster:
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known, and
     ``machines.unstated`` that of what they are assumed to need beyond them. A
     task bound to a machine that is not known (yet, or any more) is kept aside and counts once the machine appears.
-    A record of one of ``record_kinds``, the kinds that some model reads, may open machines everywhere; one of
-    ``machine_kinds`` is about the machine of its name alone.
+    A record of a kind that some model needs may open machines everywhere; one of the kinds in ``needs.arrivals`` is
+    about the machine of its name alone.
     Reports of use come all the time: they mark their machines at most once in `reported_use.MARK_EVERY` seconds.
-    ``uses_load``: some model looks at the use of tasks, and at use over periods; ``uses_task_use``: at the first only;
-    else those figures are not kept.
+    The use of tasks, and use over periods, is kept only if some model needs the ``load``, the first also if ``unseen``.
     """
 
     def __init__(
         self,
-        record_kinds: frozenset[str] = frozenset(),
+        needs: Needs = NO_NEEDS,
         *,
-        machine_kinds: frozenset[str] = frozenset(),
-        uses_load: bool = False,
-        uses_task_use: bool = False,
-        model_labels: frozenset[str] = frozenset(),
-        model_namespaces: bool = False,
-        pair_labels: frozenset[str] = frozenset(),
         constraining_models: tuple[ConstrainingModel, ...] = (),
         record_bytes: int = 2**20,
     ) -> None:
-        """``model_labels``, ``model_namespaces``: what models see of tasks beside requests and annotations.
-
-        ``pair_labels``: labels by which a model tells pairs of tasks. ``constraining_models``: those that have
-        constraints between tasks. ``record_bytes``: of one record at most.
+        """``needs``: what models look at; ``constraining_models``: those that have constraints between tasks;
+        ``record_bytes``: of one record at most.
         """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
-        self.classes = ClassTable(model_labels, model_namespaces=model_namespaces)
+        self.classes = ClassTable(frozenset(needs.labels), model_namespaces=needs.namespaces)
         self.tasks = TaskTable()
         self.task_samples = TaskSamples(self.resources)
-        self._use = ReportsOfUse(self.task_samples, of_tasks=uses_task_use or uses_load, history=uses_load)
+        self._use = ReportsOfUse(self.task_samples, of_tasks=needs.unseen or needs.load, history=needs.load)
         self.jobs = JobTable()
         self.spread_groups = SpreadGroups()
-        self.records = RecordTable(record_bytes, record_kinds | {NAMESPACE_RECORD, BUDGET_RECORD})
+        self.records = RecordTable(record_bytes, frozenset((*needs.records, NAMESPACE_RECORD, BUDGET_RECORD)))
         self.marks = Marks()
         self.promises = Promises()
         self.version = 0
         self.constraining_models = constraining_models
-        self.pair_labels = pair_labels.union(*(model.constraint_keys for model in constraining_models))
-        self._record_kinds = record_kinds
-        self._machine_kinds = machine_kinds
+        self.needs = needs
         self._last_came = 0
         self.undated: list[Int64] = []
         self._selector = ClassSelector(self.classes.rows)
@@ -101,10 +92,10 @@ class Cluster:
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
             self._namespaces_changed = self.marks.domains_changed = True
-        if kind in self._machine_kinds:
+        if kind in self.needs.arrivals:
             self.mark(name)
         else:
-            self.marks.everywhere |= kind in self._record_kinds
+            self.marks.everywhere |= kind in self.needs.records
 
     def mark_sampled(self, now: float) -> float | None:
         """Mark the machines that were reported about, if it is time.
@@ -130,7 +121,7 @@ class Cluster:
     @property
     def ruled_gangs(self) -> frozenset[str]:
         """Ids of the gangs that share out over a tree of machines by rules; none if no model reads such rules."""
-        if GROUP_RECORD not in self._record_kinds:
+        if GROUP_RECORD not in self.needs.records:
             return frozenset()
         return self.jobs.gangs & self.records.payloads.get(GROUP_RECORD, {}).keys()
 

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol, TypeAlias
 
+from cost_models.group_terms import LevelRule
 from cost_models.interface import Int64
 from firmament.core.tree_solver.tree import Tree
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How a unit's share of the group is divided over the units right below it.
-
-    ``kind``: "pack" wants few units, each as full as can be; "spread" wants even counts. ``hard``: pack puts the
-    whole share on one unit, spread exactly one pod on every unit that it uses; the other fields then have no say.
-    Else each of them is strict, whatever the kind: ``partitions``: exactly so many units are used (0: any number);
-    a used unit holds ``least`` to ``most`` pods (0: no such bound) and a multiple of ``factor``.
-    """
-
-    kind: Literal["pack", "spread"] = "pack"
-    hard: bool = False
-    partitions: int = 0
-    least: int = 0
-    most: int = 0
-    factor: int = 1
+Rule: TypeAlias = LevelRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What models count with ledgers, as entries of ``problem.npz``.
+"""What models saved themselves, as entries of ``problem.npz`` with a prefix that their models read: above all ledgers.
 
 * ``ledger_reason``, ``ledger_model``: one text per ledger; the model is the one that reads it, "" where the ledger
   cannot be saved;
@@ -7,16 +7,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Ledger
+from cost_models.api.arrays import Arrays, MalformedArraysError
+from cost_models.interface import Ledger, ModelDeclarationError
 from cost_models.registry import UnknownModelError
-from cost_models.saved_ledgers import MalformedLedgerError, SavableLedger, restore_ledger
+from cost_models.saved_ledgers import SavableLedger, restore_ledger
 from firmament.artefacts.errors import MalformedEntryError, MissingModelError
+
+T = TypeVar("T")
 
 
 def encode_ledgers(ledgers: Sequence[Ledger]) -> dict[str, NDArray[Any]]:
@@ -32,7 +36,7 @@ def encode_ledgers(ledgers: Sequence[Ledger]) -> dict[str, NDArray[Any]]:
     return entries
 
 
-def decode_ledgers(arrays: Mapping[str, NDArray[Any]], shapes: int, machines: int) -> tuple[Ledger, ...]:
+def decode_ledgers(arrays: Arrays, shapes: int, machines: int) -> tuple[Ledger, ...]:
     """Return ledgers that say what those said that ``encode_ledgers`` was given.
 
     Raises ``MissingModelError`` for one that was not or cannot be read, ``KeyError`` for a missing entry,
@@ -51,21 +55,24 @@ def decode_ledgers(arrays: Mapping[str, NDArray[Any]], shapes: int, machines: in
                 f"the round counted with a model's ledger ({reason}), which no file holds; "
                 "it cannot be run again, but its other files can be read"
             )
-        found.append(_restored(arrays, f"ledger_{number}_", str(model), shapes, machines))
+        restore = partial(restore_ledger, shapes=shapes, machines=machines)
+        found.append(restored(arrays, f"ledger_{number}_", "counted with a ledger", str(model), restore))
     return tuple(found)
 
 
-def _restored(
-    arrays: Mapping[str, NDArray[Any]], prefix: str, model: str, shapes: int, machines: int
-) -> Ledger:
+def restored(arrays: Arrays, prefix: str, what: str, model: str, restore: Callable[[str, Arrays], T]) -> T:
+    """Return what ``restore`` makes of the entries with a prefix; ``what``: what the round did with it.
+
+    Raises as ``decode_ledgers``.
+    """
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     try:
-        return restore_ledger(model, own, shapes, machines)
+        return restore(model, own)
     except KeyError as error:
         raise KeyError(f"{prefix}{error.args[0]}") from error
-    except MalformedLedgerError as error:
+    except MalformedArraysError as error:
         raise MalformedEntryError(f"{prefix}{error}") from error
-    except UnknownModelError as error:
+    except (UnknownModelError, ModelDeclarationError) as error:
         raise MissingModelError(
-            f"the round counted with a ledger that {model!r} has to read: {error}; install what it ran with"
+            f"the round {what} that {model!r} has to read: {error}; install what it ran with"
         ) from error

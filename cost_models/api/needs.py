@@ -1,0 +1,127 @@
+"""What a cost model declares of itself: what it needs to be told, and what it promises of its answers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+
+class ModelDeclarationError(ValueError):
+    """A model declares what cannot be: the message names the field, what is wrong with it and what to do."""
+
+
+class _Declared:
+    """Fields that are true or false, or tuples of non-empty texts. Raises ``ModelDeclarationError`` for anything else,
+    and for a field that does not exist.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, **given: object) -> Self:
+        known = cls.__dataclass_fields__  # type: ignore[attr-defined]  # subclasses are dataclasses
+        for name in sorted(given.keys() - known.keys()):
+            close = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+            raise ModelDeclarationError(f"{cls.__name__} has no field {name!r}; {meant}")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
+            value, what = getattr(self, each.name), f"{type(self).__name__}.{each.name}"
+            if isinstance(each.default, bool):
+                if not isinstance(value, bool):
+                    raise ModelDeclarationError(f"{what} is {value!r}; it must be True or False")
+            elif not isinstance(value, tuple) or not all(isinstance(text, str) and text for text in value):
+                raise ModelDeclarationError(
+                    f"{what} is {value!r}; it must be a tuple of non-empty texts, such as ('a',)"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs(_Declared):
+    """What a model looks at beside requests, and the names, labels and amounts of machines. What no model of a
+    configuration needs is not gathered, and does not divide tasks into shapes; drivers need not send it.
+
+    Of tasks: ``labels``; ``kind_labels``, by which a model tells kinds of tasks, for pairs and constraints, and which
+    divide no shapes; ``annotations`` besides those that begin with ``firmament.io/``; ``namespaces``; ``programs``, the
+    job's name as the annotation ``firmament.io/program`` where there is none; ``containers``, what each asks for, and
+    the ``overhead``; ``qos``; ``limits``, those of containers too; ``service_classes``; ``daemons``. See ``ShapeRow``.
+
+    Of machines: ``machine_annotations`` besides those that begin with ``firmament.io/``; ``residents``, the tasks on
+    them, counted by kind; ``load``, their use in detail, and that of single tasks; ``unseen``, requests that the
+    measured use cannot show yet. See ``MachineColumns``.
+
+    ``records``: kinds of typed records; ``arrivals``: those of them that are about the machine of their name, and of
+    which the model is told what came to the machine since.
+    """
+
+    labels: tuple[str, ...] = ()
+    kind_labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    namespaces: bool = False
+    programs: bool = False
+    containers: bool = False
+    qos: bool = False
+    limits: bool = False
+    service_classes: bool = False
+    daemons: bool = False
+    machine_annotations: tuple[str, ...] = ()
+    residents: bool = False
+    load: bool = False
+    unseen: bool = False
+    records: tuple[str, ...] = ()
+    arrivals: tuple[str, ...] = ()
+
+    @classmethod
+    def merged(cls, every: Iterable[Needs]) -> Needs:
+        """What at least one of ``every`` needs."""
+        given = tuple(every)
+        values: dict[str, Any] = {}
+        for each in fields(cls):
+            column = [getattr(needs, each.name) for needs in given]
+            flag = isinstance(each.default, bool)
+            values[each.name] = (
+                any(column) if flag else tuple(sorted({text for texts in column for text in texts}))
+            )
+        return cls(**values)
+
+    def words(self) -> list[str]:
+        """The needs as plain words, sorted, for drivers that know no model by name: the field (``load``) where it is
+        true, ``labels:app`` for each entry. ``timings``: when tasks got their machines and were initialized.
+        """
+        found = ["timings"] if self.load or self.unseen or self.arrivals else []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            found += [each.name] if value is True else [f"{each.name}:{text}" for text in value or ()]
+        return sorted(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promises(_Declared):
+    """What a model promises of its answers, and which questions beside ``assess`` it answers.
+
+    ``per_machine``: an answer about a machine depends on that machine alone, so that it holds until the machine
+    changes. The figure, verdict, cause and score of a shape on a machine follow from
+
+    * that machine's row in the columns, its residents included; the names of resources and which of them are scarce;
+      the records that the model needs;
+    * that shape's request, row and ``allowed`` on that machine;
+
+    and so from no other machine, from no other shape, from no count of waiting tasks, nor from ``now``; and the answer
+    has neither sparse arcs, joint rows, a ledger nor a growth, and the same reasons each time. The scheduler then keeps
+    answers between rounds, and asks about changed machines and new shapes alone, by ``MachineColumns.take`` and
+    ``ShapeBatch.take``. Whoever needs ``load`` or ``arrivals`` cannot promise that.
+
+    ``expires``: such answers also change as time goes by, as ``ExpiringModel.lasts_until`` says. ``pairs``: the model
+    knows pairs of tasks, see ``pairs.PairModel``. ``groups``: it knows rules for groups, see
+    ``group_terms.TopologyModel``. ``constraints``: it has a constraint between tasks, see
+    ``task_constraints.ConstrainingModel``.
+    """
+
+    per_machine: bool = False
+    expires: bool = False
+    pairs: bool = False
+    groups: bool = False
+    constraints: bool = False
