@@ -13,20 +13,27 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 RESOLVER := .venv-lock
 UV_VERSION := 0.13.8
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+# Tests and demos start hundreds of processes, which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint bench proto pictures lock format clean help
+.PHONY: demo test test-full lint bench proto pictures lock format clean help
 
 demo: $(INSTALLED) ## Schedule a simulated cluster of 1,000 nodes with both processes
 	@$(BIN)/poseidon demo $(ARGS)
 
 test: $(INSTALLED) ## Run the tests
 	@echo "==> tests"
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+test-full: $(INSTALLED) ## Run the tests with all their examples, and the tests of the tests
+	@echo "==> tests in full"
+	@EFFORT=1 $(PYTEST) $(ARGS)
 
 lint: $(INSTALLED) ## Check style, formatting, types and the layers of imports
 	@echo "==> ruff check"
@@ -68,7 +75,7 @@ clean: ## Remove the environments, caches and build output
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # No build isolation: it would fetch a setuptools of its own instead of using the locked one. Metadata of an earlier
 # install would be kept as they are, and with them an old list of cost models.

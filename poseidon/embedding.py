@@ -37,10 +37,6 @@ class Configuration(Protocol):
         """Pods of these ``spec.schedulerName`` are ours."""
         ...
 
-    def schedules(self, scheduler_name: str) -> bool:
-        """Say whether pods of this scheduler name are ours."""
-        ...
-
 
 def load_configuration(path: Path | None) -> Configuration:
     """Read and check a configuration file, None for the defaults; raises ``ConfigurationError``."""

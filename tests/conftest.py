@@ -1,6 +1,6 @@
 """Settings shared by all property tests: the same examples on every run and machine, nothing written to disk.
 
-With the environment variable ``EXPLORE`` set, other examples are drawn on every run.
+With the environment variable ``EXPLORE`` set, other examples are drawn on every run; ``EFFORT`` says how many.
 """
 
 from __future__ import annotations
@@ -11,16 +11,31 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.effort import EFFORT, examples
+
+# Which of equally good places a task gets may depend on the last digit of a product of matrices, and that on what
+# OpenBLAS has for the processor. Documents show what one family of processors leads to. Read when numpy is loaded.
+os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
+
 settings.register_profile(
     "property",
     derandomize="EXPLORE" not in os.environ,
     print_blob="EXPLORE" in os.environ,  # says how to draw a failing example again
     database=None,
     deadline=None,
+    max_examples=examples(100),
     # Histories of a cluster are large inputs; drawing them is slow beside what is usual, not in absolute terms.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("property")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests of the tests where no full run is wanted."""
+    left_out = [item for item in items if EFFORT < 1 and item.get_closest_marker("full")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 class _Kept(logging.Handler):

@@ -160,10 +160,6 @@ class SchedulerConfiguration(Section):
     limits: LimitSection = Field(default_factory=LimitSection)
     pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
 
-    def schedules(self, scheduler_name: str) -> bool:
-        """Say whether pods of this scheduler name are ours."""
-        return "*" in self.scheduler_names or scheduler_name in self.scheduler_names
-
 
 def load(path: Path | None) -> SchedulerConfiguration:
     """Read and check a configuration file; None gives the defaults. Raises ``ConfigurationError``."""

@@ -11,7 +11,6 @@ import grpc
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 
-Request = TypeVar("Request")
 Reply = TypeVar("Reply")
 
 _CHANNEL_OPTIONS = (

@@ -32,11 +32,11 @@ def line(start: tuple[int, int], end: tuple[int, int], *, colour: str, width: fl
     )
 
 
-def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK, round_by: int = 4) -> str:
+def box(centre: tuple[int, int], size: tuple[int, int], *, colour: str = INK) -> str:
     """Return a rectangle with rounded corners."""
     x, y = centre[0] - size[0] // 2, centre[1] - size[1] // 2
     return (
-        f'<rect x="{x}" y="{y}" width="{size[0]}" height="{size[1]}" rx="{round_by}" '
+        f'<rect x="{x}" y="{y}" width="{size[0]}" height="{size[1]}" rx="4" '
         f'fill="{PAPER}" stroke="{colour}"/>'
     )
 

@@ -131,10 +131,6 @@ class SolverServer:
         """The server's metrics."""
         return self._metrics
 
-    def worker_pids(self) -> tuple[int, ...]:
-        """Process ids of the solver's workers."""
-        return self._solver.worker_pids()
-
     def _new_scheduler(self) -> Scheduler:
         return Scheduler(
             configuration=self._core, solver=self._solver, clock=self._clock, timer=time.perf_counter

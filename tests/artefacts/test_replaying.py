@@ -13,6 +13,7 @@ from firmament.core.rounds import decide
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.artefacts.rounds import files
 from tests.property.problems import SEEDS, placement_problem
+from tests.support.effort import examples
 
 
 def test_a_saved_round_comes_out_the_same():
@@ -36,7 +37,7 @@ def test_another_outcome_is_told():
     assert done.document()["totalCost"]["then"] == done.cost_then / 100
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=SEEDS)
 def test_random_problems_come_out_the_same(seed):
     saved = decode_round(files())

@@ -34,6 +34,7 @@ from tests.differential.drive import core
 from tests.differential.generate import WIDE, case
 from tests.differential.translation import Classes
 from tests.support.core import problem
+from tests.support.effort import examples
 
 NOTHING = Assignments.empty()
 
@@ -72,8 +73,11 @@ def described(rules: RuleSet) -> object:
 
 def test_rules_come_back_as_they_were():
     kinds: set[str] = set()
-    for seed in range(30):
-        rules = record(seed).picture.problem.rules
+    for seed in range(examples(30)):
+        opened = core(case(seed, WIDE), Classes()).open_round()
+        assert opened.picture is not None
+        made = opened.picture.problem
+        rules = made.rules
         if rules is None:
             continue
         kinds |= {
@@ -82,7 +86,6 @@ def test_rules_come_back_as_they_were():
             for name in ("adds", "exclusions", "attraction", "spreadings", "inclinations", "soft_spreadings")
             if getattr(own, name)
         }
-        made = record(seed).picture.problem
         again, _ = decode_arrays(encode_arrays(made, NOTHING))
         assert again.rules is not None
         assert described(again.rules) == described(rules)

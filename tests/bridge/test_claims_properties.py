@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import PENDING, SolverView
 from tests.support import storage
+from tests.support.effort import examples
 from tests.volumes.objects import present
 
 NODES = ["n1", "n2"]
@@ -222,6 +223,4 @@ class Cluster(RuleBasedStateMachine):
 
 
 TestCluster = Cluster.TestCase
-TestCluster.settings = settings(
-    max_examples=120, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestCluster.settings = settings(max_examples=examples(120), stateful_step_count=30)

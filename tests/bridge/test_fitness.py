@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -15,6 +15,7 @@ from poseidon.kube.following import Change
 from poseidon.kube.objects import Taint, Toleration
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
+from tests.support.effort import examples
 
 
 def changed(item, **spec):
@@ -204,10 +205,5 @@ class Race(RuleBasedStateMachine):
             assert ours <= self.CPU
 
 
-Race.TestCase.settings = settings(
-    max_examples=150,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+Race.TestCase.settings = settings(max_examples=examples(150), stateful_step_count=30)
 TestRace = Race.TestCase

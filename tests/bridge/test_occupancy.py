@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.bridge.occupancy import Occupancy
+from tests.support.effort import examples
 
 UIDS = st.sampled_from("abcde")
 NODES = st.sampled_from(["n1", "n2"])
@@ -19,7 +20,7 @@ STEPS: st.SearchStrategy[Any] = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(STEPS, max_size=40))
 def test_any_order_of_changes_leaves_what_a_recount_finds(steps):
     occupancy, books = Occupancy(), {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -16,6 +16,7 @@ from poseidon.kube.following import Change
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
+from tests.support.effort import examples
 from tests.support.task_classes import class_content
 
 NODES = ["a", "b", "c"]
@@ -432,10 +433,5 @@ class Cluster(RuleBasedStateMachine):
         assert jobs_in_use <= set(self.view.jobs)
 
 
-Cluster.TestCase.settings = settings(
-    max_examples=250,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+Cluster.TestCase.settings = settings(max_examples=examples(250), stateful_step_count=40)
 TestCluster = Cluster.TestCase

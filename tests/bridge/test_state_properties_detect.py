@@ -11,6 +11,8 @@ from poseidon.bridge.evictions import Evictions
 from poseidon.bridge.state import BridgeState
 from tests.bridge.test_state_properties import Cluster
 
+pytestmark = pytest.mark.full
+
 SEARCH = settings(
     max_examples=250,
     stateful_step_count=40,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -15,6 +15,7 @@ from poseidon.translate.onlookers import Onlookers
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView
+from tests.support.effort import examples
 from tests.support.task_classes import class_content
 from tests.translate.pods_with_rules import LABELS, NAMESPACES, SPECS, make
 
@@ -130,12 +131,7 @@ class Cluster(RuleBasedStateMachine):
         assert all(task.state != ASSUMED for task in self.view.tasks.values())
 
 
-Cluster.TestCase.settings = settings(
-    max_examples=150,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+Cluster.TestCase.settings = settings(max_examples=examples(150), stateful_step_count=30)
 TestCluster = Cluster.TestCase
 
 

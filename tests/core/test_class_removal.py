@@ -24,6 +24,7 @@ from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.classes import LEAST_SURPLUS, ClassTable
 from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, tasks, uids
+from tests.support.effort import examples
 
 
 def throwaways(first: int, count: int = LEAST_SURPLUS) -> list[Event]:
@@ -211,7 +212,7 @@ class _History:
         self.mindful.apply(events)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rounds_are_the_same_as_if_nothing_were_forgotten(seed):
     history = _History(seed)

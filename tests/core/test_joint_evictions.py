@@ -36,6 +36,7 @@ from firmament.core.results import DeltaKind, RoundResult
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, messages, scheduler, task_class
+from tests.support.effort import examples
 from tests.support.models import NEEDS, Stated
 from tests.topology.scene import CPU, group, overlay, tree
 
@@ -273,7 +274,7 @@ def test_a_group_on_a_tree_wins_seats_on_one_rack():
     assert set(placed(result).values()) == {"a-0"}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(examples(60)))
 def test_as_few_go_as_have_to(seed: int):
     """One task that waits, one to three machines: against all sets of tasks on each."""
     rnd = random.Random(seed)

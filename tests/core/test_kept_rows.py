@@ -33,8 +33,8 @@ from firmament.core.events import (
 )
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
+from firmament.core.state.changes import RowStamps
 from firmament.core.state.classes import LEAST_SURPLUS
-from firmament.core.state.row_stamps import RowStamps
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import START, Clock, machine, task_class
 from tests.support.models import Stated

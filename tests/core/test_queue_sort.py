@@ -7,7 +7,7 @@ import pytest
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.configuration import RoundOptions
-from firmament.core.queue.order import ranks
+from firmament.core.queue.importance import ranks
 from tests.support.core import Clock, machine, placed, scheduler, task_class, tasks
 
 QUALITIES = ("Guaranteed", "Burstable", "BestEffort")

@@ -12,10 +12,10 @@ from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.invariants import validate
 from firmament.core.state.tasks import State
 from tests.support.checked_transitions import checked
 from tests.support.core import machine, task_class
+from tests.support.invariants import validate
 
 NOW = 10.0
 TASK = 0

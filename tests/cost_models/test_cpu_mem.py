@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cost_models.firmament_policies.cpu_mem import CpuMem
 from cost_models.interface import MachineColumns, ShapeBatch, ShapeRow
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
+from tests.support.effort import examples
 
 
 def machines(
@@ -107,7 +108,7 @@ AMOUNTS = st.integers(0, 70_000) | st.integers(0, 2**42)
 PAIRS = st.tuples(AMOUNTS, AMOUNTS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     capacities=st.lists(PAIRS, min_size=1, max_size=8),
     part=st.floats(0, 1),

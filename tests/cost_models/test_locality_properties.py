@@ -17,6 +17,7 @@ from cost_models.firmament_policies.quincy import Quincy
 from cost_models.firmament_policies.task_types import TYPES
 from cost_models.interface import ShapeRow
 from tests.cost_models.columns import machine_columns, shape_batch
+from tests.support.effort import examples
 
 GIB = 2**30
 RACK = "topology.kubernetes.io/rack"
@@ -74,7 +75,7 @@ def cheapest_path(held: list[Held], rack_of: dict[str, str], name: str) -> float
     return min(paths)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(held=blocks, racks=racks_of)
 def test_a_machine_costs_the_cheapest_path_to_it(held: list[Held], racks: list[str]):
     rack_of = dict(zip(NAMES, racks, strict=True))
@@ -91,7 +92,7 @@ def test_a_machine_costs_the_cheapest_path_to_it(held: list[Held], racks: list[s
 waiting_tasks = st.lists(st.integers(0, 300), min_size=TYPES, max_size=TYPES)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(waiting=waiting_tasks, machines=st.integers(0, 30))
 def test_every_waiting_type_is_in_one_group_and_no_machine_is_left(waiting: list[int], machines: int):
     counts = np.array(waiting, dtype=np.float64)
@@ -104,7 +105,7 @@ def test_every_waiting_type_is_in_one_group_and_no_machine_is_left(waiting: list
     assert all(quota > 0 for quota in quotas)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(waiting=waiting_tasks, machines=st.integers(1, 12))
 def test_the_forecast_expects_each_task_once(waiting: list[int], machines: int):
     columns = machine_columns([f"m{index}" for index in range(machines)])

@@ -29,6 +29,7 @@ from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, messages, placed, uids
 from tests.support.core import task_class as cls
+from tests.support.effort import examples
 from tests.support.models import Stated, flat
 from tests.support.policies import machines, shapes
 
@@ -205,7 +206,7 @@ def test_an_overlay_adds_to_it():
     assert placed(made.run_round()) == {"t1-0": "slow"}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.booleans()), min_size=1, max_size=4),
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 20), st.booleans()), min_size=1, max_size=5),

@@ -12,6 +12,7 @@ from cost_models.interface import ShapeRow
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import ClassDefined, TasksBound, TasksSubmitted
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
+from tests.support.effort import examples
 from tests.support.models import Stated, flat
 from tests.support.policies import machines, shapes
 
@@ -61,7 +62,7 @@ def test_busy_machines_wait_until_the_others_have_caught_up():
     assert Counter(placed(core.run_round()).values()) == {"m1": 3, "m2": 4}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=8), st.integers(1, 30))
 def test_as_level_as_water(running: list[int], count: int):
     # Pouring tasks one by one onto the emptiest machine gives the loads that one round has to give.

@@ -8,6 +8,7 @@ from statistics import fmean
 import pytest
 
 from tests.cost_models.queueing import Arrival, response_times
+from tests.support.effort import examples
 
 
 def overload(seed: int) -> list[Arrival]:
@@ -22,7 +23,7 @@ def overload(seed: int) -> list[Arrival]:
     return arrivals
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(1, 1 + examples(3, least=1)))
 def test_mean_response_is_lower_than_that_of_the_default_policy(seed: int):
     arrivals = overload(seed)
     shortest = fmean(response_times("sjf", arrivals, slots=4))

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from tests.differential.__main__ import main
 
+pytestmark = pytest.mark.full
+
 
 def run(*arguments: str) -> str:
     result = CliRunner().invoke(main, arguments)

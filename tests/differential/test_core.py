@@ -12,8 +12,9 @@ from tests.differential.drive import MANNERS, Manner, place
 from tests.differential.generate import SMALL, WIDE, Size, case
 from tests.differential.measure import Score, score
 from tests.differential.world import Case
+from tests.support.effort import examples
 
-SMALL_BLOCK, WIDE_BLOCK, MIDDLE_BLOCK, PER_MANNER = 80, 20, 3, 12
+SMALL_BLOCK, WIDE_BLOCK, MIDDLE_BLOCK = 80, 20, 3
 OF_OPTIMUM = 0.97
 
 
@@ -25,7 +26,7 @@ def scores(size: str, block: int, length: int, orders: int = 1) -> list[Score]:
     return found
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(examples(6, least=2)))
 def test_small_clusters_come_close_to_the_optimum(block: int):
     found = scores("small", block, SMALL_BLOCK)
     placed, best = sum(each.placed for each in found), sum(each.best for each in found)
@@ -33,13 +34,13 @@ def test_small_clusters_come_close_to_the_optimum(block: int):
     assert placed >= OF_OPTIMUM * best
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(examples(6, least=2)))
 def test_wider_clusters_keep_the_rules(block: int):
     found = scores("wide", block, WIDE_BLOCK)
     assert sum(each.placed for each in found) > WIDE_BLOCK
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", range(examples(3, least=1)))
 def test_middle_sized_clusters_are_packed_as_well_as_one_pod_at_a_time(block: int):
     found = scores("middle", block, MIDDLE_BLOCK, orders=20)
     fewer = [(each.seed, each.placed, each.middle) for each in found if each.placed < each.middle]
@@ -50,7 +51,7 @@ def test_middle_sized_clusters_are_packed_as_well_as_one_pod_at_a_time(block: in
 @pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
 @pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
 def test_rules_are_kept_in_whatever_manner_the_core_works(manner: Manner, size: Size):
-    for seed in range(5000, 5000 + PER_MANNER):
+    for seed in range(5000, 5000 + examples(12, least=4)):
         outcome = place(case(seed, size), manner)
         assert (outcome.faults, outcome.left) == ((), ()), f"{size.name} {seed}"
 
@@ -71,7 +72,7 @@ def test_more_important_pods_come_first():
     """
     manner = MANNERS["three priorities"]
     passed_over = 0
-    for seed in range(2 * PER_MANNER):
+    for seed in range(24):
         made = without_order(case(seed, WIDE))
         waiting = made.waiting
         outcome = place(made, manner)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.results import Delta
@@ -19,6 +19,7 @@ from tests.differential.drive import core
 from tests.differential.generate import SMALL, WIDE, Size, case
 from tests.differential.translation import Classes
 from tests.differential.world import Cluster, Pod, PodSpec
+from tests.support.effort import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 AT_EVERY_STEP = {Rule.AFFINITY, Rule.ANTI_AFFINITY, Rule.EXISTING_ANTI_AFFINITY, Rule.PORTS, Rule.RESOURCES}
@@ -30,11 +31,7 @@ def deltas_of(seed: int, size: Size) -> tuple[Cluster, dict[str, PodSpec], Seque
     return made.cluster, made.waiting, core(made, Classes()).run_round().deltas
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 100_000),
     st.sampled_from([SMALL, WIDE]),

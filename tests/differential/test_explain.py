@@ -8,6 +8,7 @@ from tests.differential.checker import Rule, broken_rules
 from tests.differential.drive import check, core
 from tests.differential.generate import WIDE, case
 from tests.differential.translation import Classes
+from tests.support.effort import examples
 
 CASES = 15
 CAUSES = {
@@ -34,7 +35,7 @@ def cause(reason: str) -> set[Rule]:
     return next(rules for words, rules in CAUSES.items() if reason.startswith(words))
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", range(examples(3, least=1)))
 def test_verdict_of_every_node(block: int):
     refused = 0
     for seed in range(block * CASES, (block + 1) * CASES):
@@ -56,7 +57,7 @@ def test_verdict_of_every_node(block: int):
     assert refused > 100
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", range(examples(2, least=1)))
 def test_reasons_of_pending_pods_account_for_every_node(block: int):
     for seed in range(block * CASES, (block + 1) * CASES):
         made = case(seed, WIDE)

@@ -6,18 +6,20 @@ import pytest
 
 from tests.differential.generate import WIDE
 from tests.differential.history import History
+from tests.support.effort import examples
 
 HISTORIES, ROUNDS = 5, 6
 
 
 @pytest.mark.parametrize("during", [False, True], ids=["between", "during"])
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(examples(4, least=2)))
 def test_rounds_with_events(block: int, during: bool):
     for seed in range(block * HISTORIES, (block + 1) * HISTORIES):
         faults = History(seed, WIDE).play(ROUNDS, during=during)
         assert faults == [], f"history {seed}"
 
 
+@pytest.mark.full
 def test_a_history_sees_much():
     """Bindings that fail, pods and nodes that come and go: what the tests above rely on."""
     history = History(5, WIDE)

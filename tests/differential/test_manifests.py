@@ -2,13 +2,10 @@
 
 Every binding, taken in the order of admission, keeps every rule; no pod stays pending that some node would accept.
 There are no exceptions: a gate, a missing claim and the like are rules that no node keeps.
-
-``MANIFEST_SEEDS=300`` takes as many clusters instead of the usual few.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,9 +14,10 @@ import pytest
 from firmament.core.results import Delta
 from tests.differential.checker import Rule
 from tests.differential.manifest_plans import Planned, planned
+from tests.support.effort import examples
 
 BLOCKS = 5
-SEEDS = int(os.environ.get("MANIFEST_SEEDS", "25"))
+SEEDS = examples(25)
 NEVER_DRAWN = {Rule.NODE_NAME, Rule.NOT_READY}
 
 
@@ -47,6 +45,7 @@ def faults_of(found: Planned) -> Iterable[str]:
 # --- that the check can fail -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_a_binding_moved_to_a_node_that_breaks_a_rule_is_found(tmp_path: Path):
     """Moved to nodes that are cordoned, of pods that tolerate nothing."""
     moved = 0
@@ -61,6 +60,7 @@ def test_a_binding_moved_to_a_node_that_breaks_a_rule_is_found(tmp_path: Path):
     assert moved > 1
 
 
+@pytest.mark.full
 def test_every_rule_is_seen_to_be_broken_where_all_bindings_move_by_one_node(tmp_path: Path):
     seen: set[str] = set()
     for seed in range(8):
@@ -72,6 +72,7 @@ def test_every_rule_is_seen_to_be_broken_where_all_bindings_move_by_one_node(tmp
     assert seen == {rule.value for rule in Rule if rule not in NEVER_DRAWN}
 
 
+@pytest.mark.full
 def test_a_pod_without_its_binding_is_found_to_be_left_behind(tmp_path: Path):
     found = planned(0, tmp_path)
     *others, last = found.placed

@@ -18,6 +18,8 @@ from tests.differential.generate import MIDDLE, SIZES, SMALL, WIDE, Size, case
 from tests.differential.pod_by_pod import one_order, orders
 from tests.differential.world import Case, Cluster, Pod, PodSpec
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

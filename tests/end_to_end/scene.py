@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from poseidon.demo.solver_client import SolverClient, SolverCounts
-from poseidon.demo.stack import CLUSTER_NAME, Stack, StackOptions
+from poseidon.demo.stack import Stack, StackOptions
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
 from poseidon.simulated.kubeconfig import write_kubeconfig
@@ -24,12 +24,14 @@ from poseidon.simulated.resources import EVENTS, NODES, PODS, ResourceType
 from poseidon.simulated.seeding import NodeShape, create_nodes, create_pods
 from poseidon.simulated.server import SimulatedCluster
 from tests.end_to_end.books import overcommitted, placements
+from tests.end_to_end.shared_solver import SharedSolvers
 from tests.support.cluster import binding, pod
 from tests.support.waiting import until
 
 Object = dict[str, Any]
 
 SECONDS = 40.0
+SOLVERS = SharedSolvers()
 SHAPES = (NodeShape("small", cpu="4", memory="16Gi"), NodeShape("large", cpu="16", memory="64Gi"))
 
 
@@ -44,7 +46,13 @@ class Scene:
         self, folder: Path, options: ClusterOptions | None = None, config: Path | None = None
     ) -> None:
         self.cluster = SimulatedCluster(options, observer=self._observe)
-        self.stack = Stack(StackOptions(folder, kubeconfig=folder / "kubeconfig", config=config))
+        self._folder, self._config = folder, config
+        self._cluster_name = folder.name
+        self.stack = Stack(
+            StackOptions(
+                folder, kubeconfig=folder / "kubeconfig", config=config, cluster_name=self._cluster_name
+            )
+        )
         self.bindings: Counter[tuple[str, int]] = Counter()
         self.writes = 0
         self.patches: Counter[str] = Counter()
@@ -112,13 +120,24 @@ class Scene:
 
     # --- the processes ---------------------------------------------------------------------------------------
 
+    async def start(self, *, own_solver: bool = False) -> None:
+        """Start the bridge; and the solver if it is to be this scene's own, to be killed or listened to."""
+        if own_solver:
+            await self.stack.start_solver()
+        else:
+            self.stack.solver_address = SOLVERS.address(self._folder, self._config)
+        await self.stack.start_bridge()
+
     async def solver_counts(self) -> SolverCounts:
-        async with SolverClient(self.stack.solver_address, CLUSTER_NAME) as client:
+        async with SolverClient(self.stack.solver_address, self._cluster_name) as client:
             return await client.counts()
 
     async def until_solver(self, condition: Callable[[SolverCounts], bool]) -> SolverCounts:
         """Wait until the solver's counts satisfy the condition."""
-        async with SolverClient(self.stack.solver_address, CLUSTER_NAME) as client, asyncio.timeout(SECONDS):
+        async with (
+            SolverClient(self.stack.solver_address, self._cluster_name) as client,
+            asyncio.timeout(SECONDS),
+        ):
             return await client.wait_for(condition)
 
     async def until_solver_has_bound(self, count: int) -> SolverCounts:

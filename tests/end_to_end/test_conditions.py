@@ -14,8 +14,7 @@ SECONDS = 10.0
 async def test_a_condition_is_written_although_bindings_never_pause(tmp_path):
     async with scene(tmp_path) as s:
         await s.nodes(2)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         held = s.cluster.faults.add(Fault(".*/pods/slow/binding", "POST", hold=True))
         await s.pods(["slow"])
         await until(lambda: held.hits == 1)

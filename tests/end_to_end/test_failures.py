@@ -18,8 +18,7 @@ async def test_the_solver_is_killed_in_the_middle(tmp_path, bound):
     """It dies when all pods are waiting, or while bindings of its first round are being posted and more pods come."""
     async with scene(tmp_path) as s:
         await s.nodes(NODES)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start(own_solver=True)
         await s.until_solver(lambda counts: counts.machines == NODES)
         reached = s.binding_reached(max(bound, 1))
         await s.pods(names("early", PODS // 2), cpu="250m")
@@ -43,8 +42,7 @@ async def test_the_solver_is_killed_in_the_middle(tmp_path, bound):
 async def test_the_bridge_is_killed_in_the_middle(tmp_path):
     async with scene(tmp_path) as s:
         await s.nodes(NODES)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.until_solver(lambda counts: counts.machines == NODES)
         reached = s.binding_reached(150)
         await s.pods(names("p", PODS), cpu="250m")
@@ -57,7 +55,6 @@ async def test_the_bridge_is_killed_in_the_middle(tmp_path):
         s.check_sound()
         counts = await s.until_solver(lambda counts: counts.bound == PODS)
         assert (counts.pending, counts.assumed) == (0, 0)
-        assert s.stack.solver.alive
 
 
 async def test_the_solver_starts_late(tmp_path):
@@ -78,8 +75,7 @@ async def test_the_api_server_starts_late(tmp_path):
     async with scene(tmp_path) as s:
         port = int(s.cluster.url.rpartition(":")[2])
         await s.cluster.stop()
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await until(lambda: "api server request failed" in s.log("bridge"), within=SECONDS)
         await s.nodes(5)
         await s.pods(names("p", 20))
@@ -92,8 +88,7 @@ async def test_the_api_server_goes_away_for_a_while(tmp_path):
     async with scene(tmp_path) as s:
         port = int(s.cluster.url.rpartition(":")[2])
         await s.nodes(NODES)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.until_solver(lambda counts: counts.machines == NODES)
         reached = s.binding_reached(100)
         await s.pods(names("p", PODS), cpu="250m")
@@ -109,8 +104,7 @@ async def test_the_api_server_goes_away_for_a_while(tmp_path):
 async def test_sigterm_in_the_middle_drains(tmp_path, process):
     async with scene(tmp_path) as s:
         await s.nodes(NODES)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start(own_solver=process == "solver")
         await s.until_solver(lambda counts: counts.machines == NODES)
         reached = s.binding_reached(100)
         await s.pods(names("p", PODS), cpu="250m")

@@ -84,7 +84,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder, nodes=2):
+async def stage(folder, nodes=2, *, own_solver=False):
     async with scene(folder, ClusterOptions(graceful=True)) as s:
         made = Stage(s)
         made.create(CRD)
@@ -99,8 +99,7 @@ async def stage(folder, nodes=2):
                 },
             )
         await s.nodes(nodes, [SHAPE])
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start(own_solver=own_solver)
         yield made
 
 
@@ -154,7 +153,7 @@ async def test_bound_members_of_a_gang_that_is_not_whole_in_time_are_evicted(tmp
 
 @pytest.mark.parametrize("killed", ["", "bridge", "solver"])
 async def test_a_preemptor_waits_for_victims_that_take_thirty_seconds(tmp_path, killed):
-    async with stage(tmp_path, nodes=1) as on:
+    async with stage(tmp_path, nodes=1, own_solver=killed == "solver") as on:
         on.pod("low", cpu="3", stop="30", priorityClassName="low", terminationGracePeriodSeconds=60)
         await on.until(lambda: on.pods()["low"]["status"].get("phase") == "Running")
         on.pod("high", cpu="3", priorityClassName="high")
@@ -206,7 +205,7 @@ async def test_a_budget_protects_its_pods_while_there_is_another_choice(tmp_path
 
 @pytest.mark.parametrize("killed", ["bridge", "solver"])
 async def test_a_gang_whose_processes_die_between_decision_and_binding(tmp_path, killed):
-    async with stage(tmp_path) as on:
+    async with stage(tmp_path, own_solver=killed == "solver") as on:
         s = on.scene
         held = s.cluster.faults.add(Fault(".*/pods/g-000[0-2]/binding", "POST", hold=True))
         on.group("train", 6)

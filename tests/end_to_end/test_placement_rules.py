@@ -31,8 +31,7 @@ def rule(kind: str, topology: str, app: str, **term: Any) -> Any:
 
 async def started(s: Scene, nodes: int) -> None:
     await s.nodes(nodes, SMALL)
-    await s.stack.start_servers()
-    await s.stack.start_bridge()
+    await s.start()
     await s.until_solver(lambda counts: counts.machines == nodes)
 
 

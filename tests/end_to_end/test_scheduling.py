@@ -12,8 +12,7 @@ from tests.support.waiting import until
 async def test_a_thousand_pods_are_bound_once_each(tmp_path):
     async with scene(tmp_path) as s:
         await s.nodes(200)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.until_solver(lambda counts: counts.machines == 200)
         for group, cpu in enumerate(("100m", "250m", "500m", "1", "1500m")):
             await s.pods(names(f"p{group}", 200), cpu=cpu)
@@ -30,8 +29,7 @@ async def test_pods_that_fit_nowhere_are_told_once_and_cost_nothing_until_a_node
     async with scene(tmp_path) as s:
         await s.nodes(5, [NodeShape("small", cpu="4")])
         await s.pods(names("big", 1000), cpu="20")
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await until(lambda: len(s.events("FailedScheduling")) == 1000, within=SECONDS)
         told = (
             "0/5 nodes are available: 5 Insufficient cpu. no new claims to deallocate, preemption: "
@@ -69,8 +67,7 @@ async def test_pods_of_other_schedulers_count_where_they_run(tmp_path):
         await s.nodes(4, [NodeShape("small", cpu="4")])
         await s.pods(["theirs-0"], schedulerName="other", nodeName="node-00000", cpu="3500m")
         await s.pods(["theirs-1", "theirs-2"], schedulerName="other", cpu="3500m")
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.until_solver(lambda counts: counts.machines == 4 and counts.bound == 1)
         for index in (1, 2):
             await s.bind(f"theirs-{index}", f"node-0000{index}")
@@ -85,8 +82,7 @@ async def test_pods_of_other_schedulers_count_where_they_run(tmp_path):
 async def test_room_that_deleted_pods_leave_is_used_at_once(tmp_path):
     async with scene(tmp_path) as s:
         await s.nodes(2, [NodeShape("small", cpu="4", pods=20)])
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.pods(names("first", 40), cpu="100m")
         await s.until_bound(40)
         await s.pods(names("second", 40), cpu="100m")

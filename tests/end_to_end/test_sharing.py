@@ -82,8 +82,7 @@ async def test_two_schedulers_fill_a_cluster_together(tmp_path):
     nodes, each = 25, 80
     async with scene(tmp_path, config=recreating(tmp_path)) as s, kubelets(s):
         await s.nodes(nodes, [SMALL])
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.until_solver(lambda counts: counts.machines == nodes)
         # News takes its time: a binding of ours that is on its way does not see what the other one does.
         s.cluster.faults.add(Fault(".*/pods/ours-.*/binding", delay=0.1))
@@ -111,8 +110,7 @@ async def test_two_schedulers_fill_a_cluster_together(tmp_path):
 async def test_a_pod_that_loses_the_race_is_told_recreated_and_placed(tmp_path):
     async with scene(tmp_path, config=recreating(tmp_path)) as s, kubelets(s):
         await s.nodes(1, [SMALL])
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.until_solver(lambda counts: counts.machines == 1)
         held = s.cluster.faults.add(Fault(".*/pods/ours-0000/binding", times=1, hold=True))
         await s.pods(["ours-0000"], cpu="3")
@@ -140,8 +138,7 @@ async def test_a_binding_that_no_longer_fits_is_not_posted(tmp_path):
     workers = 64
     async with scene(tmp_path) as s, kubelets(s):
         await s.nodes(1, [NodeShape("big", cpu="64")], prefix="big")
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
         await s.until_solver(lambda counts: counts.machines == 1)
         # All workers of the bridge are busy, so that the last binding has to wait.
         held = s.cluster.faults.add(Fault(".*/pods/busy-.*/binding", hold=True))

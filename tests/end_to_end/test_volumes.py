@@ -62,8 +62,7 @@ def check_volumes(s):
 async def test_claims_are_bound_and_then_their_pods(tmp_path):
     async with scene(tmp_path) as s, provisioning(s, delay=0.05):
         await prepare(s)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start(own_solver=True)
         await s.until_bound(COUNT)
         await s.until_solver_has_bound(COUNT)
         check_volumes(s)
@@ -73,8 +72,7 @@ async def test_claims_are_bound_and_then_their_pods(tmp_path):
 async def test_the_bridge_is_killed_while_volumes_are_made(tmp_path):
     async with scene(tmp_path) as s:
         await prepare(s)
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start()
 
         def chosen():
             return sum(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,21 @@ def objects(text: str) -> list[Object]:
     return sorted(found, key=lambda each: each["kind"] not in FIRST)
 
 
+@cache
+def objects_in(file: Path) -> list[Object]:
+    """Those of a file; not to be changed."""
+    return objects(file.read_text())
+
+
 def around(file: Path) -> list[Object]:
     """What is in a folder beside a file, and may have been created before."""
-    others = [each for other in sorted(file.parent.glob("*.yaml")) for each in objects(other.read_text())]
+    others = [each for other in sorted(file.parent.glob("*.yaml")) for each in objects_in(other)]
     return [each for each in others if each["kind"] in FIRST]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT / "examples").as_posix())
 def test_an_api_server_takes_the_example(file: Path) -> None:
-    found = objects(file.read_text())
+    found = objects_in(file)
     context = [*around(file), *found]
     refused = {
         f"{each['kind']} {each['metadata'].get('name')}": lines
@@ -56,7 +63,7 @@ def test_an_api_server_takes_the_example(file: Path) -> None:
 def test_the_simulated_server_takes_the_example(file: Path) -> None:
     operations = Operations(Store(clock=lambda: 1_767_268_800.0, history_limit=1000, seed=1))
     served = ResourceRegistry(BUILTIN)
-    for each in (*around(file), *objects(file.read_text())):
+    for each in (*around(file), *objects_in(file)):
         resource = served.of_kind(each["apiVersion"], each["kind"])
         if resource is None:
             continue
@@ -77,8 +84,11 @@ def shown() -> Iterator[tuple[str, Object]]:
                     yield f"{page.relative_to(ROOT)}: {each['kind']}", each
 
 
+SHOWN = list(shown())
+
+
 @pytest.mark.parametrize(
-    ("where", "found"), list(shown()), ids=[f"{where} {index}" for index, (where, _) in enumerate(shown())]
+    ("where", "found"), SHOWN, ids=[f"{where} {index}" for index, (where, _) in enumerate(SHOWN)]
 )
 def test_an_api_server_takes_what_documents_show(where: str, found: Object) -> None:
     assert faults(found) == [], where

@@ -16,6 +16,7 @@ from firmament.core.flow.reduction.symmetry import merge_alike
 from firmament.core.placement.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.effort import examples
 
 
 def rows(limits: Sequence[int | None], amounts: Sequence[int]) -> JointRows:
@@ -46,7 +47,7 @@ def scene(seed: int) -> PlacementProblem:
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_the_merged_network_has_the_same_optimum(seed: int):
     residual = Residual(scene(seed))
     fits = {shape: residual.fits(shape) for shape in range(3)}

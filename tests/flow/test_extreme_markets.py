@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.price_estimate.market import FLATTEST, FORBIDDEN, Market, Stairs
 from firmament.core.flow.price_estimate.newton import COARSE, SHARP, SHARPEST, balanced, refined
+from tests.support.effort import examples
 
 DEAREST = 1e9
 """Largest cost and crowding step of a network."""
@@ -39,7 +40,7 @@ def market(random: np.random.Generator) -> Market:
     return Market(cost.astype(np.float32), tasks.astype(np.float32), stairs)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_prices_are_finite_whatever_the_market(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from firmament.core.flow.reduction.dominance import HANDFUL, narrowed
 from firmament.core.placement.passes import PassLog, PassOptions, place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.effort import examples
 
 MACHINES = 40
 SHARED = JointRows(np.zeros(5, np.int64), np.ones(1, np.int64), np.ones(1, np.int64), "link")
@@ -48,7 +49,7 @@ def scene(seed: int, *, tied: bool = False) -> PlacementProblem:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(examples(60)))
 def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
     residual = Residual(scene(seed, tied=tied))
     chance = random.Random(seed)
@@ -77,7 +78,7 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
             assert machine in residual.problem.pins.get(cls, [machine])
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_a_round_of_a_handful_leaves_nothing_behind_that_fits(seed: int):
     residual = Residual(scene(seed))
     placed = place_all(residual, OrToolsSolver(), PassOptions(), PassLog())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from firmament.core.flow.price_estimate.representatives import representatives
 from firmament.core.flow.problem import PlacementProblem
 from tests.support.core import problem
+from tests.support.effort import examples
 
 
 def two_kinds(kind: np.ndarray, machines: int = 300) -> PlacementProblem:
@@ -28,7 +29,7 @@ def two_kinds(kind: np.ndarray, machines: int = 300) -> PlacementProblem:
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(seed=st.integers(0, 10_000), shapes=st.integers(60, 200), most=st.integers(2, 40))
 def test_each_kind_of_demand_is_as_large_as_it_is(seed: int, shapes: int, most: int):
     random = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ from firmament.core.flow.network.network import (
 from firmament.core.flow.optimality.circulation_repair import carried_over
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
+from tests.support.effort import examples
 
 
 def charged(crowd: int, placed: int, times: int, step: int, tasks: int) -> int:
@@ -31,7 +32,7 @@ def charged(crowd: int, placed: int, times: int, step: int, tasks: int) -> int:
     return total
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     crowd=st.integers(0, 20),
     placed=st.integers(0, 7),

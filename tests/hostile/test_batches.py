@@ -1,6 +1,6 @@
 """Whatever batches come: nothing but the one error raises, what is refused changes nothing, decent tasks do not notice.
 
-``HOSTILE=100000`` draws so many batches instead of a few hundred; ``EXPLORE=1`` draws others each time.
+``EFFORT=100`` draws 100,000 batches instead of a few hundred; ``EXPLORE=1`` draws others each time.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from tests.hostile.batches import Forger
 from tests.hostile.known import Known
 from tests.hostile.server_side import REQUESTS, Tenants
 from tests.hostile.wire_bytes import broken
+from tests.support.effort import examples
 
-BATCHES = int(os.environ.get("HOSTILE", "300"))
+BATCHES = examples(1_000)
 SEED = int(os.environ.get("SEED", "1")) if "EXPLORE" not in os.environ else SystemRandom().randrange(2**32)
 PER_POLICY = 2_500
 AT_A_TIME = 20

@@ -1,6 +1,6 @@
 """Whatever objects come: nothing raises, nothing that was sent is refused, and decent pods fare as if alone.
 
-``HOSTILE=20000`` draws so many objects instead of a few hundred; ``EXPLORE=1`` draws others each time.
+``EFFORT=15`` draws some 20,000 objects instead of a few hundred; ``EXPLORE=1`` draws others each time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from poseidon.bridge import feeds
 from poseidon.kube.objects import Node, Pod
 from tests.hostile.house import House
 from tests.hostile.objects import Mallory, fields
+from tests.support.effort import examples
 
-OBJECTS = int(os.environ.get("HOSTILE", "400"))
+OBJECTS = examples(1_300)
 SEED = SystemRandom().randrange(2**32) if "EXPLORE" in os.environ else 1
 AT_A_TIME = 40
 STAY = 120

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.kube.concurrency import AdaptiveLimit, ConcurrencyOptions
+from tests.support.effort import examples
 
 OPTIONS = ConcurrencyOptions()
 
@@ -46,7 +47,7 @@ def test_it_stays_where_more_brings_nothing():
     assert sum(limit == OPTIONS.initial for limit in server.seen) > 0.8 * len(server.seen)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(capacity=st.integers(OPTIONS.least, 2 * OPTIONS.most))
 def test_whatever_the_server_can_do_is_used(capacity):
     server = Server(saturated_at(capacity))

@@ -17,15 +17,20 @@ from poseidon.kube.transport import Transport
 from tests.kube.scripted_api import scripted
 
 CONNECTIONS = Path("/proc/net/tcp")
-LOCAL, TIMER = 1, 5
-PROBING = "02"
-"""Connections as Linux lists them: the column of the local address, that of the timer, and what it says of probes."""
+LOCAL, STATE, TIMER = 1, 3, 5
+ESTABLISHED, PROBING = "01", "02"
+"""Connections as Linux lists them: the columns of the local address, the state and the timer, and what these say."""
 
 
 def timer_of(port: int) -> str:
-    """Which timer the kernel runs for the connection from a local port."""
+    """Which timer the kernel runs for the connection from a local port; former ones from there may linger."""
     rows = [line.split() for line in CONNECTIONS.read_text().splitlines()[1:]]
-    return next(row[TIMER].split(":")[0] for row in rows if int(row[LOCAL].split(":")[1], 16) == port)
+    [timer] = [
+        row[TIMER].split(":")[0]
+        for row in rows
+        if row[STATE] == ESTABLISHED and int(row[LOCAL].split(":")[1], 16) == port
+    ]
+    return timer
 
 
 @pytest.mark.skipif(not CONNECTIONS.exists(), reason="asks the kernel, as Linux lets one")

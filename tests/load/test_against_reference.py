@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.load import oracle
 from tests.load.oracle import Args, Node, Own, Pod, Report
 from tests.load.scenes import NOW, cluster, of_args, verdicts
+from tests.support.effort import examples
 
 CLASSES = ("koord-prod", "koord-prod", "koord-batch", "koord-mid", "koord-free", "")
 times = st.sampled_from([NOW - 500, NOW - 180, NOW - 179, NOW - 100, NOW - 60, NOW - 40, NOW - 1])
@@ -113,7 +114,7 @@ def arguments(draw: st.DrawFn) -> Args:
     return args
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(nodes(), pods("waiting", placed=False), arguments())
 def test_verdicts_and_scores_are_those_of_the_reference(scene: list[Node], waiting: Pod, args: Args) -> None:
     core = cluster(scene, [waiting], of_args(args))

@@ -16,6 +16,7 @@ from tests.load.oracle import Args, Node, Pod, Report
 from tests.load.scenes import BATCH_AND_MID, NOW, cluster, content, of_args, overlay
 from tests.load.test_against_reference import arguments, nodes, pods
 from tests.support.core import messages
+from tests.support.effort import examples
 
 EXACT = {"estimatedScalingFactors": {"cpu": 100, "memory": 100}}
 ROOMY = {"cpu": 10_000, "memory": 2**40}
@@ -171,13 +172,13 @@ def crowded(draw: st.DrawFn) -> tuple[list[Node], Args]:
     return scene, Args(usageThresholds={"cpu": draw(st.integers(50, 80))}, prodUsageThresholds=prod)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(nodes(), pods("waiting", placed=False), arguments())
 def test_those_who_go_are_enough_by_the_reference(scene: list[Node], waiting: Pod, args: Args) -> None:
     compare(scene, waiting, args)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(crowded(), st.integers(1, 6), st.sampled_from(["koord-prod", "koord-batch"]))
 def test_no_more_go_than_have_to(case: tuple[list[Node], Args], cores: int, service_class: str) -> None:
     scene, args = case
@@ -185,7 +186,7 @@ def test_no_more_go_than_have_to(case: tuple[list[Node], Args], cores: int, serv
     compare(scene, Pod("waiting", service_class, limits={name: 500 * cores}), args)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(exceeded())
 def test_a_threshold_is_kept_by_who_takes_nothing_of_the_resource(
     case: tuple[list[Node], Args, list[Pod]],
@@ -194,7 +195,7 @@ def test_a_threshold_is_kept_by_who_takes_nothing_of_the_resource(
     compare(scene, waiting[0], args)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(exceeded())
 def test_all_who_come_together_keep_the_thresholds(case: tuple[list[Node], Args, list[Pod]]) -> None:
     scene, args, waiting = case

@@ -18,6 +18,7 @@ from tests.load.oracle import Args, Node, Pod, Report
 from tests.load.scenes import NOW, cluster, of_args, overlay, verdicts
 from tests.load.test_against_reference import arguments, nodes, pods
 from tests.support.core import placed
+from tests.support.effort import examples
 
 FRESH = NOW - 10
 EXACT = {"cpu": 100, "memory": 70}
@@ -79,7 +80,7 @@ def crowded(draw: st.DrawFn) -> list[Node]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     nodes() | crowded(),
     st.lists(st.integers(0, 9), min_size=3, max_size=3),

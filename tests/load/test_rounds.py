@@ -16,6 +16,7 @@ from tests.load.oracle import Args, Node, Pod, Report
 from tests.load.scenes import NOW, cluster, of_args, overlay, verdicts
 from tests.load.test_against_reference import arguments, nodes, pods
 from tests.support.core import messages, placed
+from tests.support.effort import examples
 
 FRESH = NOW - 10
 MIB = 2**20
@@ -58,7 +59,7 @@ def over_threshold(node: Node, there: list[Pod], args: Args) -> list[str]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     nodes(),
     st.lists(st.integers(0, 3), min_size=4, max_size=4),

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.making_way.play import Known, Play
-
-PROPERTY = settings.get_profile("property")
+from tests.support.effort import examples
 
 
 class Unreliable:
@@ -138,7 +137,7 @@ class Story:
 SEEDS = st.integers(0, 10**6)
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(SEEDS)
 def test_no_more_go_than_have_to(seed: int):
     story = Story(seed, slot=False, refusals=False, restarts=())
@@ -147,7 +146,7 @@ def test_no_more_go_than_have_to(seed: int):
         assert {name for name in story.play.pods if "high" in name} <= set(story.play.bound)
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(SEEDS, st.lists(st.sampled_from(("start_solver", "start_bridge")), max_size=3))
 def test_nor_where_evictions_are_refused_and_processes_begin_anew(seed: int, restarts: list[str]):
     """Pods of one size: each that comes takes the place of one that goes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import Int64
@@ -14,12 +14,9 @@ from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.core.placement.pairs.trial_state import Application, PairBoard
 from firmament.core.rules.pairs import PairRules, PairState, link_load, pair_figure
 from tests.support.core import problem
+from tests.support.effort import examples
 
-QUIET = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    max_examples=60,
-)
+QUIET = settings(max_examples=examples(60))
 DOMAINS, KINDS, MACHINES = 3, 4, 5
 
 

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.registry import load_model
@@ -25,6 +25,7 @@ from tests.network_overhead.scenes import (
     waiting,
 )
 from tests.support.core import messages, placed, scheduler, task_class
+from tests.support.effort import examples
 
 FOUR_ZONES = [("r1", "z1"), ("r1", "z2"), ("r2", "z3"), ("r2", "z4")]
 REGION = {"r1": {"r2": 20}, "r2": {"r1": 20}}
@@ -187,11 +188,7 @@ def cost(here: str, there: str) -> int:
     return 1 if zone == other_zone else ZONE[zone][other_zone]
 
 
-BRIEF = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    max_examples=40,
-)
+BRIEF = settings(max_examples=examples(40))
 
 
 @BRIEF

@@ -11,6 +11,7 @@ from firmament.core.events import TaskRemoved, TasksSubmitted
 from firmament.core.results import DeltaKind, RoundResult
 from tests.numa.kubelet import Amounts, Kubelet
 from tests.numa.test_preemption import HIGH, Scene
+from tests.support.effort import examples
 from tests.topology.scene import Constraints, job, rules, tree
 
 ONE_EACH: Constraints = {"node": {"type": "spread", "hard": True}}
@@ -101,7 +102,7 @@ def busy(draw: st.DrawFn) -> Scene:
     return scene
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(busy(), st.integers(2, 3), st.sampled_from([{}, ONE_EACH]))
 def test_a_group_comes_as_a_whole_and_is_never_refused(scene: Scene, size: int, constraints: Constraints):
     names = submitted(scene, 2, size, constraints)

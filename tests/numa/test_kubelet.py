@@ -23,6 +23,7 @@ from firmament.core.results import RoundResult
 from tests.numa.builders import KIND, asks, payload, task_class, zone
 from tests.numa.kubelet import Amounts, Kubelet, added
 from tests.support.core import scheduler
+from tests.support.effort import examples
 
 GPU = "example.com/gpu"
 
@@ -155,13 +156,13 @@ def scenes(draw, policies=("single-numa-node",), arguments=None):
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 8), st.booleans()), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(scenes(), steps)
 def test_single_numa_node(scene, batches):
     play(scene, batches)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     scenes(("single-numa-node", "restricted"), {"modelledPolicies": ["restricted"]}),
     steps,

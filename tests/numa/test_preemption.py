@@ -24,6 +24,7 @@ from firmament.core.results import DeltaKind, RoundResult
 from tests.numa.builders import KIND, asks, payload, task_class, zone
 from tests.numa.kubelet import Amounts, Kubelet, added
 from tests.support.core import scheduler
+from tests.support.effort import examples
 
 GPU = "example.com/gpu"
 LOW, HIGH = 0, 100
@@ -166,7 +167,7 @@ def scenes(draw):
     return Scene(kubelets, small + large), pods, len(small)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(scenes(), st.data())
 def test_who_comes_for_others_is_never_refused(drawn, data):
     scene, pods, first = drawn

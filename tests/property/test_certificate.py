@@ -29,8 +29,8 @@ from tests.property.problems import (
     placement_problem,
     plain,
 )
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 SOLVER = OrToolsSolver()
 SIZES = {"seed": SEEDS, "classes": st.integers(1, 5), "machines": st.integers(1, 7)}
 
@@ -78,7 +78,7 @@ def check_prices(outcome: FlowOutcome) -> None:
     assert slackness_faults(arcs, outcome.flows.tolist(), price) == []
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(**SIZES, joint=st.booleans())
 def test_certified_flow_is_an_optimum_of_the_full_network(
     seed: int, classes: int, machines: int, joint: bool
@@ -87,19 +87,19 @@ def test_certified_flow_is_an_optimum_of_the_full_network(
     check_certified(residual, GenerationOptions(every_pair=0), by_networkx=True)
 
 
-@settings(PROPERTY, max_examples=250)
+@settings(max_examples=examples(250))
 @given(seed=SEEDS, classes=st.integers(1, 6), machines=st.integers(1, 24))
 def test_few_columns_to_begin_with_do_not_change_the_optimum(seed: int, classes: int, machines: int):
     check_certified(Residual(placement_problem(seed, classes, machines)), FEW_COLUMNS)
 
 
-@settings(PROPERTY, max_examples=25)
+@settings(max_examples=examples(25))
 @given(seed=SEEDS, classes=st.integers(20, 40), machines=st.integers(30, 80), joint=st.booleans())
 def test_many_classes_that_compete(seed: int, classes: int, machines: int, joint: bool):
     check_certified(Residual(placement_problem(seed, classes, machines, joint=joint)), FEW_COLUMNS)
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=SEEDS, classes=st.integers(1, 3), machines=st.integers(1, 2))
 def test_crowding_in_wide_steps(seed: int, classes: int, machines: int):
     problem = placement_problem(seed, classes, machines, tasks=40)
@@ -107,7 +107,7 @@ def test_crowding_in_wide_steps(seed: int, classes: int, machines: int):
     check_certified(Residual(problem), FEW_COLUMNS)
 
 
-@settings(PROPERTY, max_examples=100)
+@settings(max_examples=examples(100))
 @given(**SIZES)
 def test_later_passes_continue_the_costs_of_earlier_ones(seed: int, classes: int, machines: int):
     residual = Residual(placement_problem(seed, classes, machines, joint=True))
@@ -145,7 +145,7 @@ def withheld(
     return int(flows @ fewer.problem.costs), violations.total
 
 
-@settings(PROPERTY, max_examples=120)
+@settings(max_examples=examples(120))
 @given(**SIZES)
 def test_certificate_is_refused_when_an_arc_that_matters_is_withheld(seed: int, classes: int, machines: int):
     residual = Residual(placement_problem(seed, classes, machines))

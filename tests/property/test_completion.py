@@ -20,9 +20,8 @@ from firmament.core.placement.passes import PassLog, PassOptions, place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, as_dict, placement_problem, plain
 from tests.support.core import problem
+from tests.support.effort import examples
 from tests.support.heights import with_heights
-
-PROPERTY = settings.get_profile("property")
 
 
 def begun(seed: int) -> Residual:
@@ -65,7 +64,7 @@ def replayed(residual: Residual, placed: Assignments) -> None:
     assert all(first <= second for first, second in pairwise(turns))
 
 
-@settings(PROPERTY, max_examples=200)
+@settings(max_examples=examples(200))
 @given(SEEDS)
 def test_each_task_takes_the_machine_that_is_cheapest_by_then(seed: int):
     residual = begun(seed)
@@ -80,7 +79,7 @@ def test_each_task_takes_the_machine_that_is_cheapest_by_then(seed: int):
     replayed(before, placed)
 
 
-@settings(PROPERTY, max_examples=100)
+@settings(max_examples=examples(100))
 @given(SEEDS, st.booleans())
 def test_rows_of_single_machines_hold(seed: int, several: bool):
     random = np.random.default_rng(seed)

@@ -45,8 +45,8 @@ from firmament.core.scheduler import Scheduler
 from tests.property.holding import CLOSED, HOLDS, RACK, SEATED, SEATS, WEIGHT, Holding
 from tests.property.ledger import ASSUMED, BOUND, PENDING, Ledger
 from tests.property.pair import make_scheduler
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 LONGER_THAN_ANY_BACKOFF = 100.0
 MOST_ROUNDS = 60
 
@@ -315,5 +315,5 @@ class CoreMachine(RuleBasedStateMachine):
 
 def test_nothing_is_lost_doubled_or_overcommitted():
     run_state_machine_as_test(
-        CoreMachine, settings=settings(PROPERTY, max_examples=60, stateful_step_count=30)
+        CoreMachine, settings=settings(max_examples=examples(60), stateful_step_count=30)
     )

@@ -16,12 +16,12 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.events import Event, MachineUpserted
 from tests.property.replay import record
 from tests.property.strategies import Apply, History, Round, Step, crowds, histories
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.one_of(crowds(), histories(windows=True)), st.integers(0, 3))
 def test_fresh_scheduler_repeats_every_round(history: History, seed: int):
     options = RoundOptions(seed=seed, reserve_after_rounds=2, reserve_after=0.0)
@@ -52,7 +52,7 @@ def turned_step(step: Step) -> Step:
             return step
 
 
-@settings(PROPERTY, max_examples=30)
+@settings(max_examples=examples(30))
 @given(histories(windows=True))
 def test_order_of_mappings_does_not_matter(history: History):
     mirrored = History(history.classes, tuple(turned_step(step) for step in history.steps))

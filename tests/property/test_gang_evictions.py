@@ -19,6 +19,7 @@ from firmament.core.model import Job, TaskClass
 from firmament.core.model import Machine as MachineSpec
 from firmament.core.results import DeltaKind, RoundResult
 from tests.property.pair import make_scheduler
+from tests.support.effort import examples
 
 CAPACITY = {"m0": 6, "m1": 6, "m2": 4}
 OPTIONS = RoundOptions(reserve_after_rounds=10**9, gang_seconds=10.0**9)
@@ -183,7 +184,7 @@ def play(seed: int) -> World:
     return world
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(examples(4, least=1)))
 def test_no_gang_is_halved_whatever_happens_around_evictions(part: int):
     worlds = [play(10 * seed + part) for seed in range(20)]
     assert sum(world.evicted for world in worlds) > 100

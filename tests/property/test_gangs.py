@@ -23,6 +23,7 @@ from firmament.core.model import Job, Machine, Requirement, SpreadRule, TaskClas
 from firmament.core.scheduler import Scheduler
 from tests.property.gang_book import Book
 from tests.property.pair import make_scheduler
+from tests.support.effort import examples
 
 MACHINES = ("m0", "m1", "m2", "m3")
 JOBS = ("a", "b", "c", "")
@@ -145,7 +146,7 @@ def play(world: World, rounds: int = 8) -> None:
         world.round(meanwhile=world.random.choice((0, 0, 1, 2)))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(examples(60)))
 def test_no_gang_is_ever_decided_partly_and_nothing_is_left_behind(seed: int):
     world = World(seed, QUIET)
     play(world)
@@ -158,20 +159,20 @@ def test_no_gang_is_ever_decided_partly_and_nothing_is_left_behind(seed: int):
             assert (told.members, told.running, told.needed) == truth
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_no_gang_is_decided_partly_where_rules_bind_tasks(seed: int):
     world = World(1000 + seed, QUIET, rules=True)
     play(world)
     world.settle()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_no_gang_is_decided_partly_where_tasks_are_evicted(seed: int):
     world = World(1500 + seed, EVICTING)
     play(world)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_more_important_gangs_and_tasks_go_first(seed: int):
     world = World(2000 + seed, QUIET, sizes={1: 1, 2: 1, 3: 1, 4: 1})
     for _ in range(8):
@@ -189,7 +190,7 @@ def test_equal_histories_get_equal_answers(seed: int):
     assert first.answers == second.answers
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_nothing_goes_on_while_nothing_happens(seed: int):
     world = World(4000 + seed, QUIET)
     play(world)

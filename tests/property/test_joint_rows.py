@@ -16,8 +16,8 @@ from tests.oracle.cluster import OracleCluster
 from tests.property.models import RACK, WEIGHT, SharedLimits
 from tests.property.pair import make_scheduler
 from tests.property.problems import SEEDS
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 CLASSES = 4
 
 
@@ -50,7 +50,7 @@ def check_round(oracle: OracleCluster, placed: dict[str, str], per_rack: dict, p
             assert not within, f"{uid} would fit {name} and its limits"
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(seed=SEEDS, machines=st.integers(1, 6), passes=st.sampled_from([8, 1, 0]))
 def test_limits_hold_and_are_used_up(seed: int, machines: int, passes: int):
     rnd = random.Random(seed)

@@ -50,6 +50,7 @@ from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.snapshot import Picture
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.effort import examples
 
 START = 1_750_000_000.0
 MACHINES = tuple(f"m{number}" for number in range(5))
@@ -321,7 +322,7 @@ def compare(kept: Picture, anew: Picture) -> None:
 
 
 @pytest.mark.parametrize("name", configurations())
-@settings(settings.get_profile("property"), max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.lists(machines, min_size=4, max_size=6),
     st.lists(contents, min_size=CLASSES, max_size=CLASSES),

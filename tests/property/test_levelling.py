@@ -14,6 +14,7 @@ from firmament.core.placement.cost import placed_cost, placement_cost
 from firmament.core.placement.fallback.class_by_class import place_greedily
 from firmament.core.placement.local_search.size_exchange import levelled
 from tests.property.problems import SEEDS, as_dict, placement_problem
+from tests.support.effort import examples
 from tests.support.heights import with_heights
 
 Placed = dict[tuple[int, int], int]
@@ -107,14 +108,14 @@ def other_by_hand(problem, placed):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(seed=SEEDS, classes=st.integers(1, 6), machines=st.integers(1, 6))
 def test_the_cost_of_sizes_is_that_of_tasks_placed_one_after_another(seed, classes, machines):
     problem, placed = scene(seed, classes, machines)
     assert abs(placed_cost(problem, placed) - cost_by_hand(problem, as_dict(placed))) <= 0.501
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(seed=SEEDS, classes=st.integers(1, 6), machines=st.integers(1, 8))
 def test_what_held_before_holds_after_and_nothing_costs_more(seed, classes, machines):
     problem, placed = scene(seed, classes, machines)
@@ -129,7 +130,7 @@ def test_what_held_before_holds_after_and_nothing_costs_more(seed, classes, mach
     assert (again.cls.tolist(), again.machine.tolist()) == (after.cls.tolist(), after.machine.tolist())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(seed=SEEDS)
 def test_two_tasks_on_two_machines_are_exchanged_if_that_pays(seed):
     """With two tasks there is one exchange to try, and the oracle can try it."""

@@ -20,8 +20,8 @@ from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, slackness_faults, unbalanced
 from tests.property.problems import SEEDS, arcs_of, fits_of, placement_problem
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 SIZES = {"seed": SEEDS, "classes": st.integers(1, 6), "machines": st.integers(1, 9)}
 SHARES = st.floats(0.0, 1.0)
 
@@ -59,7 +59,7 @@ def check(network: Network, found: Mended) -> None:
     assert slackness_faults(doubled, flows, price) == []
 
 
-@settings(PROPERTY, max_examples=200)
+@settings(max_examples=examples(200))
 @given(**SIZES, before=SHARES, after=SHARES)
 def test_the_optimum_of_a_narrow_network_becomes_that_of_a_wide_one(
     seed: int, classes: int, machines: int, before: float, after: float
@@ -77,7 +77,7 @@ def test_the_optimum_of_a_narrow_network_becomes_that_of_a_wide_one(
     check(wide, found)
 
 
-@settings(PROPERTY, max_examples=100)
+@settings(max_examples=examples(100))
 @given(**SIZES, share=SHARES)
 def test_any_flow_and_any_prices_will_do(seed: int, classes: int, machines: int, share: float):
     residual = Residual(placement_problem(seed, classes, machines))
@@ -94,7 +94,7 @@ def test_any_flow_and_any_prices_will_do(seed: int, classes: int, machines: int,
         check(network, found)
 
 
-@settings(PROPERTY, max_examples=200)
+@settings(max_examples=examples(200))
 @given(**SIZES, share=SHARES, limit=st.sampled_from([1, 1_000_000]))
 def test_only_what_came_closer_needs_to_be_priced_again(
     seed: int, classes: int, machines: int, share: float, limit: int

@@ -20,8 +20,7 @@ from tests.property.pair import NO_RESERVATIONS, Pair
 from tests.property.strategies import Apply, Happening
 from tests.property.test_preemption import case
 from tests.support.core import machine, task_class
-
-PROPERTY = settings.get_profile("property")
+from tests.support.effort import examples
 
 
 def could_move(oracle: OracleCluster, uid: str, now: float) -> bool:
@@ -41,7 +40,7 @@ def could_move(oracle: OracleCluster, uid: str, now: float) -> bool:
     )
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6))
 def test_nobody_waits_for_others_while_there_is_room(seed: int):
     """The oracle checks every step besides: nothing is lost, counted twice or overcommitted."""

@@ -8,30 +8,29 @@ from hypothesis import given, settings
 from firmament.core.configuration import RoundOptions
 from tests.property.pair import Pair
 from tests.property.strategies import History, histories
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 
-
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(histories(windows=False))
 def test_rounds_between_events(history: History):
     Pair().run(history)
 
 
-@settings(PROPERTY, max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories(windows=True))
 def test_events_while_a_round_is_solved(history: History):
     Pair().run(history)
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories(windows=True))
 def test_with_places_reserved_at_once(history: History):
     Pair(RoundOptions(reserve_after_rounds=1, reserve_after=0.0, reserve_for_rounds=2)).run(history)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@settings(PROPERTY, max_examples=30)
+@settings(max_examples=examples(30))
 @given(history=histories(windows=True))
 def test_with_a_policy_that_prefers_nothing(history: History, seed: int):
     Pair(RoundOptions(seed=seed), policy="trivial").run(history)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests.property.pair import NO_RESERVATIONS, Pair
 from tests.property.strategies import History, Round, crowds, definitions, histories
-
-PROPERTY = settings.get_profile("property")
+from tests.support.effort import examples
 
 
 def left_behind(both: Pair) -> list[str]:
@@ -16,7 +15,7 @@ def left_behind(both: Pair) -> list[str]:
     return [uid for uid in both.oracle.waiting(both.now) if both.oracle.fits_somewhere(uid)]
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.one_of(crowds(), histories(windows=False)))
 def test_every_round_is_maximal(history: History):
     both = Pair(NO_RESERVATIONS)
@@ -32,7 +31,7 @@ def test_every_round_is_maximal(history: History):
             assert left_behind(both) == []
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(histories(windows=True))
 def test_what_happens_during_a_round_is_made_up_for(history: History):
     both = Pair(NO_RESERVATIONS)
@@ -45,7 +44,7 @@ def test_what_happens_during_a_round_is_made_up_for(history: History):
     assert left_behind(both) == []
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories(windows=True))
 def test_rest_is_reached_and_lasts(history: History):
     both = Pair(NO_RESERVATIONS)

@@ -28,8 +28,8 @@ from tests.property.holding import CLOSED, HOLDS, RACK, SEATED, SEATS, WEIGHT, H
 from tests.property.ledger import ASSUMED, BOUND, PENDING, Ledger
 from tests.property.pair import make_scheduler
 from tests.property.problems import SEEDS
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 PER_RACK = {"r0": 6, "r1": 9}
 MACHINES = ("m0", "m1", "m2", "m3", "m4")
 CLASSES = {
@@ -155,13 +155,13 @@ def play(world: World) -> None:
         world.outcomes()
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(seed=SEEDS)
 def test_nothing_is_overfull_halved_or_lost(seed: int):
     play(World(seed))
 
 
-@settings(PROPERTY, max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=SEEDS)
 def test_equal_histories_end_alike(seed: int):
     first, second = World(seed), World(seed)

@@ -22,8 +22,8 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
 from tests.oracle.placement import PlainProblem
 from tests.property.problems import SEEDS, as_dict, penalties_of, placement_problem, plain
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 SIZES = {"seed": SEEDS, "classes": st.integers(1, 4), "machines": st.integers(1, 5), "joint": st.booleans()}
 
 
@@ -43,7 +43,7 @@ def check_maximal(model: PlainProblem, placement: dict[tuple[int, int], int]) ->
                 assert model.violated(wider) != [], f"one more of class {cls} fits machine {machine}"
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(**SIZES)
 def test_cost_is_the_sum_over_tasks(seed: int, classes: int, machines: int, joint: bool):
     problem = placement_problem(seed, classes, machines, joint=joint)
@@ -54,7 +54,7 @@ def test_cost_is_the_sum_over_tasks(seed: int, classes: int, machines: int, join
     assert placed_cost(problem, Assignments.empty()) == 0
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=SEEDS, classes=st.integers(1, 3), machines=st.integers(1, 2))
 def test_cost_is_the_sum_over_tasks_where_crowding_goes_in_wide_steps(seed: int, classes: int, machines: int):
     problem = placement_problem(seed, classes, machines, tasks=40, roomy=True)
@@ -64,7 +64,7 @@ def test_cost_is_the_sum_over_tasks_where_crowding_goes_in_wide_steps(seed: int,
     assert placement_cost(problem, placed) == model.total_cost(as_dict(placed), penalties)
 
 
-@settings(PROPERTY, max_examples=120)
+@settings(max_examples=examples(120))
 @given(seed=SEEDS, classes=st.integers(1, 5), machines=st.integers(1, 6))
 def test_where_admission_refuses_nothing_the_cost_is_the_full_networks(
     seed: int, classes: int, machines: int
@@ -78,7 +78,7 @@ def test_where_admission_refuses_nothing_the_cost_is_the_full_networks(
     assert placement_cost(problem, placed) >= cost_by_ortools(arcs, supply)
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(**SIZES)
 @pytest.mark.parametrize("passes", [8, 1, 0])
 def test_placement_is_maximal_and_not_below_the_bound(
@@ -91,7 +91,7 @@ def test_placement_is_maximal_and_not_below_the_bound(
         assert placement_cost(problem, placed) >= log.first.bound
 
 
-@settings(PROPERTY, max_examples=250)
+@settings(max_examples=examples(250))
 @given(seed=SEEDS, classes=st.integers(1, 3), machines=st.integers(1, 3), joint=st.booleans())
 def test_no_placement_is_cheaper_than_one_that_meets_the_bound(
     seed: int, classes: int, machines: int, joint: bool

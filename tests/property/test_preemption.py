@@ -14,8 +14,7 @@ from firmament.core.results import DeltaKind
 from tests.oracle.cluster import ASSUMED, BOUND
 from tests.property.pair import Pair
 from tests.support.core import machine, scheduler, task_class
-
-PROPERTY = settings.get_profile("property")
+from tests.support.effort import examples
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def decided(case: Case) -> tuple[int, frozenset[str]]:
 
 
 def test_close_to_the_fewest_victims():
-    equal, cases = 0, 400
+    equal, cases = 0, examples(400)
     for seed in range(cases):
         each = case(seed, waiting=1 + seed % 3)
         most, count = fewest(each)
@@ -111,7 +110,7 @@ def test_close_to_the_fewest_victims():
     assert equal >= 0.95 * cases, f"{equal} of {cases}"
 
 
-@settings(PROPERTY, max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 10**6))
 def test_one_task_has_the_best_bundle_of_all(seed: int):
     """Fewest victims; of those the lowest highest priority, then the lowest sum."""
@@ -137,7 +136,7 @@ def value(victims: tuple[Task, ...] | list[Task]) -> tuple[int, int, int]:
     return len(priorities), max(priorities, default=0), sum(priorities)
 
 
-@settings(PROPERTY, max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10**6))
 def test_random_events_around_evictions(seed: int):
     """Machines are full, important tasks come, victims go, stay or fail to go: the oracle checks every step."""

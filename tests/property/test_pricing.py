@@ -17,8 +17,7 @@ from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, placement_problem
-
-PROPERTY = settings.get_profile("property")
+from tests.support.effort import examples
 
 
 def violating(residual: Residual, network: Network, prices: FullPrices) -> set[tuple[int, int]]:
@@ -37,7 +36,7 @@ def violating(residual: Residual, network: Network, prices: FullPrices) -> set[t
     return found
 
 
-@settings(PROPERTY, max_examples=100)
+@settings(max_examples=examples(100))
 @pytest.mark.parametrize("narrow", [True, False])
 @given(SEEDS, st.integers(1, 6), st.integers(1, 8), st.floats(0.0, 1.0), st.sampled_from([1, 12, 1_000_000]))
 def test_all_violators_are_found_and_nothing_else(

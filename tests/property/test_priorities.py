@@ -12,8 +12,7 @@ from firmament.core.placement.passes import PassOptions
 from tests.oracle.cluster import OracleCluster
 from tests.property.pair import NO_RESERVATIONS, Pair
 from tests.property.strategies import History, Round, crowds, definitions, histories
-
-PROPERTY = settings.get_profile("property")
+from tests.support.effort import examples
 
 
 def displaced(oracle: OracleCluster, placed: set[str], now: float) -> list[str]:
@@ -39,13 +38,13 @@ def check(history: History, options: RoundOptions) -> None:
             both.step(step)
 
 
-@settings(PROPERTY, max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.one_of(crowds(), histories(windows=False)))
 def test_with_networks(history: History):
     check(history, NO_RESERVATIONS)
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(crowds())
 def test_with_the_greedy_last_resort(history: History):
     check(history, RoundOptions(passes=PassOptions(max_passes=0), reserve_after_rounds=10**9))

@@ -18,8 +18,8 @@ from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, unbalanced
 from tests.property.problems import SEEDS, arcs_of, placement_problem
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 SOLVERS: tuple[Solver, ...] = (OrToolsSolver(), NetworkxSolver())
 
 
@@ -51,13 +51,13 @@ def check_agreement(problem: FlowProblem) -> None:
     assert costs == [cost_by_ortools(arcs, supply)] * 2
 
 
-@settings(PROPERTY, max_examples=80)
+@settings(max_examples=examples(80))
 @given(seed=SEEDS, nodes=st.integers(2, 9), arcs=st.integers(0, 30))
 def test_on_any_network(seed: int, nodes: int, arcs: int):
     check_agreement(flow_problem(seed, nodes, arcs))
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=SEEDS, classes=st.integers(1, 5), machines=st.integers(1, 6))
 def test_on_networks_of_placement_problems(seed: int, classes: int, machines: int):
     residual = Residual(placement_problem(seed, classes, machines))

@@ -15,8 +15,7 @@ from firmament.core.flow.optimality.circulation_repair import carried_over
 from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, fits_of, placement_problem
-
-PROPERTY = settings.get_profile("property")
+from tests.support.effort import examples
 
 
 def pairs(residual: Residual, random: np.random.Generator, share: float) -> set[tuple[int, int]]:
@@ -35,7 +34,7 @@ def columns_of(chosen: set[tuple[int, int]]) -> Columns:
     return Columns(cls, machine)
 
 
-@settings(PROPERTY, max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     seed=SEEDS,
     classes=st.integers(1, 6),

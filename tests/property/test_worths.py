@@ -17,8 +17,8 @@ from firmament.core.placement.placing import place
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
 from tests.property.problems import FEW_COLUMNS, SEEDS, fits_of, penalties_of, placement_problem, plain
+from tests.support.effort import examples
 
-PROPERTY = settings.get_profile("property")
 SOLVER = OrToolsSolver()
 SIZES = {"seed": SEEDS, "classes": st.integers(2, 6), "machines": st.integers(1, 9)}
 OFF = st.sampled_from([0.0, 0.1, 3.0, 1e4, 1e30])
@@ -38,7 +38,7 @@ def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProb
     return replace(given, worths=Worths(found.shape[kept], astray[kept]))
 
 
-@settings(PROPERTY, max_examples=120)
+@settings(max_examples=examples(120))
 @given(off=OFF, few=st.booleans(), **SIZES)
 def test_a_flow_is_certified_whatever_is_known(seed, classes, machines, off, few):
     known = with_worths(placement_problem(seed, classes, machines, roomy=True), seed, off)
@@ -53,7 +53,7 @@ def test_a_flow_is_certified_whatever_is_known(seed, classes, machines, off, few
     assert outcome.bound == cost_by_ortools(arcs, supply)
 
 
-@settings(PROPERTY, max_examples=60)
+@settings(max_examples=examples(60))
 @given(off=OFF, **SIZES)
 def test_a_round_places_as_many_whatever_is_known(seed, classes, machines, off):
     problem = placement_problem(seed, classes, machines, roomy=True)

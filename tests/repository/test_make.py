@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ("demo", "test", "lint", "bench", "proto", "pictures", "lock", "format", "clean", "help")
+TARGETS = (
+    "demo",
+    "test",
+    "test-full",
+    "lint",
+    "bench",
+    "proto",
+    "pictures",
+    "lock",
+    "format",
+    "clean",
+    "help",
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -52,7 +64,9 @@ def test_an_unsuitable_interpreter_gives_one_clear_line(tmp_path, interpreter):
     assert not (tmp_path / "venv").exists()
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "lint", "bench", "proto", "pictures", "format"])
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "test-full", "lint", "bench", "proto", "pictures", "format"]
+)
 def test_targets_set_up_what_they_need(tmp_path, target):
     result = make("-n", target, f"VENV={tmp_path / 'venv'}")
     assert result.returncode == 0

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
@@ -17,6 +17,7 @@ from firmament.core.placement.local_search.relocation import MOST_TASKS, improve
 from firmament.core.placement.local_search.trial_state import Board
 from firmament.core.rules.ruleset import TOO_NEAR, Attraction, ClassRules, Exclusion
 from tests.rounds.rules import Units, apart, begin, broken, proposed, ruled, units
+from tests.support.effort import examples
 from tests.support.rules import counter, ints, spreading
 
 ZONE = [0, 0, 1, 1]
@@ -156,7 +157,7 @@ def random_problem(seed: int) -> PlacementProblem:
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10_000))
 def test_random_placements_get_no_worse_and_stay_valid(seed: int):
     made = random_problem(seed)

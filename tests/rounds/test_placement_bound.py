@@ -15,6 +15,7 @@ from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.core.placement.fallback.greedy_fallback import place_leftovers
 from firmament.core.placement.placement_bound import cannot_be_bettered, most_placed
 from tests.rounds.rules import begin, proposed, ruled, units
+from tests.support.effort import examples
 
 
 def values(made: PlacementProblem) -> list[tuple[int, ...]]:
@@ -51,7 +52,7 @@ def small_problem(seed: int) -> PlacementProblem:
     return replace(made, priority=made.priority - made.priority.min(), feasible=feasible)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_it_is_never_said_of_a_placement_that_can_be_bettered(seed: int):
     made = small_problem(seed)

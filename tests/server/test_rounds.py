@@ -165,7 +165,7 @@ async def test_draining_gives_up_on_a_solve_that_takes_too_long(monkeypatch):
 async def test_rounds_survive_killed_solver_processes(running: Running, killed):
     driver = await running.driving(*WORLD, tasks("a"))
     await driver.until(lambda: "a" in driver.placed)
-    for pid in running.server.worker_pids()[:killed]:
+    for pid in running.server._solver.worker_pids()[:killed]:
         os.kill(pid, signal.SIGKILL)
     await driver.events(tasks("b"))
     await driver.until(lambda: "b" in driver.placed)

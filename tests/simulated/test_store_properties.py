@@ -20,6 +20,7 @@ from poseidon.simulated.store import decode
 from poseidon.simulated.watching import WatchCursor
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
+from tests.support.effort import examples
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 STEPS = st.lists(
@@ -55,7 +56,7 @@ def listed(
     return versions, dict(metadata)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(STEPS, STEPS, SELECTORS)
 def test_list_then_watch_reproduces_the_state(before, after, selectors) -> None:
     operations = new_operations()
@@ -87,7 +88,7 @@ def test_list_then_watch_reproduces_the_state(before, after, selectors) -> None:
     assert state == listed(operations, selection)[0]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(STEPS, st.lists(STEPS, max_size=4), st.integers(1, 3))
 def test_pages_reproduce_the_state_of_the_first(before, between, limit) -> None:
     operations = new_operations()
@@ -105,7 +106,7 @@ def test_pages_reproduce_the_state_of_the_first(before, between, limit) -> None:
     assert found == expected
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(1, 7), st.integers(0, 40))
 def test_the_history_remembers_exactly_its_limit(limit: int, writes: int) -> None:
     operations = new_operations(history=limit)

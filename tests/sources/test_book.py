@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from poseidon.sources.book import SampleBook
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.support.effort import examples
 
 NODES = ("n1", "n2", "n3")
 SOURCES = ("first", "second")
@@ -125,5 +126,5 @@ class Telling(RuleBasedStateMachine):
         return second if second.time - first.time > 180 else first
 
 
-Telling.TestCase.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+Telling.TestCase.settings = settings(max_examples=examples(150), stateful_step_count=25)
 TestTelling = Telling.TestCase

@@ -13,8 +13,8 @@ import pytest
 from firmament.core.scheduler import Scheduler
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.invariants import validate
 from firmament.core.state.tasks import State
+from tests.support.invariants import validate
 
 MOST_TASKS = 500
 """Books of more are not looked through each time."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from poseidon.kube.batch_objects import DisruptionBudget
 from poseidon.kube.decoding import convert_object
 from tests.bridge.objects import present
+from tests.support.effort import examples
 from tests.tenants.scene import CRITICAL, Cluster, labelled, member, mirror, single
 
 HIGHEST = str(2**31 - 1)
@@ -147,7 +148,7 @@ def test_a_group_does_not_hold_up_more_important_pods_of_others_by_what_it_state
 ranks = st.tuples(st.sampled_from([0, 1, CRITICAL]), st.sampled_from([None, -3, 7, 2**31 - 1]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(ranks, min_size=1, max_size=3), ranks)
 def test_nobody_goes_against_the_rules(running, coming):
     """By the letter: a lower class; or, of one class below the system's, both in groups, and a lower number stated."""

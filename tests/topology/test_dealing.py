@@ -12,6 +12,7 @@ from cost_models.interface import Int64
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.tree_groups.dealing import Choosy, deal
 from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.effort import examples
 from tests.support.rules import ints
 
 SOLVER = OrToolsSolver()
@@ -39,7 +40,7 @@ def test_whoever_may_use_few_places_gets_one_of_them():
     assert places_of(found) == {0: [2], 1: [0, 0, 1]}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_a_way_is_found_whenever_there_is_one(data: st.DataObject):
     classes, leaves = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))

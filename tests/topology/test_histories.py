@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firmament.core.configuration import RoundOptions
+from tests.support.effort import examples
 from tests.topology.history import JOBS, History
 
 QUIET = RoundOptions(reserve_after_rounds=10**9, preemption=False)
@@ -18,7 +19,7 @@ def play(history: History, rounds: int, *, meanwhile: tuple[int, ...] = (0,)) ->
         history.round(history.random.choice(meanwhile))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_rules_hold_and_nothing_is_left_behind(seed: int):
     history = History(seed, QUIET)
     for _ in range(5):
@@ -30,7 +31,7 @@ def test_rules_hold_and_nothing_is_left_behind(seed: int):
 
 
 @pytest.mark.parametrize("options", [QUIET, EVICTING], ids=["quiet", "evicting"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_groups_are_whole_and_keep_their_rules_whatever_happens_during_the_solve(
     seed: int, options: RoundOptions
 ):
@@ -39,7 +40,7 @@ def test_groups_are_whole_and_keep_their_rules_whatever_happens_during_the_solve
     play(history, 10, meanwhile=(1, 2, 3))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_rules_hold_where_groups_and_singles_evict_others(seed: int):
     history = History(2000 + seed, EVICTING, priorities=(0, 1, 2))
     for _ in range(6):
@@ -53,7 +54,7 @@ def test_rules_hold_where_groups_and_singles_evict_others(seed: int):
     history.settle()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_more_important_groups_and_singles_come_first(seed: int):
     history = History(4000 + seed, QUIET, priorities=(0, 1, 2))
     for _ in range(6):

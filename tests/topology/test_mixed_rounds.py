@@ -11,6 +11,7 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
 from firmament.core.model import Job, Requirement, TaskSelector, TaskTerm
 from tests.support.core import machine, placed, task_class, uids
+from tests.support.effort import examples
 from tests.topology.history import some_constraints
 from tests.topology.oracle import broken
 from tests.topology.scene import CPU, LEVELS, cluster, job, rules, tree
@@ -71,7 +72,7 @@ class Mixed:
 
 
 @pytest.mark.parametrize("lonely", [False, True], ids=["simple", "with rules between tasks"])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(examples(60)))
 def test_all_limits_hold_and_room_is_used(seed: int, lonely: bool):
     mixed = Mixed(seed, lonely=lonely)
     where = placed(cluster(mixed.events, options=QUIET).run_round())

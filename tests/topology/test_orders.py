@@ -13,6 +13,7 @@ from firmament.core.events import ClassDefined, Event
 from firmament.core.model import Requirement, TaskSelector, TaskTerm
 from firmament.core.results import GangPhase
 from tests.support.core import Clock, machine, placed, scheduler, task_class, uids
+from tests.support.effort import examples
 from tests.topology.history import some_constraints
 from tests.topology.oracle import broken
 from tests.topology.scene import (
@@ -194,7 +195,7 @@ def _whole(scene: Scene) -> tuple[set[str], Mapping[str, str]]:
     return {uid.rpartition("-")[0] for uid in where}, where
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(examples(80)))
 def test_rules_and_room_are_kept_and_no_group_is_left_out_that_could_join_the_others(seed: int):
     scene = Scene(seed)
     groups, where = _whole(scene)

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from firmament.core.configuration import RoundOptions
+from tests.support.effort import examples
 from tests.topology.history import some_constraints
 from tests.topology.oracle import possible
 from tests.topology.scene import LEVELS, cluster, evicted, group, job, machines, racks, rules, running, tree
@@ -63,7 +64,7 @@ class Small:
         return [frozenset(each) for each in subsets if self.possible_without(frozenset(each))]
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(examples(150)))
 def test_the_least_important_go_as_wholes_and_nobody_without_need(seed: int):
     small = Small(seed)
     ways = small.ways()

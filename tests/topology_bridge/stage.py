@@ -133,7 +133,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder, racks=(2, 2), *, tree=True):
+async def stage(folder, racks=(2, 2), *, tree=True, own_solver=False):
     """Racks with so many nodes of four cores each."""
     config = folder / "config.yaml"
     config.write_text(CONFIG)
@@ -144,6 +144,5 @@ async def stage(folder, racks=(2, 2), *, tree=True):
             made.tree(
                 {f"rack-{index}": [next(named) for _ in range(count)] for index, count in enumerate(racks)}
             )
-        await s.stack.start_servers()
-        await s.stack.start_bridge()
+        await s.start(own_solver=own_solver)
         yield made

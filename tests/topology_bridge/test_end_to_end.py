@@ -144,7 +144,7 @@ async def test_preempted_and_back_again(tmp_path):
 
 @pytest.mark.parametrize("killed", ["bridge", "solver"])
 async def test_a_process_dies_between_assume_and_bind(tmp_path, killed):
-    async with stage(tmp_path) as on:
+    async with stage(tmp_path, own_solver=killed == "solver") as on:
         s = on.scene
         on.group("train", 8, PACKED)
         held = s.cluster.faults.add(Fault(".*/pods/train-[0-4]/binding", "POST", hold=True))

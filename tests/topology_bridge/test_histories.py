@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from poseidon.kube.following import Change
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone
+from tests.support.effort import examples
 from tests.topology_bridge.objects import group_map, pod, tree_map
 from tests.topology_bridge.test_state import Scene
 
@@ -95,7 +96,7 @@ class World:
         self.scene.tick()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(events, max_size=25))
 def test_any_history(history):
     world = World()

@@ -15,6 +15,7 @@ from firmament.core.tree_solver.assignment import assign
 from firmament.core.tree_solver.counts import progression, reachable
 from firmament.core.tree_solver.profiles import _by_table, best_profile
 from firmament.core.tree_solver.rules import Rule, Shortage
+from tests.support.effort import examples
 from tests.topology_solver.cases import random_rule
 from tests.topology_solver.exhaustive import keeps
 from tests.topology_solver.trees import asked, full_tree, per_unit, placed
@@ -23,7 +24,7 @@ PACK, SPREAD = Rule("pack"), Rule("spread")
 CAPS = st.lists(st.integers(0, 12), min_size=1, max_size=14)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(CAPS, st.integers(1, 5), st.integers(0, 6), st.booleans())
 def test_regular_children_are_divided_as_any_others(caps, least, units, pack):
     most = -np.sort(-np.array([[cap if cap >= least else 0 for cap in caps]]), axis=1)
@@ -48,7 +49,7 @@ SETS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(SETS, st.integers(0, 4), st.booleans())
 def test_any_sets_of_counts_are_divided_as_by_a_table(options, units, pack):
     size = 40
@@ -70,7 +71,7 @@ RANGES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(RANGES, st.integers(0, 5), st.booleans())
 def test_children_that_hold_pods_are_divided_as_by_a_table(options, units, pack):
     size = 60
@@ -80,7 +81,7 @@ def test_children_that_hold_pods_are_divided_as_by_a_table(options, units, pack)
             assert best_profile(options, units, pack, total) == _by_table(options, units, pack, total)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_leaves_are_dealt_out_as_by_exchanging(data):
     leaves = data.draw(st.integers(1, 9))

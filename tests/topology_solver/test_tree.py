@@ -28,13 +28,11 @@ def test_names_that_differ_in_leading_zeros_only_are_different_units():
     assert tree.names == (("01", "1"), ("b", "a", "c"))
 
 
-def test_sums_and_ancestors():
+def test_sums_and_first_children():
     tree = full_tree(("zone", "rack", "node"), (2, 2, 3))
     sums = tree.sums(np.arange(12))
     assert sums[0].tolist() == [15, 51]
     assert sums[1].tolist() == [3, 12, 21, 30]
-    assert tree.ancestors(1).tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
-    assert tree.ancestors(0).tolist() == [0] * 6 + [1] * 6
     assert tree.first_children(1).tolist() == [0, 2, 4]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.wire import events_from_proto
@@ -171,7 +171,6 @@ NODES = st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(value=PODS)
 def test_pods(value):
     pod = convert_object(value, Pod)
@@ -182,7 +181,6 @@ def test_pods(value):
     assert len(events_from_proto(messages)) == 3
 
 
-@settings(deadline=None)
 @given(value=NODES)
 def test_nodes(value):
     message, _ = machine(convert_object(value, Node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.bridge.state import BridgeState
@@ -46,7 +46,6 @@ def weight(name, on):
 
 
 @given(steps=STEPS)
-@settings(deadline=None)
 def test_whatever_may_score_is_told(steps):
     images, on, told, wanted = NodeImages(), {}, {}, set()
     least: dict[str, int] = {}

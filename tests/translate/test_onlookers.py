@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.kube.objects import Pod
@@ -38,7 +38,6 @@ def classes_of(pods: list[Pod]) -> list[pb.TaskClass]:
 
 
 @given(pods=PODS)
-@settings(deadline=None)
 def test_a_class_is_selected_exactly_when_its_pods_are(pods):
     classes = classes_of(pods)
     for rules in classes:
@@ -54,7 +53,6 @@ def test_a_class_is_selected_exactly_when_its_pods_are(pods):
 
 
 @given(pods=PODS, data=st.data())
-@settings(deadline=None)
 def test_the_order_in_which_pods_are_seen_does_not_matter(pods, data):
     shuffled = data.draw(st.permutations(range(len(pods))))
     table = ClassTable()
@@ -77,7 +75,6 @@ def test_the_order_in_which_pods_are_seen_does_not_matter(pods, data):
 
 
 @given(pods=PODS)
-@settings(deadline=None)
 def test_growing_ends_where_a_look_at_everything_ends(pods):
     onlookers = Onlookers()
     for pod in pods:

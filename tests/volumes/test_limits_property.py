@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.embedding import load_configuration
@@ -14,6 +14,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.plan import make_plan
 from tests.plan import objects
 from tests.support import storage
+from tests.support.effort import examples
 from tests.volumes.objects import typed
 
 DRIVERS = ["disk.example.com", "files.example.com"]
@@ -71,7 +72,7 @@ def attached(pods, drivers, placed):
     return found
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(120))
 @given(cluster=clusters())
 def test_attach_limits(cluster):
     limits, drivers, pods = cluster

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from poseidon.translate.claims import PodClaim
 from poseidon.volumes.state import VolumeState, ranked
+from tests.support.effort import examples
 from tests.support.storage import HOSTNAME
 from tests.volumes.objects import claim, storage_class, volume
 
@@ -47,7 +48,7 @@ def possible(volumes, claims):
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(
     st.lists(st.sampled_from(SIZES), max_size=4),
     st.lists(st.sampled_from(SIZES), min_size=1, max_size=4),

@@ -11,6 +11,7 @@ from poseidon.translate.volumes import volume_rules
 from poseidon.volumes.matching import HOSTNAME, hosts, reaches, suits
 from poseidon.volumes.records import claim_record, volume_record
 from tests.support import storage
+from tests.support.effort import examples
 from tests.volumes.objects import typed
 
 KEYS = st.sampled_from(["a", "b", HOSTNAME])
@@ -39,7 +40,6 @@ TERMS = st.fixed_dictionaries(
 LABELS = st.dictionaries(KEYS, WORDS)
 
 
-@settings(deadline=None)
 @given(terms=st.lists(TERMS, min_size=1, max_size=2), labels=LABELS)
 def test_reach(terms, labels):
     value = storage.volume("v", nodeAffinity={"required": {"nodeSelectorTerms": terms}})
@@ -64,7 +64,7 @@ SELECTORS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     labels=LABELS,
     selector=SELECTORS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
@@ -12,6 +12,7 @@ from poseidon.kube.following import Change
 from poseidon.translate.claims import PodClaim
 from poseidon.volumes.state import VolumeState, ranked
 from tests.support import storage
+from tests.support.effort import examples
 from tests.volumes.objects import present
 
 NODES = ["n1", "n2"]
@@ -199,6 +200,4 @@ def _relevant(offers, wanted):
 
 
 TestStorage = Storage.TestCase
-TestStorage.settings = settings(
-    max_examples=250, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestStorage.settings = settings(max_examples=examples(250), stateful_step_count=30)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.commit.arrival_order import keeps_order
-from firmament.core.commit.dependencies import leaders
+from firmament.core.commit.dependencies import keeps_order, leaders
 from firmament.core.commit.eviction_check import EvictionCheck
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments

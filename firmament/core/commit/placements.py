@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Int64
-from firmament.core.commit.arrival_order import chained, keeps_order
 from firmament.core.commit.current_limits import LimitsNow
-from firmament.core.commit.dependencies import leaders
+from firmament.core.commit.dependencies import chained, keeps_order, leaders
 from firmament.core.commit.revalidation import Decided, Recheck
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments, PlacementProblem

@@ -14,7 +14,7 @@ from firmament.core.gangs.members import staying_members
 from firmament.core.selectors.natural_order import natural_key
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.consistency import inconsistencies
-from firmament.core.tree_solver.rules import FREE, Rule
+from firmament.core.tree_solver.rules import Rule
 from firmament.core.tree_solver.solver import ExactSolver
 from firmament.core.tree_solver.tree import Tree, build_tree
 
@@ -97,7 +97,7 @@ def _group(
 
 def rules_of(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ...]:
     """The rules of a group, one per level of the tree."""
-    return tuple(rules.levels.get(level, FREE) for level in levels)
+    return tuple(rules.levels.get(level, Rule()) for level in levels)
 
 
 def _unlike(cluster: Cluster, waiting: Int64) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.commit.arrival_order import keeps_order
+from firmament.core.commit.dependencies import keeps_order
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.queue.reservations import Reservations

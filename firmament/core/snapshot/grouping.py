@@ -13,7 +13,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.gangs.lifecycle import Muster
 from firmament.core.queue.fair_share import share_levels
-from firmament.core.queue.order import PLACED
+from firmament.core.queue.importance import PLACED
 from firmament.core.queue.reservations import Reservations
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import UNGROUPED, State

@@ -20,8 +20,7 @@ from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.gangs.lifecycle import Muster
 from firmament.core.preemption.problem import PreemptionProblem
-from firmament.core.queue.importance import Importance
-from firmament.core.queue.order import PLACED, qualities, ranks
+from firmament.core.queue.importance import PLACED, Importance, qualities, ranks
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.pairs import PairRules
 from firmament.core.scoring.arc_costs import charges

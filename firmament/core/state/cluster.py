@@ -14,9 +14,9 @@ from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSamp
 from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
 from firmament.core.resources.columns import ResourceIndex
 from firmament.core.resources.requests import ShapeRequests
+from firmament.core.state.changes import Marks
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
-from firmament.core.state.dirty import Marks
 from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import Promises

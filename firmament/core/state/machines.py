@@ -15,7 +15,7 @@ from firmament.core.selectors.images import ImageIndex
 from firmament.core.selectors.labels import LabelColumn, LabelIndex
 from firmament.core.selectors.node_selectors import Selectors
 from firmament.core.selectors.taints import TaintIndex
-from firmament.core.state.row_stamps import RowStamps
+from firmament.core.state.changes import RowStamps
 from firmament.core.usage.samples import MachineSamples
 
 _BY_RESOURCE = ("_capacity", "_total", "_unstated")

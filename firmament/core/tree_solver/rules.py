@@ -25,9 +25,6 @@ class Limits:
     step: int
 
 
-FREE = Rule()
-
-
 def limits(rule: Rule) -> Limits:
     """What a rule demands of the counts. The lower bound is at least 1; both are multiples of the step."""
     if rule.hard:

@@ -42,13 +42,6 @@ class Tree:
         above = 1 if level == 0 else self.units(level - 1)
         return np.searchsorted(self.parents[level], np.arange(above + 1)).astype(np.int64)
 
-    def ancestors(self, level: int) -> Int64:
-        """int64[L]: the unit of ``level`` that each leaf belongs to."""
-        unit = np.arange(self.leaves)
-        for parents in reversed(self.parents[level + 1 :]):
-            unit = parents[unit]
-        return unit
-
     def sums(self, leaf_values: Int64) -> list[Int64]:
         """Per level, int64[units]: the sum of ``leaf_values`` (int64[L]) over the leaves below each unit."""
         sums = [np.asarray(leaf_values, dtype=np.int64)]

@@ -1,4 +1,4 @@
-"""What holds for a cluster between events, reports and rounds, whatever has happened; for tests.
+"""What holds for a cluster between events, reports and rounds, whatever has happened.
 
 While a round is being put into effect it may not hold: tasks that look for another place are pending then, and their
 room is booked.

@@ -1,0 +1,46 @@
+"""Solver processes that scenes share, each scene as a cluster of its own: starting one takes longer than most tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from poseidon.demo import attached
+
+ANNOUNCEMENT = "listening on "
+
+
+class SharedSolvers:
+    """One process per configuration, started when it is first asked for; all end with this process."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[str, str] = {}
+
+    def address(self, folder: Path, config: Path | None) -> str:
+        """Where the solver with a configuration listens; if it has to be started, its log is in ``folder``."""
+        text = config.read_text() if config else ""
+        if text not in self._addresses:
+            self._addresses[text] = _started(folder / "shared-solver.log", config)
+        return self._addresses[text]
+
+
+def _started(log: Path, config: Path | None) -> str:
+    command = [sys.executable, "-P", "-m", "firmament", "serve", "--listen", "127.0.0.1:0"]
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-I", attached.__file__, str(os.getpid())),
+                *command,
+                *(["--config", str(config)] if config else []),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line.startswith(ANNOUNCEMENT), log.read_text()
+    return line.removeprefix(ANNOUNCEMENT).strip()
