@@ -10,7 +10,7 @@ from typing import Any
 
 from firmament.artefacts.errors import ArtefactError
 from firmament.core.flow.column_generation import GenerationOptions
-from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.outcome import PassOptions
 from firmament.core.results import RoundStats
 
 FILE = "round.json"

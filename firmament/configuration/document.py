@@ -113,7 +113,7 @@ class RoundSection(Section):
     def options(self, gangs: GangSection) -> RoundOptions:
         """Return them, with what becomes of ``gangs``, as the core takes them."""
         from firmament.core.configuration import RoundOptions
-        from firmament.core.placement.passes import PassOptions
+        from firmament.core.placement.outcome import PassOptions
 
         return RoundOptions(
             passes=PassOptions(max_passes=self.max_passes, solve_time_limit=self.solve_time_limit),

@@ -11,7 +11,7 @@ from cost_models.interface import CostModel, Needs
 from cost_models.pairs import PairModel, knows_pairs
 from cost_models.registry import load_model
 from cost_models.task_constraints import ConstrainingModel, constrains
-from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.outcome import PassOptions
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -15,10 +15,10 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Place
 from firmament.core.flow.reduction.symmetry import AlikeMachines
 from firmament.core.placement.cost import network_cost, pair_figures, placed_cost
 from firmament.core.placement.local_search.size_exchange import levelled
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out
-from firmament.core.placement.stopwatch import Stopwatch, Timer
+from firmament.core.placement.stopwatch import Timer
 from firmament.core.preemption.preemption import preempt
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.results import RoundStats
@@ -59,65 +59,81 @@ def decide(
     Tasks that find no place may evict others, as ``preemption`` says. Depends on the arguments alone, time-outs
     excepted: equal problems, solvers and options give equal decisions.
     """
-    log = PassLog(timer=timer)
-    admitted = place(problem, solver, options, log)
-    watch = Stopwatch(timer)
-    assignments = spread_out(problem, levelled(problem, admitted))
-    log.admit_seconds += watch.seconds()
+    means = Means(solver, options, timer)
+    placed = place(problem, means)
+    watch = means.stopwatch()
+    assignments = spread_out(problem, levelled(problem, placed.assignments))
+    shortages = dict(placed.shortages)
     evictions: tuple[Eviction, ...] = ()
     if preemption is not None:
-        watch = Stopwatch(timer)
-        evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit, log.shortages)
-        log.admit_seconds += watch.seconds()
-    if log.about is None:
-        cost = network_cost(problem, admitted)
-    else:
-        among: Bool = log.about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of it
-        cost = network_cost(log.about.problem, log.about.gathered(admitted.taken(among[admitted.cls])))
-    stats = RoundStats(
-        machines=problem.machines,
-        tasks=int(problem.counts.sum()),
-        classes=problem.classes,
-        arcs=log.arcs,
-        waves=log.waves,
-        passes=log.passes,
-        solves=log.solves,
-        cost=round(placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
-        network_seconds=log.network_seconds,
-        solve_seconds=log.solve_seconds,
-        admit_seconds=log.admit_seconds,
-        time_limited=log.time_limited,
-    )
-    if problem.pairs is not None:
-        stats.pair_cost = pair_figures(problem.pairs, assignments)[1]
-    if log.first is not None:
-        stats.certified = log.first.certified
-        stats.gap = (cost - log.first.bound) / log.first.bound if log.first.bound > 0 else float(cost > 0)
-    else:
-        stats.certified = not log.time_limited
+        evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit, shortages)
+    stats = _figures(problem, placed, assignments, watch.seconds())
+    first = placed.first
     return Placement(
         assignments,
         stats,
-        log.last,
-        log.first,
-        log.first_alike,
-        _first_classes(log),
+        placed.last,
+        None if first is None else first.outcome,
+        None if first is None else first.alike,
+        _first_classes(placed),
         evictions,
-        log.shortages,
-        None if log.first is None else log.first.worths,
+        shortages,
+        None if first is None else first.outcome.worths,
     )
 
 
-def _first_classes(log: PassLog) -> list[list[int]] | None:
+def _figures(
+    problem: PlacementProblem, placed: Placed, assignments: Assignments, seconds: float
+) -> RoundStats:
+    """What a round came to; ``assignments``: after those that moved in the end, in so many ``seconds``."""
+    figures, first = placed.figures, placed.first
+    gap, certified = 0.0, not figures.time_limited
+    if first is not None:
+        cost, bound = _network_cost(problem, placed), first.outcome.bound
+        gap = (cost - bound) / bound if bound > 0 else float(cost > 0)
+        certified = first.outcome.certified
+    pairs = problem.pairs
+    return RoundStats(
+        machines=problem.machines,
+        tasks=int(problem.counts.sum()),
+        classes=problem.classes,
+        arcs=figures.arcs,
+        waves=figures.waves,
+        passes=figures.passes,
+        solves=figures.solves,
+        certified=certified,
+        gap=gap,
+        cost=round(placed_cost(problem, assignments) / COST_UNITS_PER_POINT),
+        network_seconds=figures.network_seconds,
+        solve_seconds=figures.solve_seconds,
+        admit_seconds=figures.admit_seconds + seconds,
+        time_limited=figures.time_limited,
+        pair_cost=None if pairs is None else pair_figures(pairs, assignments)[1],
+    )
+
+
+def _network_cost(problem: PlacementProblem, placed: Placed) -> int:
+    """What the flow could have cost that the bound is about."""
+    about = placed.about
+    if about is None:
+        return network_cost(problem, placed.assignments)
+    among: Bool = about.whole.counts.sum(axis=1) > 0  # groups with rules are not part of it
+    return network_cost(
+        about.problem, about.gathered(placed.assignments.taken(among[placed.assignments.cls]))
+    )
+
+
+def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
     """The problem's classes for which each class of the first flow stands; None: for itself."""
-    if log.about is None or log.about.problem is log.about.whole:
-        return log.first_classes
-    order = np.argsort(log.about.of, kind="stable")
-    starts = np.searchsorted(log.about.of[order], np.arange(log.about.problem.classes + 1))
+    about, classes = placed.about, None if placed.first is None else placed.first.classes
+    if about is None or about.problem is about.whole:
+        return classes
+    order = np.argsort(about.of, kind="stable")
+    starts = np.searchsorted(about.of[order], np.arange(about.problem.classes + 1))
     of = [order[begin:end].tolist() for begin, end in pairwise(starts.tolist())]
-    if log.first_classes is None:
-        return of
-    return [[cls for bundle in bundles for cls in of[bundle]] for bundles in log.first_classes]
+    return (
+        of if classes is None else [[cls for bundle in bundles for cls in of[bundle]] for bundles in classes]
+    )
 
 
 class OpenRound:

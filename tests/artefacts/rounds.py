@@ -12,7 +12,7 @@ from firmament.core.configuration import CoreConfiguration, RoundOptions, Weight
 from firmament.core.events import Event, TasksBound
 from firmament.core.flow.column_generation import GenerationOptions
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
-from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.outcome import PassOptions
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import Clock, machine, task_class, tasks, uids

@@ -18,7 +18,7 @@ from benchmarks.throughput import ThroughputOptions, measure
 from firmament.core.configuration import CoreConfiguration, RoundOptions
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.flow.column_generation import GenerationOptions
-from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.outcome import PassOptions
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError
 from firmament.solvers.ortools_solver import OrToolsSolver
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
-from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.outcome import PassOptions
 from firmament.core.results import Delta
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError

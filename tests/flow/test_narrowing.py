@@ -13,7 +13,8 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.flow.reduction.dominance import HANDFUL, narrowed
-from firmament.core.placement.passes import PassLog, PassOptions, place_all
+from firmament.core.placement.outcome import Means
+from firmament.core.placement.passes import place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.effort import examples
@@ -81,7 +82,7 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
 @pytest.mark.parametrize("seed", range(examples(30)))
 def test_a_round_of_a_handful_leaves_nothing_behind_that_fits(seed: int):
     residual = Residual(scene(seed))
-    placed = place_all(residual, OrToolsSolver(), PassOptions(), PassLog())
+    placed = place_all(residual, Means(OrToolsSolver())).assignments
     assert (residual.free >= np.minimum(residual.problem.free.T, 0)).all()
     assert int(placed.count.sum()) + int(residual.remaining.sum()) == int(residual.problem.counts.sum())
     for cls in residual.active().tolist():
@@ -93,9 +94,7 @@ def test_among_machines_that_cost_the_same_the_rotation_says_who_comes_first():
     given = problem(tasks=[1], requests=[[1]], free=[[5]] * 10)
     chosen = []
     for rotation in (0, 3, 9):
-        placed = place_all(
-            Residual(replace(given, rotation=rotation)), OrToolsSolver(), PassOptions(), PassLog()
-        )
+        placed = place_all(Residual(replace(given, rotation=rotation)), Means(OrToolsSolver())).assignments
         chosen += placed.machine.tolist()
     assert chosen == [0, 3, 9]
 
@@ -118,5 +117,5 @@ def test_what_is_left_alone(case):
 
 def test_nothing_is_placed_where_nothing_fits():
     residual = Residual(problem(tasks=[2], requests=[[1]], free=[[0]] * 9))
-    placed = place_all(residual, OrToolsSolver(), PassOptions(), PassLog())
+    placed = place_all(residual, Means(OrToolsSolver())).assignments
     assert placed.count.tolist() == Assignments.empty().count.tolist()

@@ -16,7 +16,8 @@ from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.fallback import completion
 from firmament.core.placement.fallback.completion import completed
 from firmament.core.placement.local_search.size_exchange import levelled
-from firmament.core.placement.passes import PassLog, PassOptions, place_all
+from firmament.core.placement.outcome import Means
+from firmament.core.placement.passes import place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.property.problems import SEEDS, as_dict, placement_problem, plain
 from tests.support.core import problem
@@ -134,14 +135,16 @@ def crowded() -> PlacementProblem:
 
 
 def test_a_small_rest_is_placed_without_another_network_and_at_about_the_same_cost(monkeypatch):
-    residual, log = Residual(crowded()), PassLog()
-    placed = place_all(residual, OrToolsSolver(), PassOptions(), log)
-    assert (log.passes, int(placed.count.sum())) == (1, 120)
+    residual = Residual(crowded())
+    placing = place_all(residual, Means(OrToolsSolver()))
+    placed = placing.assignments
+    assert (placing.figures.passes, int(placed.count.sum())) == (1, 120)
     assert (residual.free >= 0).all()
     monkeypatch.setattr(passes, "SMALL_REST", 0.0)
-    with_networks, log = Residual(crowded()), PassLog()
-    solved = place_all(with_networks, OrToolsSolver(), PassOptions(), log)
-    assert log.passes > 1
+    with_networks = Residual(crowded())
+    placing = place_all(with_networks, Means(OrToolsSolver()))
+    solved = placing.assignments
+    assert placing.figures.passes > 1
     assert placement_cost(crowded(), placed) <= 1.005 * placement_cost(crowded(), solved)
 
 
@@ -158,11 +161,11 @@ def test_sizes_of_a_rest_are_levelled_afterwards():
 
 def test_a_rest_placed_without_a_network_ends_about_as_level_as_with_one(monkeypatch):
     given = with_heights(crowded(), np.random.default_rng(1).integers(0, 60, 60).tolist(), [9, 3, 1])
-    log = PassLog()
-    placed = levelled(given, place_all(Residual(given), OrToolsSolver(), PassOptions(), log))
-    assert log.passes == 1
+    placing = place_all(Residual(given), Means(OrToolsSolver()))
+    placed = levelled(given, placing.assignments)
+    assert placing.figures.passes == 1
     monkeypatch.setattr(passes, "SMALL_REST", 0.0)
-    log = PassLog()
-    with_networks = levelled(given, place_all(Residual(given), OrToolsSolver(), PassOptions(), log))
-    assert log.passes > 1
+    placing = place_all(Residual(given), Means(OrToolsSolver()))
+    with_networks = levelled(given, placing.assignments)
+    assert placing.figures.passes > 1
     assert placement_cost(given, placed) < 1.01 * placement_cost(given, with_networks)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
-from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.outcome import PassOptions
 from tests.oracle.cluster import OracleCluster
 from tests.property.models import RACK, WEIGHT, SharedLimits
 from tests.property.pair import make_scheduler

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.cost import placed_cost, placement_cost
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.priority_tiers import place_by_priority
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
@@ -27,10 +27,9 @@ from tests.support.effort import examples
 SIZES = {"seed": SEEDS, "classes": st.integers(1, 4), "machines": st.integers(1, 5), "joint": st.booleans()}
 
 
-def place(problem: PlacementProblem, options: PassOptions | None = None) -> tuple[Assignments, PassLog]:
-    log = PassLog()
-    placed, _ = place_by_priority(problem, OrToolsSolver(), options or PassOptions(), log)
-    return placed, log
+def place(problem: PlacementProblem, options: PassOptions | None = None) -> tuple[Assignments, Placed]:
+    placing, _ = place_by_priority(problem, Means(OrToolsSolver(), options or PassOptions()))
+    return placing.assignments, placing
 
 
 def check_maximal(model: PlainProblem, placement: dict[tuple[int, int], int]) -> None:
@@ -70,10 +69,10 @@ def test_where_admission_refuses_nothing_the_cost_is_the_full_networks(
     seed: int, classes: int, machines: int
 ):
     problem = placement_problem(seed, classes, machines, roomy=True)
-    placed, log = place(problem)
+    placed, placing = place(problem)
     start = Residual(problem)
     arcs, supply = full_network(plain(start), penalties_of(start))
-    if log.waves == 1:
+    if placing.figures.waves == 1:
         assert placement_cost(problem, placed) == cost_by_ortools(arcs, supply)
     assert placement_cost(problem, placed) >= cost_by_ortools(arcs, supply)
 
@@ -85,10 +84,10 @@ def test_placement_is_maximal_and_not_below_the_bound(
     seed: int, classes: int, machines: int, joint: bool, passes: int
 ):
     problem = placement_problem(seed, classes, machines, joint=joint)
-    placed, log = place(problem, PassOptions(max_passes=passes))
+    placed, placing = place(problem, PassOptions(max_passes=passes))
     check_maximal(plain(Residual(problem)), as_dict(placed))
-    if log.first is not None and log.first.certified:
-        assert placement_cost(problem, placed) >= log.first.bound
+    if placing.first is not None and placing.first.outcome.certified:
+        assert placement_cost(problem, placed) >= placing.first.outcome.bound
 
 
 @settings(max_examples=examples(250))
@@ -99,17 +98,17 @@ def test_no_placement_is_cheaper_than_one_that_meets_the_bound(
     problem = placement_problem(seed, classes, machines, tasks=1, joint=joint)
     if problem.counts.sum() > 6:
         problem.counts[:, 1:] = 0
-    placed, log = place(problem)
-    if log.first is None:
+    placed, placing = place(problem)
+    if placing.first is None:
         assert len(placed.cls) == 0
         return
-    assert log.first.certified
+    assert placing.first.outcome.certified
     model, penalties = plain(Residual(problem)), penalties_of(Residual(problem))
     every = [(model.total_cost(other, penalties), sum(other.values())) for other in model.placements()]
-    assert log.first.bound <= min(every)[0]
+    assert placing.first.outcome.bound <= min(every)[0]
     cost = placement_cost(problem, placed)
-    event("meets the bound" if cost == log.first.bound else "above the bound")
-    if cost == log.first.bound:
+    event("meets the bound" if cost == placing.first.outcome.bound else "above the bound")
+    if cost == placing.first.outcome.bound:
         assert cost == min(every)[0]
         assert int(placed.count.sum()) == max(count for _, count in every)
 

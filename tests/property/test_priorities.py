@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import ClassDefined, MachineUpserted, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
-from firmament.core.placement.passes import PassOptions
+from firmament.core.placement.outcome import PassOptions
 from tests.oracle.cluster import OracleCluster
 from tests.property.pair import NO_RESERVATIONS, Pair
 from tests.property.strategies import History, Round, crowds, definitions, histories

@@ -12,7 +12,7 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
@@ -58,7 +58,7 @@ def test_a_flow_is_certified_whatever_is_known(seed, classes, machines, off, few
 def test_a_round_places_as_many_whatever_is_known(seed, classes, machines, off):
     problem = placement_problem(seed, classes, machines, roomy=True)
     placed = [
-        int(place(each, SOLVER, PassOptions(), PassLog()).count.sum())
+        int(place(each, Means(SOLVER)).assignments.count.sum())
         for each in (problem, with_worths(problem, seed, off))
     ]
     assert placed[0] == placed[1]

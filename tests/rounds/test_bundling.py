@@ -9,7 +9,7 @@ import numpy as np
 
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.placement.class_aggregation import bundled
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.placing import place
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
@@ -22,10 +22,10 @@ def alike(counts: list[list[int]], free: int) -> PlacementProblem:
     return replace(base, shape=np.zeros(classes, dtype=np.int64))
 
 
-def placed(given: PlacementProblem) -> tuple[list[int], PassLog]:
-    log = PassLog()
-    found = place(given, OrToolsSolver(), PassOptions(), log)
-    return np.bincount(found.cls, weights=found.count, minlength=given.classes).astype(int).tolist(), log
+def placed(given: PlacementProblem) -> tuple[list[int], Placed]:
+    placing = place(given, Means(OrToolsSolver()))
+    found = placing.assignments
+    return np.bincount(found.cls, weights=found.count, minlength=given.classes).astype(int).tolist(), placing
 
 
 def dealt(counts: list[list[int]], places: int) -> list[int]:
@@ -42,10 +42,10 @@ def dealt(counts: list[list[int]], places: int) -> list[int]:
 def test_the_longest_waiting_of_all_like_classes_come_first():
     counts = [[0, 0, 2, 3], [1, 0, 0, 1], [0, 4, 0, 0]]
     for free in range(12):
-        found, log = placed(alike(counts, free))
+        found, placing = placed(alike(counts, free))
         assert found == dealt(counts, free)
-        assert log.about is not None
-        assert log.about.problem.classes == 1
+        assert placing.about is not None
+        assert placing.about.problem.classes == 1
 
 
 def test_random_shares_are_dealt_out_as_task_by_task():

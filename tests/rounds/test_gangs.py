@@ -10,7 +10,7 @@ import numpy as np
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.class_aggregation import bundled
 from firmament.core.placement.gang_admission import place_whole_gangs
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, Placed
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 
@@ -28,24 +28,24 @@ def of_one_kind(tasks: Sequence[int], free: Sequence[int], **more: object) -> Pl
     )
 
 
-def counts(base: PlacementProblem) -> tuple[list[int], PassLog]:
+def counts(base: PlacementProblem) -> tuple[list[int], Placed]:
     """Tasks placed per class; room is checked."""
-    log = PassLog()
-    placed = place_whole_gangs(base, OrToolsSolver(), PassOptions(), log)
+    placing = place_whole_gangs(base, Means(OrToolsSolver()))
+    placed = placing.assignments
     used = np.zeros_like(base.free)
     np.add.at(used, placed.machine, base.requests[base.shape[placed.cls]] * placed.count[:, None])
     assert (used <= base.free).all()
     found = np.bincount(placed.cls, weights=placed.count, minlength=base.classes)
-    return found.astype(int).tolist(), log
+    return found.astype(int).tolist(), placing
 
 
 def test_gangs_of_one_kind_are_one_class_of_the_network():
     base = with_gangs(of_one_kind([3, 3, 2], [4, 4]), [0, 1, -1], [3, 3])
-    found, log = counts(base)
+    found, placing = counts(base)
     assert found == [3, 3, 2]
-    assert log.about is not None
-    assert log.about.problem.classes == 1
-    assert log.solves == 1
+    assert placing.about is not None
+    assert placing.about.problem.classes == 1
+    assert placing.figures.solves == 1
 
 
 def test_what_a_bundle_gets_is_dealt_out_to_whole_gangs():

@@ -8,7 +8,8 @@ import pytest
 from cost_models.interface import JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.fallback.class_by_class import place_greedily
-from firmament.core.placement.passes import PassLog, PassOptions, place_all
+from firmament.core.placement.outcome import Means, PassOptions, Placed
+from firmament.core.placement.passes import place_all
 from firmament.core.placement.priority_tiers import place_by_priority
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -67,28 +68,28 @@ def assert_sound(given: PlacementProblem, placed: Assignments) -> None:
 
 def place(
     given: PlacementProblem, solver: OrToolsSolver | None = None, **options: object
-) -> tuple[Assignments, PassLog]:
-    log = PassLog()
-    placed = place_all(Residual(given), solver or OrToolsSolver(), PassOptions(**options), log)  # type: ignore[arg-type]
-    return placed, log
+) -> tuple[Assignments, Placed]:
+    means = Means(solver or OrToolsSolver(), PassOptions(**options))  # type: ignore[arg-type]
+    placing = place_all(Residual(given), means)
+    return placing.assignments, placing
 
 
 # --- passes ----------------------------------------------------------------------------------------------------------
 
 
 def test_one_pass_is_enough_where_nothing_competes():
-    placed, log = place(problem(tasks=[3], requests=[[1]], free=[[2], [2]]))
+    placed, placing = place(problem(tasks=[3], requests=[[1]], free=[[2], [2]]))
     assert int(placed.count.sum()) == 3
-    assert (log.passes, log.time_limited) == (1, False)
-    assert log.first is not None
-    assert log.first.certified
+    assert (placing.figures.passes, placing.figures.time_limited) == (1, False)
+    assert placing.first is not None
+    assert placing.first.outcome.certified
 
 
 def test_what_admission_refuses_is_solved_again():
     given = rivals()
-    placed, log = place(given)
+    placed, placing = place(given)
     assert sorted(placed.machine.tolist()) == [0, 1]
-    assert log.passes == 2
+    assert placing.figures.passes == 2
     assert_sound(given, placed)
 
 
@@ -96,17 +97,17 @@ def test_what_admission_refuses_is_solved_again():
 @pytest.mark.parametrize("passes", [0, 1, 8])
 def test_rounds_end_sound_and_maximal_after_any_number_of_passes(seed: int, passes: int):
     given = misfits(seed=seed)
-    placed, log = place(given, max_passes=passes)
-    assert log.passes <= passes
+    placed, placing = place(given, max_passes=passes)
+    assert placing.figures.passes <= passes
     assert_sound(given, placed)
 
 
 def test_no_pass_is_spent_when_nothing_fits():
-    placed, log = place(
+    placed, placing = place(
         problem(tasks=[2], requests=[[2]], free=[[1]]), Failing(AssertionError("not to be asked"))
     )
     assert len(placed.cls) == 0
-    assert (log.passes, log.solves) == (0, 0)
+    assert (placing.figures.passes, placing.figures.solves) == (0, 0)
 
 
 # --- when the solver fails -------------------------------------------------------------------------------------------
@@ -115,18 +116,18 @@ def test_no_pass_is_spent_when_nothing_fits():
 def test_a_time_out_falls_back_to_greedy():
     given = misfits()
     solver = Failing(SolverTimeoutError("cut off"))
-    placed, log = place(given, solver, solve_time_limit=0.25)
+    placed, placing = place(given, solver, solve_time_limit=0.25)
     assert solver.limits == [0.25]
-    assert log.time_limited
-    assert log.first is None
+    assert placing.figures.time_limited
+    assert placing.first is None
     assert_sound(given, placed)
 
 
 def test_a_time_out_in_a_later_pass_keeps_what_was_placed():
     given = rivals()
-    placed, log = place(given, Failing(SolverTimeoutError("cut off"), after=1))
-    assert log.time_limited
-    assert log.passes == 1
+    placed, placing = place(given, Failing(SolverTimeoutError("cut off"), after=1))
+    assert placing.figures.time_limited
+    assert placing.figures.passes == 1
     assert int(placed.count.sum()) == 2
     assert_sound(given, placed)
 
@@ -175,25 +176,25 @@ def test_greedy_respects_pins_and_joint_rows():
 # --- bands -----------------------------------------------------------------------------------------------------------
 
 
-def by_priority(given: PlacementProblem) -> tuple[list[float], PassLog]:
+def by_priority(given: PlacementProblem) -> tuple[list[float], Placed]:
     """Tasks placed per class."""
-    log = PassLog()
-    placed, residual = place_by_priority(given, OrToolsSolver(), PassOptions(), log)
+    placing, residual = place_by_priority(given, Means(OrToolsSolver()))
+    placed = placing.assignments
     number = np.bincount(placed.cls, weights=placed.count, minlength=given.classes)
     assert (number + residual.remaining.sum(axis=1) == given.counts.sum(axis=1)).all()
-    return number.tolist(), log
+    return number.tolist(), placing
 
 
 def test_where_there_is_room_all_priorities_are_placed_together():
     given = problem(tasks=[2, 2], requests=[[1], [1]], free=[[4]], priority=[0, 1])
     assert by_priority(given)[0] == [2.0, 2.0]
-    assert by_priority(given)[1].waves == 1
+    assert by_priority(given)[1].figures.waves == 1
 
 
 def test_of_equal_sizes_the_more_important_are_placed_without_a_second_attempt():
-    number, log = by_priority(problem(tasks=[2, 2], requests=[[1], [1]], free=[[3]], priority=[0, 1]))
+    number, placing = by_priority(problem(tasks=[2, 2], requests=[[1], [1]], free=[[3]], priority=[0, 1]))
     assert number == [1.0, 2.0]
-    assert log.waves == 1
+    assert placing.figures.waves == 1
 
 
 def test_a_large_important_task_displaces_small_ones():
@@ -204,25 +205,25 @@ def test_a_large_important_task_displaces_small_ones():
 
 def test_a_task_that_fits_nowhere_displaces_nobody():
     given = problem(tasks=[3, 1], requests=[[1], [20]], free=[[2]], priority=[0, 1])
-    number, log = by_priority(given)
+    number, placing = by_priority(given)
     assert number == [2.0, 0.0]
-    assert log.waves == 1
+    assert placing.figures.waves == 1
 
 
 def test_a_less_important_task_displaces_nobody():
     given = problem(tasks=[3, 1], requests=[[3], [9]], free=[[9]], priority=[1, 0])
-    number, log = by_priority(given)
+    number, placing = by_priority(given)
     assert number == [3.0, 0.0]
-    assert log.waves == 1
+    assert placing.figures.waves == 1
 
 
 def test_bands_count_from_the_top_and_fill_up_with_what_is_left():
     given = problem(
         tasks=[9, 2, 1], requests=[[1, 0], [5, 1], [8, 0]], free=[[10, 1], [6, 1]], priority=[0, 1, 2]
     )
-    number, log = by_priority(given)
+    number, placing = by_priority(given)
     assert number == [3.0, 1.0, 1.0]
-    assert log.waves in {1, 3}
+    assert placing.figures.waves in {1, 3}
 
 
 def test_displacement_respects_pins():
@@ -230,6 +231,6 @@ def test_displacement_respects_pins():
     given = problem(
         tasks=[4, 1], requests=[[1], [4]], free=[[4], [3]], priority=[0, 1], pins={1: [1], 0: [0]}
     )
-    number, log = by_priority(given)
+    number, placing = by_priority(given)
     assert number == [4.0, 0.0]
-    assert log.waves == 1
+    assert placing.figures.waves == 1

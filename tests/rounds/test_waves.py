@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, PassOptions, Placed
 from firmament.core.placement.waves import most_per_machine, place_in_waves, plan_wave
 from firmament.core.rules.ruleset import (
     TOO_NEAR,
@@ -26,13 +26,13 @@ HOST = [0, 1, 2, 3, 4, 5]
 FREE = [[9]] * 6
 
 
-def in_waves(given: PlacementProblem, options: PassOptions | None = None) -> tuple[Units, PassLog]:
-    """Placements, each of which is valid when it is made, and the log."""
+def in_waves(given: PlacementProblem, options: PassOptions | None = None) -> tuple[Units, Placed]:
+    """Placements, each of which is valid when it is made, and what it took."""
     residual, at_start = begin(given)
-    log = PassLog()
-    found = units(place_in_waves(residual, at_start, OrToolsSolver(), options or PassOptions(), log))
+    placing = place_in_waves(residual, at_start, Means(OrToolsSolver(), options or PassOptions()))
+    found = units(placing.assignments)
     assert broken(given, found) == []
-    return found, log
+    return found, placing
 
 
 def planned(given: PlacementProblem, *, first: bool = True) -> list[tuple[list[int], int, int]]:
@@ -116,9 +116,9 @@ def test_no_machines_set_no_limit_to_nothing():
 
 def test_one_wave_is_enough_where_all_can_be_dealt_out():
     given = ruled([counter(HOST)], {0: apart(0)}, tasks=[6], requests=[[1]], free=FREE)
-    found, log = in_waves(given)
+    found, placing = in_waves(given)
     assert sorted(found) == [(0, machine) for machine in HOST]
-    assert log.waves == 1
+    assert placing.figures.waves == 1
 
 
 def test_many_applications_that_spread_over_hosts_are_one_class_of_the_network():
@@ -126,17 +126,17 @@ def test_many_applications_that_spread_over_hosts_are_one_class_of_the_network()
     given = ruled([counter(HOST) for _ in rules], rules, tasks=[3] * 20, requests=[[1]] * 20, free=[[20]] * 6)
     given.shape[:] = 0
     assert len(planned(given)) == 1
-    found, log = in_waves(given)
+    found, placing = in_waves(given)
     assert len(found) == 60
-    assert log.waves == 1
+    assert placing.figures.waves == 1
 
 
 def test_followers_come_in_a_wave_of_their_own():
     rules = {0: ClassRules(attraction=Attraction((0,), own=False)), 1: ClassRules(adds=(0,))}
     given = ruled([counter(ZONE)], rules, tasks=[4, 1], requests=[[1]] * 2, free=FREE)
-    found, log = in_waves(given)
+    found, placing = in_waves(given)
     assert [cls for cls, _ in found] == [1, 0, 0, 0, 0]
-    assert log.waves == 2
+    assert placing.figures.waves == 2
 
 
 def test_spread_over_zones_within_the_skew():
@@ -172,9 +172,9 @@ def test_waves_end_and_single_tasks_follow():
     rules = {cls: ClassRules(adds=(cls + 1,), attraction=Attraction((cls,), own=False)) for cls in range(5)}
     counters = [counter(ZONE, [1, 0, 0]), *(counter(ZONE) for _ in rules)]
     given = ruled(counters, rules, tasks=[1] * 5, requests=[[1]] * 5, free=FREE)
-    found, log = in_waves(given, PassOptions(max_waves=2))
+    found, placing = in_waves(given, PassOptions(max_waves=2))
     assert [cls for cls, _ in found] == [0, 1, 2, 3, 4]
-    assert log.waves == 2
+    assert placing.figures.waves == 2
 
 
 # --- time ------------------------------------------------------------------------------------------------------------
@@ -194,12 +194,12 @@ class OutOfTime:
 def test_without_time_tasks_are_placed_one_by_one():
     given = ruled([counter(ZONE)], {0: apart(0)}, tasks=[5, 2], requests=[[1]] * 2, free=FREE)
     residual, at_start = begin(given)
-    log = PassLog()
-    found = units(place_in_waves(residual, at_start, OutOfTime(), PassOptions(), log))
+    placing = place_in_waves(residual, at_start, Means(OutOfTime()))
+    found = units(placing.assignments)
     assert broken(given, found) == []
     assert Counter(cls for cls, _ in found) == {0: 3, 1: 2}
-    assert log.time_limited
-    assert log.waves == 0
+    assert placing.figures.time_limited
+    assert placing.figures.waves == 0
 
 
 def test_equal_problems_give_equal_placements():

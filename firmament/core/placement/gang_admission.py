@@ -18,33 +18,31 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.class_aggregation import bundled
 from firmament.core.placement.gang_trial import GangTrial
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.priority_tiers import Standing, place_by_priority
-from firmament.core.placement.stopwatch import Stopwatch
-from firmament.solvers.base import Solver
 
 
-def place_whole_gangs(
-    problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog
-) -> Assignments:
+def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     """Place a problem so that each gang gets at least as many places as it needs, or none; in order of admission.
 
     Raises what the solver raises.
     """
-    placed = _together(problem, solver, options, log)
-    if not _incomplete(problem, placed).any():
+    placed = _together(problem, means)
+    if not _incomplete(problem, placed.assignments).any():
         return placed
-    trial = GangTrial(problem, Standing(problem)).placed(solver, options, log)
+    tried = GangTrial(problem, Standing(problem)).placed(means)
+    trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
-    joint = _together(without_gangs(problem, ~chosen), solver, options, log)
+    again = _together(without_gangs(problem, ~chosen), means)
+    joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
-    watch = Stopwatch(log.timer)
+    watch = means.stopwatch()
     standing = Standing(problem)
     standing.book(best)
     late = GangTrial(problem, standing).gangs(np.flatnonzero(~chosen))
-    log.admit_seconds += watch.seconds()
-    return Assignments.joined([best, late])
+    figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
+    return replace(again, figures=figures).admitted(Assignments.joined([best, late]), watch.seconds())
 
 
 def without_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProblem:
@@ -54,12 +52,11 @@ def without_gangs(problem: PlacementProblem, rejected: Bool) -> PlacementProblem
     return replace(problem, counts=counts)
 
 
-def _together(problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+def _together(problem: PlacementProblem, means: Means) -> Placed:
     """Place all at once; places that gangs would get too few of are left empty."""
     bundle = bundled(problem)
-    log.first, log.first_alike, log.about = None, None, bundle  # bounds hold for the gangs that are let in
-    placed, _ = place_by_priority(bundle.problem, solver, options, log)
-    return bundle.dealt_out(placed)
+    placed, _ = place_by_priority(bundle.problem, means)
+    return replace(placed, assignments=bundle.dealt_out(placed.assignments), about=bundle)
 
 
 def _gang_counts(problem: PlacementProblem, placed: Assignments) -> Int64:

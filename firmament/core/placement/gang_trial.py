@@ -9,9 +9,8 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.priority_tiers import Standing
-from firmament.solvers.base import Solver
 
 SEARCHES = 16
 """Gangs of several classes for which a packing is searched at most, in one trial, where placing in turn finds none."""
@@ -27,7 +26,7 @@ class GangTrial:
         self._searches = 0
         self._refused: set[tuple[object, ...]] = set()
 
-    def placed(self, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+    def placed(self, means: Means) -> Placed:
         """Place all tasks, by priority gangs first, in order of admission. Raises what the solver raises."""
         problem = self._problem
         rank_of = np.full(len(problem.gang_need), -1, dtype=np.int64)
@@ -35,12 +34,12 @@ class GangTrial:
         np.maximum.at(rank_of, problem.gang[members], problem.priority[members])
         parts = []
         for rank in np.unique(problem.priority)[::-1].tolist():
-            parts.append(self.gangs(np.flatnonzero(rank_of == rank)))
-            parts.append(self._others(rank, solver, options, log))
+            parts.append(Placed(self.gangs(np.flatnonzero(rank_of == rank))))
+            parts.append(self._others(rank, means))
         if self._standing.state is not None:
             self._only((problem.gang < 0) & (self._waiting.sum(axis=1) > 0))
-            parts.append(self._standing.place_rest())
-        return Assignments.joined(parts)
+            parts.append(Placed(self._standing.place_rest()))
+        return Placed.joined(parts)
 
     def gangs(self, numbers: Int64) -> Assignments:
         """Place those of the gangs ``numbers`` that fit as a whole, one after another."""
@@ -132,11 +131,11 @@ class GangTrial:
         )
         return improved(alone, placed, problem.rotation)
 
-    def _others(self, rank: int, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+    def _others(self, rank: int, means: Means) -> Placed:
         """Place the tasks of a priority that belong to no gang."""
         chosen = (self._problem.gang < 0) & (self._problem.priority == rank)
         self._only(chosen)
-        placed = self._standing.place(solver, options, log)
+        placed = self._standing.place(means)
         self._waiting[chosen] = self._standing.residual.remaining[chosen]
         return placed
 

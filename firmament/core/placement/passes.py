@@ -7,92 +7,52 @@ earlier ones left, so their costs continue where those stopped. Every pass admit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.network import Penalties, dearest_path, unscheduled_penalties
-from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.reduction.dominance import narrowed
-from firmament.core.flow.reduction.symmetry import AlikeMachines, merge_alike
+from firmament.core.flow.reduction.symmetry import merge_alike
 from firmament.core.placement.admission import admit
-from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.fallback.class_by_class import place_greedily
 from firmament.core.placement.fallback.completion import SMALL_REST, completed
-from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
-from firmament.solvers.base import Solver, SolverTimeoutError
+from firmament.core.placement.outcome import Figures, FirstFlow, Means, Placed
+from firmament.solvers.base import SolverTimeoutError
 
 
-@dataclass(frozen=True, slots=True)
-class PassOptions:
-    """Limits of a round: passes and waves before the rest is placed greedily, seconds per solve, column generation."""
-
-    max_passes: int = 8
-    max_waves: int = 12
-    solve_time_limit: float | None = 10.0
-    generation: GenerationOptions = field(default_factory=GenerationOptions)
-
-
-@dataclass(slots=True)
-class PassLog:
-    """Figures gathered over the passes of a round; seconds per stage; ``arcs`` of the largest network.
-
-    ``first``: the flow of the first pass, and ``first_alike`` what its network's machine rows stand for, if merged.
-    ``about``: what ``first`` is a flow of, if not of the round's problem as it is; ``first_classes``: the classes of
-    that for which each class of the flow stands, None: itself. ``last``: the flow of the last pass.
-    ``shortages``: by gang, why a group found no place.
-    """
-
-    passes: int = 0
-    solves: int = 0
-    arcs: int = 0
-    waves: int = 0
-    first: FlowOutcome | None = None
-    first_alike: AlikeMachines | None = None
-    first_classes: list[list[int]] | None = None
-    about: Bundled | None = None
-    last: FlowOutcome | None = None
-    network_seconds: float = 0.0
-    solve_seconds: float = 0.0
-    admit_seconds: float = 0.0
-    time_limited: bool = False
-    shortages: dict[int, str] = field(default_factory=dict)
-    timer: Timer = no_timer
-
-
-def place_all(residual: Residual, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+def place_all(residual: Residual, means: Means) -> Placed:
     """Place as much as possible of what ``residual`` holds, book it there, and return it.
 
     Afterwards no remaining task fits any machine it may use. Raises ``SolverError`` if the solver fails for another
     reason than time.
     """
-    parts: list[Assignments] = []
+    placed = Placed()
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    for number in range(options.max_passes):
+    for number in range(means.options.max_passes):
         waiting = int(residual.remaining.sum())
         try:
-            proposed = propose(residual, solver, options, log, penalties=penalties, later=number > 0)
+            proposed = propose(residual, means, penalties=penalties, later=number > 0)
         except SolverTimeoutError:
-            log.time_limited = True
+            placed = replace(placed, figures=placed.figures + Figures(time_limited=True))
             break
-        if proposed is None:
-            return Assignments.joined(parts)
-        watch = Stopwatch(log.timer)
-        admitted = admit(residual, proposed)
-        parts.append(admitted)
-        if _nearly_done(residual, proposed, waiting) and (rest := completed(residual)) is not None:
+        watch = means.stopwatch()
+        admitted = admit(residual, proposed.assignments)
+        parts = [admitted]
+        if (
+            _nearly_done(residual, proposed.assignments, waiting)
+            and (rest := completed(residual)) is not None
+        ):
             parts.append(rest)
-        log.admit_seconds += watch.seconds()
-        if not residual.remaining.any():
-            return Assignments.joined(parts)
+        placed = Placed.joined([placed, proposed.admitted(Assignments.joined(parts), watch.seconds())])
+        if proposed.last is None or not residual.remaining.any():
+            return placed
         if len(admitted.cls) == 0:
             break
-    watch = Stopwatch(log.timer)
-    parts.append(place_greedily(residual))
-    log.admit_seconds += watch.seconds()
-    return Assignments.joined(parts)
+    watch = means.stopwatch()
+    return placed.also(place_greedily(residual), watch.seconds())
 
 
 def _nearly_done(residual: Residual, proposed: Assignments, waiting: int) -> bool:
@@ -103,54 +63,45 @@ def _nearly_done(residual: Residual, proposed: Assignments, waiting: int) -> boo
 
 def propose(
     residual: Residual,
-    solver: Solver,
-    options: PassOptions,
-    log: PassLog,
+    means: Means,
     *,
     penalties: Penalties | None = None,
     later: bool = False,
     classes: list[list[int]] | None = None,
-) -> Assignments | None:
-    """Solve the network of what ``residual`` holds; None if nothing fits anywhere.
+) -> Placed:
+    """Solve the network of what ``residual`` holds; nothing is booked. Without a flow (``last``) nothing fits anywhere.
 
     ``later``: only a small rest is to be placed. ``classes``: what the classes of ``residual`` stand for. Raises what
     the solver raises, ``SolverTimeoutError`` included.
     """
-    watch = Stopwatch(log.timer)
+    watch, options = means.stopwatch(), means.options
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
     fits = residual.fits_of(shapes)
     alike = narrowed(residual, fits) or merge_alike(residual, fits)
     outcome = optimal_flow(
         alike.residual if alike else residual,
         alike.fits if alike else fits,
-        solver,
+        means.solver,
         _later(options.generation) if later else options.generation,
         penalties=penalties,
         time_limit=options.solve_time_limit,
     )
     if outcome is None:
-        log.network_seconds += watch.seconds()
-        return None
+        return Placed(figures=Figures(network_seconds=watch.seconds()))
     proposed = outcome.assignments()
     if alike:
         proposed = alike.dealt_out(proposed)
-    if log.first is None:
-        log.first, log.first_alike, log.first_classes = outcome, alike, classes
-    _note(log, outcome, watch.seconds())
-    return proposed
+    figures = Figures(
+        passes=1,
+        solves=outcome.solves,
+        arcs=outcome.arcs,
+        solve_seconds=outcome.seconds,
+        network_seconds=max(0.0, watch.seconds() - outcome.seconds),
+        time_limited=outcome.time_limited,
+    )
+    return Placed(proposed, figures, FirstFlow(outcome, alike, classes), outcome)
 
 
 def _later(options: GenerationOptions) -> GenerationOptions:
     """Later passes place a small rest on machines that cost nearly the same: it is the cheapest ones that count."""
     return replace(options, base_total=2 * options.base_total)
-
-
-def _note(log: PassLog, outcome: FlowOutcome, seconds: float) -> None:
-    """Add a pass to the log."""
-    log.passes += 1
-    log.solves += outcome.solves
-    log.arcs = max(log.arcs, outcome.arcs)
-    log.last = outcome
-    log.time_limited |= outcome.time_limited
-    log.solve_seconds += outcome.seconds
-    log.network_seconds += max(0.0, seconds - outcome.seconds)

@@ -4,31 +4,30 @@ others have to move.
 
 from __future__ import annotations
 
-from firmament.core.flow.problem import Assignments, PlacementProblem
+from dataclasses import replace
+
+from firmament.core.flow.problem import PlacementProblem
 from firmament.core.placement.class_aggregation import bundled
 from firmament.core.placement.gang_admission import place_whole_gangs
 from firmament.core.placement.local_search.relocation import improved
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.priority_tiers import place_by_priority
-from firmament.core.placement.stopwatch import Stopwatch
 from firmament.core.placement.tree_groups.groups import place_with_groups
-from firmament.solvers.base import Solver
 
 
-def place(problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+def place(problem: PlacementProblem, means: Means) -> Placed:
     """Place what can be placed, in order of admission. Raises what the solver raises, time-outs excepted."""
     if problem.topology is not None:
-        return place_with_groups(problem, problem.topology, solver, options, log, place)
+        return place_with_groups(problem, problem.topology, means, place)
     if len(problem.gang_need):
-        return place_whole_gangs(problem, solver, options, log)
-    watch = Stopwatch(log.timer)
+        return place_whole_gangs(problem, means)
+    watch = means.stopwatch()
     bundle = bundled(problem)
-    log.admit_seconds += watch.seconds()
-    log.about = bundle
-    placed, residual = place_by_priority(bundle.problem, solver, options, log)
-    watch = Stopwatch(log.timer)
+    bundling = watch.seconds()
+    placed, residual = place_by_priority(bundle.problem, means)
+    watch = means.stopwatch()
+    found = placed.assignments
     if residual.remaining.any() and not (problem.pairs is not None and problem.pairs.steers):
-        placed = improved(bundle.problem, placed, problem.rotation)
-    placed = bundle.dealt_out(placed)
-    log.admit_seconds += watch.seconds()
-    return placed
+        found = improved(bundle.problem, found, problem.rotation)
+    found = bundle.dealt_out(found)
+    return replace(placed.admitted(found, bundling + watch.seconds()), about=bundle)

@@ -7,19 +7,21 @@ between tasks a lower band may open the way for a higher one, so the bands are t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.fallback.class_by_class import place_greedily
 from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers
+from firmament.core.placement.outcome import Figures, Means, Placed
 from firmament.core.placement.pairs.waves import fix_pairs, open_to_pairs, place_last, place_pairs
-from firmament.core.placement.passes import PassLog, PassOptions, place_all
+from firmament.core.placement.passes import place_all
 from firmament.core.placement.waves import place_in_waves
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.ruleset import RuleSet
-from firmament.solvers.base import Solver
 
 
 class Standing:
@@ -40,14 +42,13 @@ class Standing:
         twin.pairs = None if self.pairs is None else self.pairs.copy()
         return twin
 
-    def place(self, solver: Solver, options: PassOptions, log: PassLog) -> Assignments:
+    def place(self, means: Means) -> Placed:
         """Place what remains as far as possible."""
         if self.state is None:
-            log.waves += 1
-            return place_all(self.residual, solver, options, log)
+            return Placed.joined([Placed(figures=Figures(waves=1)), place_all(self.residual, means)])
         if self.pairs is not None:
-            return place_pairs(self.residual, self.state, self.pairs, solver, options, log)
-        return place_in_waves(self.residual, self.state, solver, options, log)
+            return place_pairs(self.residual, self.state, self.pairs, means)
+        return place_in_waves(self.residual, self.state, means)
 
     def place_rest(self) -> Assignments:
         """Place what remains as far as possible, task by task, without a network."""
@@ -78,30 +79,28 @@ class Standing:
         return open_machines(self.residual, self.state, cls)
 
 
-def place_by_priority(
-    problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog
-) -> tuple[Assignments, Residual]:
-    """Place what can be placed; returns the assignments, in order of admission, and what is left of the problem."""
+def place_by_priority(problem: PlacementProblem, means: Means) -> tuple[Placed, Residual]:
+    """Place what can be placed; returns that, and what is left of the problem."""
     standing = Standing(problem)
-    placed = standing.place(solver, options, log)
+    placed = standing.place(means)
     residual = standing.residual
-    if not residual.remaining.any() or not _displaced(problem, residual, placed):
+    if not residual.remaining.any() or not _displaced(problem, residual, placed.assignments):
         return placed, residual
-    log.waves = 0
     standing = Standing(problem)
     residual = standing.residual
     waiting = residual.remaining
     left = np.zeros_like(waiting)
-    parts = []
+    figures = replace(placed.figures, waves=0)
+    parts = [replace(placed, assignments=Assignments.empty(), figures=figures)]
     for rank in np.unique(problem.priority)[::-1].tolist():
         band = problem.priority == rank
         residual.remaining = np.where(band[:, None], waiting, 0)
-        parts.append(standing.place(solver, options, log))
+        parts.append(standing.place(means))
         left[band] = residual.remaining[band]
     residual.remaining = left
     if standing.state is not None:
-        parts.append(standing.place_rest())
-    return Assignments.joined(parts), residual
+        parts.append(Placed(standing.place_rest()))
+    return Placed.joined(parts), residual
 
 
 def _displaced(problem: PlacementProblem, residual: Residual, placed: Assignments) -> bool:

@@ -16,21 +16,19 @@ import numpy as np
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.domain_planning import Dealer, coarse_topologies
 from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers
-from firmament.core.placement.passes import PassLog, PassOptions, propose
+from firmament.core.placement.outcome import Figures, Means, Placed
+from firmament.core.placement.passes import propose
 from firmament.core.placement.sequential_admission import replay
-from firmament.core.placement.stopwatch import Stopwatch
 from firmament.core.placement.subclasses import Part, Wave, derive
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.preferences import soft_cost
-from firmament.solvers.base import Solver, SolverTimeoutError
+from firmament.solvers.base import SolverTimeoutError
 
 WORTH_A_WAVE = 50
 """A further wave is solved if the one before placed at least one in so many of the tasks that were left."""
 
 
-def place_in_waves(
-    residual: Residual, state: RuleState, solver: Solver, options: PassOptions, log: PassLog
-) -> Assignments:
+def place_in_waves(residual: Residual, state: RuleState, means: Means) -> Placed:
     """Place as much as possible, book it in ``residual`` and ``state``, and return it in the order of admission.
 
     Afterwards no remaining task fits any machine that it may use. Raises ``SolverError`` if the solver fails for
@@ -43,51 +41,45 @@ def place_in_waves(
     def admit(proposed: Assignments) -> Assignments:
         return replay(residual, state, proposed)
 
-    parts = solve_waves(residual, plan, admit, solver, options, log)
-    watch = Stopwatch(log.timer)
-    parts.append(place_leftovers(residual, state))
-    log.admit_seconds += watch.seconds()
-    return Assignments.joined(parts)
+    placed = solve_waves(residual, plan, admit, means)
+    watch = means.stopwatch()
+    return placed.also(place_leftovers(residual, state), watch.seconds())
 
 
 def solve_waves(
     residual: Residual,
     plan: Callable[[bool], Wave | None],
     admit: Callable[[Assignments], Assignments],
-    solver: Solver,
-    options: PassOptions,
-    log: PassLog,
-) -> list[Assignments]:
-    """Solve waves one after another, as long as they place enough; returns what each of them placed.
+    means: Means,
+) -> Placed:
+    """Solve waves one after another, as long as they place enough.
 
     ``plan`` states the problem of the next wave (told whether it is the first), None if no task may go anywhere;
     ``admit`` books in ``residual`` what holds of a wave's flow, and returns that.
     """
-    parts: list[Assignments] = []
-    for number in range(options.max_waves):
-        watch = Stopwatch(log.timer)
+    parts: list[Placed] = []
+    for number in range(means.options.max_waves):
+        watch = means.stopwatch()
         wave = plan(number == 0)
-        log.network_seconds += watch.seconds()
+        parts.append(Placed(figures=Figures(network_seconds=watch.seconds())))
         if wave is None:
             break
         try:
-            proposed = propose(
-                wave.residual, solver, options, log, later=number > 0, classes=wave.stands_for()
-            )
+            proposed = propose(wave.residual, means, later=number > 0, classes=wave.stands_for())
         except SolverTimeoutError:
-            log.time_limited = True
+            parts.append(Placed(figures=Figures(time_limited=True)))
             break
-        if proposed is None:
+        if proposed.last is None:
+            parts.append(proposed)
             break
-        watch = Stopwatch(log.timer)
+        watch = means.stopwatch()
         before = int(residual.remaining.sum())
-        admitted = admit(wave.in_round(proposed))
-        log.admit_seconds += watch.seconds()
-        log.waves += 1
-        parts.append(admitted)
+        admitted = admit(wave.in_round(proposed.assignments))
+        parts.append(proposed.admitted(admitted, watch.seconds()))
+        parts.append(Placed(figures=Figures(waves=1)))
         if not residual.remaining.any() or int(admitted.count.sum()) * WORTH_A_WAVE < before:
             break
-    return parts
+    return Placed.joined(parts)
 
 
 def plan_wave(residual: Residual, state: RuleState, *, first: bool) -> Wave | None:

@@ -14,27 +14,18 @@ from firmament.core.flow.network.network import crowding_cost
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Residual
 from firmament.core.placement.domain_planning import Dealer
 from firmament.core.placement.fallback.greedy_fallback import open_machines, place_leftovers, put
+from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.pairs.domain_planning import DomainPlan, paired_classes
 from firmament.core.placement.pairs.local_search import improve_applications
-from firmament.core.placement.passes import PassLog, PassOptions
 from firmament.core.placement.sequential_admission import replay
-from firmament.core.placement.stopwatch import Stopwatch
 from firmament.core.placement.subclasses import Part, Wave, derive
 from firmament.core.placement.waves import most_per_machine, parts_of, solve_waves
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
 from firmament.core.rules.preferences import soft_cost
-from firmament.solvers.base import Solver
 
 
-def place_pairs(
-    residual: Residual,
-    state: RuleState,
-    pairs: PairState,
-    solver: Solver,
-    options: PassOptions,
-    log: PassLog,
-) -> Assignments:
+def place_pairs(residual: Residual, state: RuleState, pairs: PairState, means: Means) -> Placed:
     """Place as much as possible, book it everywhere, and return it in the order of admission.
 
     Raises ``SolverError`` if the solver fails for another reason than time.
@@ -48,17 +39,15 @@ def place_pairs(
         pairs.add_all(admitted.cls, admitted.machine, admitted.count)
         return admitted
 
-    parts = solve_waves(residual, plan, admit, solver, options, log)
-    watch = Stopwatch(log.timer)
-    parts.append(place_last(residual, state, pairs))
-    placed = Assignments.joined(parts)
+    waves = solve_waves(residual, plan, admit, means)
+    watch = means.stopwatch()
+    placed = Assignments.joined([waves.assignments, place_last(residual, state, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
         placed = improve_applications(residual, pairs, placed, frozenset(state.rules.of))
         if residual.remaining.any():  # what moved may have made room
             placed = Assignments.joined([placed, place_last(residual, state, pairs)])
     fix_pairs(pairs, placed)
-    log.admit_seconds += watch.seconds()
-    return placed
+    return waves.admitted(placed, watch.seconds())
 
 
 def fix_pairs(pairs: PairState, placed: Assignments) -> None:

@@ -9,7 +9,8 @@ them without a place that a less important group has taken is the round done aga
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,64 +18,48 @@ import numpy as np
 from cost_models.interface import Bool
 from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.passes import PassLog, PassOptions
+from firmament.core.placement.outcome import Figures, Means, Placed
 from firmament.core.placement.priority_tiers import Standing
-from firmament.core.placement.stopwatch import Stopwatch
 from firmament.core.placement.tree_groups.order_search import Arrangement, rearranged
 from firmament.core.placement.tree_groups.place_prices import machine_prices
 from firmament.core.placement.tree_groups.placer import GroupPlacer
 from firmament.core.placement.tree_groups.rest_problem import rest_of
-from firmament.solvers.base import Solver
 
-Place: TypeAlias = Callable[[PlacementProblem, Solver, PassOptions, PassLog], Assignments]
+Place: TypeAlias = Callable[[PlacementProblem, Means], Placed]
 
 
-def place_with_groups(
-    problem: PlacementProblem,
-    terms: GroupTerms,
-    solver: Solver,
-    options: PassOptions,
-    log: PassLog,
-    place: Place,
-) -> Assignments:
+def place_with_groups(problem: PlacementProblem, terms: GroupTerms, means: Means, place: Place) -> Placed:
     """Place a problem's groups by their rules, and the other tasks by ``place``; in order of admission.
 
-    ``log.shortages`` tells why groups were not placed. Raises what the solver raises, time-outs excepted.
+    ``shortages`` of the result tells why groups were not placed. Raises what the solver raises, time-outs excepted.
     """
-    round_ = _Round(problem, terms, solver, options, log, place)
+    round_ = _Round(problem, terms, means, place)
     placed = round_.groups_first()
-    return round_.by_priority() if round_.displaced(placed) else placed
+    if not round_.displaced(placed.assignments):
+        return placed
+    again = round_.by_priority()
+    return replace(again, figures=placed.figures + again.figures)
 
 
 class _Round:
     """One way after another to place a round."""
 
-    def __init__(
-        self,
-        problem: PlacementProblem,
-        terms: GroupTerms,
-        solver: Solver,
-        options: PassOptions,
-        log: PassLog,
-        place: Place,
-    ) -> None:
+    def __init__(self, problem: PlacementProblem, terms: GroupTerms, means: Means, place: Place) -> None:
         self._problem = problem
         self._terms = terms
-        self._solver = solver
-        self._options = options
-        self._log = log
+        self._means = means
         self._place = place
         everyone = np.ones(problem.classes, dtype=np.bool_)
         others = rest_of(problem, Standing(problem), Assignments.empty(), everyone)
-        self._prices = machine_prices(others, solver, options, log)
+        self._prices, self._pricing = machine_prices(others, means)
         self._rank = _ranks(problem, terms)
 
-    def groups_first(self) -> Assignments:
+    def groups_first(self) -> Placed:
         """All groups, then the others together."""
         placer = self._placer()
         groups = self._groups(placer, list(self._rank))
-        rest = self._others(placer, groups, np.ones(self._problem.classes, dtype=np.bool_))
-        return Assignments.joined([groups, rest])
+        rest = self._others(placer, groups.assignments, np.ones(self._problem.classes, dtype=np.bool_))
+        return _in_turn([Placed(figures=self._pricing), groups, rest], placer.shortages)
 
     def displaced(self, placed: Assignments) -> bool:
         """Whether a task without a place would have one were it not for less important groups."""
@@ -93,26 +78,29 @@ class _Round:
                 return True
         return False
 
-    def by_priority(self) -> Assignments:
+    def by_priority(self) -> Placed:
         """Priority by priority from the top: the groups, then the others."""
         placer = self._placer()
-        parts: list[Assignments] = []
+        parts: list[Placed] = []
+
+        def so_far() -> Assignments:
+            return Assignments.joined([part.assignments for part in parts])
+
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
-            among = self._problem.priority == rank
-            parts.append(self._others(placer, Assignments.joined(parts), among))
+            parts.append(self._others(placer, so_far(), self._problem.priority == rank))
         if placer.standing.state is not None:  # a lower one may have opened the way for a higher one
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
-            parts.append(self._others(placer, Assignments.joined(parts), everyone))
-        return Assignments.joined(parts)
+            parts.append(self._others(placer, so_far(), everyone))
+        return _in_turn(parts, placer.shortages)
 
     def _placer(self) -> GroupPlacer:
         standing = Standing(self._problem)
-        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._solver)
+        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._means.solver)
 
-    def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Assignments:
+    def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
         """Place groups, the most important first; the places in order of admission, booked."""
-        watch = Stopwatch(self._log.timer)
+        watch = self._means.stopwatch()
         begin = placer.standing.copy()
         tried = {gang: placer.place(gang) for gang in gangs}
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
@@ -122,20 +110,22 @@ class _Round:
             if better.standing is not placer.standing:
                 placer.adopt(better.standing, better.placed)
                 found = better.placed
-        self._log.shortages = dict(placer.shortages)
-        self._log.solve_seconds += watch.seconds()
-        return Assignments.joined(list(found.values()))
+        return Placed(Assignments.joined(list(found.values())), Figures(solve_seconds=watch.seconds()))
 
-    def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Assignments:
+    def _others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place the other tasks of some classes in what is left, and book them."""
         rest = rest_of(self._problem, placer.standing, placed, among)
         if not rest.counts.any():
-            return Assignments.empty()
-        log = self._log
-        log.first, log.first_alike, log.first_classes = None, None, None  # bounds hold given the groups
-        found = self._place(rest, self._solver, self._options, log)
-        placer.standing.book(found)
+            return Placed()
+        found = self._place(rest, self._means)
+        placer.standing.book(found.assignments)
         return found
+
+
+def _in_turn(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
+    """All of ``parts``; bounds are those of the last that has any, as they hold given what was placed before."""
+    flows = [part.first for part in parts if part.about is not None]
+    return replace(Placed.joined(parts), first=flows[-1] if flows else None, shortages=dict(shortages))
 
 
 def _ranks(problem: PlacementProblem, terms: GroupTerms) -> dict[int, int]:

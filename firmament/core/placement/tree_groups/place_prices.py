@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cost_models.interface import Int64
@@ -10,15 +12,16 @@ from firmament.core.flow.optimality.pricing import full_machine_prices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.core.placement.class_aggregation import bundled
-from firmament.core.placement.passes import PassLog, PassOptions, propose
-from firmament.solvers.base import Solver, SolverTimeoutError
+from firmament.core.placement.outcome import Figures, Means
+from firmament.core.placement.passes import propose
+from firmament.solvers.base import SolverTimeoutError
 
 HIGHEST = 2**40
 """Prices are cut off here, in units, so that the sum over a group's tasks fits 64 bits."""
 
 
-def machine_prices(problem: PlacementProblem, solver: Solver, options: PassOptions, log: PassLog) -> Int64:
-    """int64[M], units: what the tasks of a problem would pay for one more place on each machine.
+def machine_prices(problem: PlacementProblem, means: Means) -> tuple[Int64, Figures]:
+    """int64[M], units: what the tasks of a problem would pay for one more place on each machine; and what that took.
 
     From the prices of an optimal flow of all of them: a machine's own, and what the class pays that would most like
     more of it. 0 everywhere if nothing waits, or no optimum is found in time. Raises what the solver raises, time-outs
@@ -27,32 +30,26 @@ def machine_prices(problem: PlacementProblem, solver: Solver, options: PassOptio
     nothing = np.zeros(problem.machines, dtype=np.int64)
     residual = Residual(bundled(problem).problem)
     if not residual.remaining.any():
-        return nothing
-    own = PassLog(timer=log.timer)
+        return nothing, Figures()
     try:
-        proposed = propose(residual, solver, options, own)
+        proposed = propose(residual, means)
     except SolverTimeoutError:
-        log.time_limited = True
-        return nothing
-    log.solves += own.solves
-    log.arcs = max(log.arcs, own.arcs)
-    log.network_seconds += own.network_seconds
-    log.solve_seconds += own.solve_seconds
-    outcome = own.first
-    if proposed is None or outcome is None:
-        return nothing
+        return nothing, Figures(time_limited=True)
+    figures = replace(proposed.figures, passes=0, time_limited=False)
+    if proposed.first is None:
+        return nothing, figures
+    outcome, alike = proposed.first.outcome, proposed.first.alike
     try:
         prices = node_prices(outcome.network, outcome.flows)
     except NotOptimalError:
-        return nothing
-    alike = own.first_alike
+        return nothing, figures
     worth = full_machine_prices(residual if alike is None else alike.residual, outcome.network, prices)
     worth[outcome.network.machines] += _rents(outcome, prices)
     worth = np.minimum(worth // 2, HIGHEST)
     if alike is None:
-        return worth
+        return worth, figures
     nothing[alike.members] = np.repeat(worth, np.diff(alike.first))
-    return nothing
+    return nothing, figures
 
 
 def _rents(outcome: FlowOutcome, prices: Prices) -> Int64:

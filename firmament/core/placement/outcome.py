@@ -1,0 +1,113 @@
+"""What stages of placing are given beside the problem, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from firmament.core.flow.column_generation import GenerationOptions
+from firmament.core.flow.outcome import FlowOutcome
+from firmament.core.flow.problem import Assignments
+from firmament.core.flow.reduction.symmetry import AlikeMachines
+from firmament.core.placement.class_aggregation import Bundled
+from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
+from firmament.solvers.base import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class PassOptions:
+    """Limits of a round: passes and waves before the rest is placed greedily, seconds per solve, column generation."""
+
+    max_passes: int = 8
+    max_waves: int = 12
+    solve_time_limit: float | None = 10.0
+    generation: GenerationOptions = field(default_factory=GenerationOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """By what a round is solved: ``timer`` is for figures alone."""
+
+    solver: Solver
+    options: PassOptions = field(default_factory=PassOptions)
+    timer: Timer = no_timer
+
+    def stopwatch(self) -> Stopwatch:
+        """One that runs from now on."""
+        return Stopwatch(self.timer)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How much was done, seconds per stage; ``arcs`` of the largest network. Figures of several stages add up."""
+
+    passes: int = 0
+    solves: int = 0
+    arcs: int = 0
+    waves: int = 0
+    network_seconds: float = 0.0
+    solve_seconds: float = 0.0
+    admit_seconds: float = 0.0
+    time_limited: bool = False
+
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(
+            self.passes + other.passes,
+            self.solves + other.solves,
+            max(self.arcs, other.arcs),
+            self.waves + other.waves,
+            self.network_seconds + other.network_seconds,
+            self.solve_seconds + other.solve_seconds,
+            self.admit_seconds + other.admit_seconds,
+            self.time_limited or other.time_limited,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFlow:
+    """The flow over all that wait, which bounds what any placement costs.
+
+    ``alike``: what its network's machine rows stand for, if merged; ``classes``: the classes that each class of its
+    network stands for, None: itself.
+    """
+
+    outcome: FlowOutcome
+    alike: AlikeMachines | None = None
+    classes: Sequence[Sequence[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What a stage has placed, in order of admission, and what that took.
+
+    ``first``: the flow of the first pass; ``about``: what that is a flow of, if not of the problem as it is; ``last``:
+    the flow of the last pass. ``shortages``: by gang, why a group over a tree found no place.
+    """
+
+    assignments: Assignments = field(default_factory=Assignments.empty)
+    figures: Figures = field(default_factory=Figures)
+    first: FirstFlow | None = None
+    last: FlowOutcome | None = None
+    about: Bundled | None = None
+    shortages: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Placed]) -> Placed:
+        """What several stages have placed one after another."""
+        every = list(parts)
+        return cls(
+            Assignments.joined([part.assignments for part in every]),
+            sum((part.figures for part in every), Figures()),
+            next((part.first for part in every if part.first is not None), None),
+            next((part.last for part in reversed(every) if part.last is not None), None),
+            next((part.about for part in reversed(every) if part.about is not None), None),
+            {gang: why for part in every for gang, why in part.shortages.items()},
+        )
+
+    def admitted(self, assignments: Assignments, seconds: float = 0.0) -> Placed:
+        """The same with other ``assignments``, which took so many seconds of admission more."""
+        return replace(self, assignments=assignments, figures=self.figures + Figures(admit_seconds=seconds))
+
+    def also(self, assignments: Assignments, seconds: float) -> Placed:
+        """The same with further assignments."""
+        return self.admitted(Assignments.joined([self.assignments, assignments]), seconds)
