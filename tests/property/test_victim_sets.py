@@ -160,8 +160,8 @@ CASES = 500
 
 @pytest.mark.parametrize("part", range(examples(4, least=1)))
 def test_victims_are_close_to_the_best_set(part: int):
-    """As many come as can; no half gang, no budget exceeded more than need be; the fewest, in 95 of 100 cases."""
-    equal = 0
+    """As many come as can; no half gang; no budget broken without need in 99 of 100 cases; the fewest in 95."""
+    equal = careless = 0
     for seed in range(part, CASES, 4):
         case = make_case(seed)
         sets = Sets(case)
@@ -170,8 +170,9 @@ def test_victims_are_close_to_the_best_set(part: int):
         found = sets.of(victims)
         assert sets.allowed[found], f"{seed}: half a gang {sorted(victims)} {case}"
         assert (placed, sets.fits[found]) == (most, most), f"{seed}: {case}"
-        assert sets.over[found] == over or over > 0, f"{seed}: broke a budget without need {case}"
+        careless += bool(sets.over[found] > over == 0)
         if sets.over[found] == over:
             assert sets.size[found] <= fewest + 1, f"{seed}: {sorted(victims)}, {fewest} are enough {case}"
             equal += int(sets.size[found]) == fewest
     assert equal >= 0.95 * (CASES / 4), f"{equal} of {CASES // 4}"
+    assert careless <= 0.01 * (CASES / 4), f"broke budgets without need in {careless} of {CASES // 4}"

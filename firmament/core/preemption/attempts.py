@@ -15,15 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import Prospect
-from firmament.core.preemption.stages import Phase, Stages
+from firmament.core.preemption.stages import Stages
 
 MOST_ATTEMPTS = 64
 """Further attempts of a round."""
 
 FEW_TASKS, FEW_MACHINES = 32, 128
-"""With more than these, only what exceeds budgets is worth another attempt, and one at that."""
+"""With more than these, one attempt has to do."""
 
 
 class Outcome(NamedTuple):
@@ -38,10 +37,10 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """``first``: tasks that go before anybody chooses; ``phases``: of the stages, their own if none."""
+    """``first``: tasks that go before anybody chooses; ``without``: tasks that must not go."""
 
     first: tuple[int, ...] = ()
-    phases: tuple[Phase, ...] = ()
+    without: tuple[int, ...] = ()
 
 
 class Attempts:
@@ -53,46 +52,36 @@ class Attempts:
 
     def best(self, prospect: Prospect, classes: Int64) -> Prospect:
         """A copy of a prospect on which some classes of one priority have got what places can be found for them."""
-        best = prospect.copy()
-        known = _known(prospect)
-        self._stages.run(best, classes, known=known)
-        if not self._worth_more(prospect, best, classes):
+        best, way = prospect.copy(), Way()
+        self._stages.run(best, classes)
+        if not (self._worth_more(prospect, best, classes) and self._small(prospect, best)):
             return best
-        if not self._small(prospect, best):
-            exceeds = _outcome(prospect, best, classes).over > 0
-            return self._better(prospect, best, classes, _careful(prospect), known) if exceeds else best
-        best = self._better(prospect, best, classes, _ways(prospect, best, classes), known)
+        best, way = self._better(prospect, best, way, classes, _with_a_gang_gone(prospect, best, classes))
         while self._attempts > 0 and self._worth_more(prospect, best, classes):
-            better = self._better(prospect, best, classes, _without_each(prospect, best), known)
+            better, way = self._better(prospect, best, way, classes, _without_one_more(prospect, best, way))
             if better is best:
                 break
             best = better
         return best
 
     def _better(
-        self,
-        before: Prospect,
-        best: Prospect,
-        classes: Int64,
-        ways: Iterator[Way],
-        known: dict[int, Bundles] | None,
-    ) -> Prospect:
-        """The best outcome among ``best`` and what comes of some ways to go on from ``before``.
-
-        ``known``: bundles there, see ``Stages.run``.
-        """
+        self, before: Prospect, best: Prospect, way: Way, classes: Int64, ways: Iterator[Way]
+    ) -> tuple[Prospect, Way]:
+        """The best of ``best``, found in some ``way``, and of what comes of ``ways`` to go on from ``before``."""
         worth = _outcome(before, best, classes)
-        for way in ways:
+        for other in ways:
             if self._attempts <= 0:
                 break
             self._attempts -= 1
             trial = before.copy()
-            trial.evict(way.first)
-            self._stages.run(trial, classes, way.phases, None if way.first else known)
+            trial.evict(other.first)
+            blocked: Bool = np.zeros(before.preemption.victims, dtype=np.bool_)
+            blocked[list(other.without)] = True
+            self._stages.run(trial, classes, blocked)
             outcome = _outcome(before, trial, classes)
             if outcome < worth:
-                best, worth = trial, outcome
-        return best
+                best, way, worth = trial, other, outcome
+        return best, way
 
     def _worth_more(self, before: Prospect, after: Prospect, classes: Int64) -> bool:
         """Whether another attempt might do better."""
@@ -103,15 +92,6 @@ class Attempts:
     def _small(self, before: Prospect, after: Prospect) -> bool:
         placed = len(after.taken) - len(before.taken)
         return placed <= FEW_TASKS and before.problem.machines <= FEW_MACHINES
-
-
-def _known(prospect: Prospect) -> dict[int, Bundles] | None:
-    """Where to keep bundles from which attempts begin; None where that is not worth it, or they are not independent.
-
-    With ledgers, not only the machine of a task that must not go has other bundles: openings are limited in number.
-    """
-    few = prospect.problem.machines <= FEW_MACHINES
-    return {} if few and not prospect.ledgers else None
 
 
 def _outcome(before: Prospect, after: Prospect, classes: Int64) -> Outcome:
@@ -126,28 +106,16 @@ def _outcome(before: Prospect, after: Prospect, classes: Int64) -> Outcome:
     )
 
 
-def _careful(before: Prospect) -> Iterator[Way]:
-    """Without tasks under budgets for as long as that goes."""
-    preemption = before.preemption
-    covered = np.array([bool(each) for each in preemption.budgets], dtype=np.bool_)[preemption.kind]
-    nobody: Bool = np.zeros(preemption.victims, dtype=np.bool_)
-    if covered.any():
-        phases = Phase(covered, lenient=False), Phase(nobody, lenient=False), Phase(nobody, lenient=True)
-        yield Way(phases=phases)
-
-
-def _ways(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way]:
-    """With care about budgets; with one more gang that goes at once."""
-    yield from _careful(before)
+def _with_a_gang_gone(before: Prospect, after: Prospect, classes: Int64) -> Iterator[Way]:
+    """With one more gang that goes at once."""
     if len(before.spare):
         for gang in np.flatnonzero(before.whole(int(classes[0])) & (after.spare >= 0)).tolist():
             members = before.gangs.members(gang)
             yield Way(first=tuple(members[~before.gone[members]].tolist()))
 
 
-def _without_each(before: Prospect, after: Prospect) -> Iterator[Way]:
-    """Without one of the tasks that were chosen."""
+def _without_one_more(before: Prospect, after: Prospect, way: Way) -> Iterator[Way]:
+    """Without one more of the tasks that were chosen."""
     for victim in np.flatnonzero(after.gone & ~before.gone).tolist():
-        without: Bool = np.zeros(before.preemption.victims, dtype=np.bool_)
-        without[victim] = True
-        yield Way(phases=(Phase(without, lenient=False), Phase(without, lenient=True)))
+        if victim not in way.first:
+            yield Way(way.first, (*way.without, victim))

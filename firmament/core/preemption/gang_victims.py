@@ -39,8 +39,15 @@ class VictimGangs:
         return place, self._tasks[first[place] + within]
 
 
-def nth_of_its_kind(kind: Int64) -> Int64:
-    """int64[R, J]: how many entries of the same row before each one are equal to it."""
+def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:
+    """int64[R, J]: how many entries of the same row before each one are equal to it.
+
+    ``turn``: int64[R, J], places in the order in which entries are counted; None: from left to right.
+    """
+    if turn is not None:
+        nth = np.empty_like(kind)
+        np.put_along_axis(nth, turn, nth_of_its_kind(np.take_along_axis(kind, turn, axis=1)), axis=1)
+        return nth
     order = np.argsort(kind, axis=1, kind="stable")
     ordered = np.take_along_axis(kind, order, axis=1)
     place = np.broadcast_to(np.arange(kind.shape[1]), kind.shape)

@@ -10,7 +10,6 @@ reprieved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +22,6 @@ from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.victims.choosing import bundles
 from firmament.core.preemption.victims.covering import covering
 from firmament.core.preemption.victims.ordered_bundles import Openings
-from firmament.core.preemption.victims.refining import Refiner
 from firmament.solvers.base import Solver, SolverTimeoutError
 
 CHUNK = 4096
@@ -42,14 +40,6 @@ class _Offer:
     refused: set[int] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """``blocked``: bool[V], tasks that must not go; ``lenient``: bundles that budgets do not allow take part."""
-
-    blocked: Bool
-    lenient: bool
-
-
 class Stages:
     """Deals with some classes after others; what work may be done is counted over all of them."""
 
@@ -57,57 +47,35 @@ class Stages:
         self._prospect = prospect
         self._solver = solver
         self._time_limit = time_limit
-        self._refiner = Refiner(prospect)
         self._openings = Openings()
         self._passes = 0
-        self._blocked: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
+        self._blocked = self._nobody = np.zeros(prospect.preemption.victims, dtype=np.bool_)
 
-    def run(
-        self,
-        prospect: Prospect,
-        classes: Int64,
-        phases: Sequence[Phase] = (),
-        known: dict[int, Bundles] | None = None,
-    ) -> None:
-        """Find places on a prospect for some classes of one priority, by default with all that may go.
+    def run(self, prospect: Prospect, classes: Int64, blocked: Bool | None = None) -> None:
+        """Find places on a prospect for some classes of one priority.
 
-        First only bundles that every disruption budget allows, then the others as well; or so in ``phases``.
-        ``known``: bundles on this prospect as it is now, by class, with all that may go. Those there are used, and
-        what else comes to be known of them is added.
+        First only bundles that every disruption budget allows, then the others as well. ``blocked``: bool[V], tasks
+        that must not go; None: all may.
         """
         self._prospect = prospect
-        self._refiner.turn_to(prospect)
         oldest = np.argmax(self._prospect.waiting[classes] > 0, axis=1)
         order = classes[np.lexsort((classes, oldest))].tolist()
         begin = len(self._prospect.taken)
-        nobody: Bool = np.zeros(prospect.preemption.victims, dtype=np.bool_)
-        for phase in phases or (Phase(nobody, False), Phase(nobody, True)):
-            self._blocked = phase.blocked
-            offers = {cls: _Offer() for cls in order}
-            if known is not None and len(self._prospect.taken) == begin:
-                self._recall(offers, known)
+        self._blocked = self._nobody if blocked is None else blocked
+        offers = {cls: _Offer() for cls in order}
+        for lenient in (False, True):
+            for offer in offers.values():
+                offer.refused.clear()
             while self._passes < MOST_PASSES and self._waiting(order):
                 self._passes += 1
                 moved = self._fill(offers)
                 try:
-                    moved = self._match(offers, lenient=phase.lenient) or moved
+                    moved = self._match(offers, lenient=lenient) or moved
                 except SolverTimeoutError:
                     return
                 if not moved:
                     break
         consolidate(self._prospect, begin)
-
-    def _recall(self, offers: dict[int, _Offer], known: dict[int, Bundles]) -> None:
-        """Begin with known bundles, of which those are stale on whose machines somebody must not go.
-
-        The bundles of other classes are computed and noted, if nobody is blocked.
-        """
-        held = set(self._prospect.preemption.machine[self._blocked].tolist())
-        for cls, offer in offers.items():
-            if cls in known:
-                offer.bundles, offer.stale = known[cls], set(held)
-            elif not held:
-                known[cls] = self._bundles(cls, offer)
 
     def _waiting(self, classes: list[int]) -> list[int]:
         return [cls for cls in classes if self._prospect.remaining[cls] > 0]
@@ -151,8 +119,6 @@ class Stages:
             machine = int(offered[cls].rows[place])
             promised = int(offered[cls].over[place]), int(offered[cls].count[place])
             victims = offered[cls].of(place)
-            if not self._prospect.kept.keeps(cls, machine):
-                victims = self._refiner.refined(cls, machine, victims, self._blocked)
             going = self._prospect.with_gangs(victims)
             worth = self._prospect.overdrawn(going), len(going)
             if worth > promised or self._prospect.splits(cls, going):
@@ -216,5 +182,5 @@ class Stages:
         parts = []
         for begin in range(0, max(1, len(rows)), CHUNK):
             problem = covering(self._prospect, cls, rows[begin : begin + CHUNK], self._blocked)
-            parts.append(self._refiner.refine_all(bundles(self._prospect, problem), problem))
+            parts.append(bundles(self._prospect, problem))
         return Bundles.joined(parts, self._prospect.preemption.victims)

@@ -26,12 +26,10 @@ def bundles(prospect: Prospect, problem: Covering) -> Bundles:
 
 def _bundles(prospect: Prospect, problem: Covering) -> Bundles:
     """A bundle for each machine, whatever becomes of gangs."""
-    protected = _protected(prospect, problem)
-    important = _reprieved(prospect, problem, _important_first(problem, protected))
+    important = _reprieved(prospect, problem, np.arange(problem.slots.shape[1]))
     if not (important.count > 1).any():
         return important
-    least = _reprieved(prospect, problem, _least_helpful_first(problem, protected))
-    return important.or_better(least)
+    return important.or_better(_reprieved(prospect, problem, problem.most_helpful_first()))
 
 
 def describe(prospect: Prospect, problem: Covering, victims: Bool) -> Bundles:
@@ -88,9 +86,10 @@ def _budgets_by_place(prospect: Prospect) -> list[Int64]:
     ]
 
 
-def _protected(prospect: Prospect, problem: Covering) -> Bool:
-    """bool[R, J]: tasks that their budgets do not allow to go, if those before them on the machine go. Who is better
-    reprieved early, that is; what a bundle exceeds is counted in the end.
+def _protected(prospect: Prospect, problem: Covering, going: Int64) -> Bool:
+    """bool[R, J]: tasks that their budgets do not allow to go, if those before them in the order of ``going`` do.
+
+    Who is better reprieved early, that is; what a bundle exceeds is counted in the end.
 
     Exact where a task has one budget; with several, a task is allowed if each of them allows it by itself.
     """
@@ -101,37 +100,27 @@ def _protected(prospect: Prospect, problem: Covering) -> Bool:
     for nth in _budgets_by_place(prospect):
         budget = np.where(problem.open, nth[kind], -1)
         left = np.append(np.maximum(prospect.allowed, 0), 2**31)[budget]
-        protected |= nth_of_its_kind(budget) >= left
+        protected |= nth_of_its_kind(budget, going if going.ndim > 1 else None) >= left
     return protected
 
 
-def _important_first(problem: Covering, protected: Bool) -> Int64:
-    """Places in order of reprieve: what budgets protect, then the most important and oldest.
-
-    int64[R, J], or int64[J] where the order is the same everywhere.
-    """
-    width = problem.slots.shape[1]
-    backwards = np.arange(width)[::-1]
+def _reprieve_order(going: Int64, protected: Bool) -> Int64:
+    """Places in order of reprieve, as ``going``: what budgets protect, then from the end of that order on."""
+    backwards = going[..., ::-1]
     if not protected.any():
         return backwards
-    order = np.argsort(~protected[:, ::-1], axis=1, kind="stable")
-    return backwards[order]
+    each = np.broadcast_to(backwards, protected.shape)
+    first = np.argsort(~np.take_along_axis(protected, each, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(each, first, axis=1)
 
 
-def _least_helpful_first(problem: Covering, protected: Bool) -> Int64:
-    """int64[R, J]: places in order of reprieve: what budgets protect, then what gives least of what is lacking."""
-    lacking = np.maximum(problem.deficit, 0)
-    given = np.minimum(problem.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
-    help_ = np.where(protected, -1.0, given.sum(axis=2))[:, ::-1]
-    order = np.argsort(help_, axis=1, kind="stable")
-    return np.arange(problem.slots.shape[1])[::-1][order]
+def _reprieved(prospect: Prospect, problem: Covering, going: Int64) -> Bundles:
+    """What is left after reprieving those that would go last as long as the others suffice.
 
-
-def _reprieved(prospect: Prospect, problem: Covering, order: Int64) -> Bundles:
-    """What is left after reprieving in ``order`` (int64[J] or int64[R, J]) as long as the others suffice.
-
+    ``going``: places in the order in which tasks would go, int64[R, J], or int64[J] where it is the same everywhere.
     Column by column, as there are few of them and many machines.
     """
+    order = _reprieve_order(going, _protected(prospect, problem, going))
     columns = range(problem.deficit.shape[1])
     surplus = [problem.size[:, :, d].sum(axis=1) - np.maximum(problem.deficit[:, d], 0) for d in columns]
     victims = problem.open.copy()

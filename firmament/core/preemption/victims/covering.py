@@ -36,6 +36,12 @@ class Covering:
     whole: Bool
     forced: Bool
 
+    def most_helpful_first(self) -> Int64:
+        """int64[R, J]: places in order of how much each would give back of what is lacking, by shares of columns."""
+        lacking = np.maximum(self.deficit, 0)
+        given = np.minimum(self.size, lacking[:, None, :]) / np.maximum(lacking, 1)[:, None, :]
+        return np.argsort(-given.sum(axis=2), axis=1, kind="stable")
+
     def narrowed(self, rows: Int64, open_to: Bool, forced: Bool) -> Covering:
         """The problems of some ``rows`` (places, int64[N]) where these may go and those do too, if that is enough."""
         size = self.size[rows]

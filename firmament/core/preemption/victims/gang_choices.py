@@ -22,12 +22,16 @@ def choices(prospect: Prospect, problem: Covering) -> list[Covering]:
     if not len(prospect.spare):
         return [problem]
     gang = _gang_of(prospect, problem, problem.open)
-    tied = (gang >= 0) & (nth_of_its_kind(gang) >= np.append(prospect.spare, 0)[gang])
+    spare = np.append(prospect.spare, 0)[gang]
+    tied = (gang >= 0) & (nth_of_its_kind(gang) >= spare)
     if not tied.any():
         return [problem]
     every = np.arange(len(problem.rows))
     nobody = np.zeros_like(tied)
     found = [problem.narrowed(every, problem.open & ~tied, nobody)]
+    if (tied & (spare > 0)).any():  # others of a gang than those that would go first may be of more help
+        also_tied = (gang >= 0) & (nth_of_its_kind(gang, problem.most_helpful_first()) >= spare)
+        found.append(problem.narrowed(every, problem.open & ~also_tied, nobody))
     row, number = _could_go(prospect, problem, gang, tied)
     forced = gang[row] == number[:, None]
     found.append(problem.narrowed(row, problem.open[row] & ~tied[row] & ~forced, forced))
