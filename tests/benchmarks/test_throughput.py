@@ -59,7 +59,7 @@ def small_problem() -> FlowProblem:
 def of_few_columns() -> CoreConfiguration:
     """Rounds that begin with far too few columns, so that several networks are solved."""
     generation = GenerationOptions(
-        base_total=0, base_least=1, base_most=1, samples=0.001, samples_each=0, sampled=0, every_pair=0
+        base_total=0, base_least=1, base_most=1, samples=0.001, samples_each=0, sampled=0
     )
     return CoreConfiguration(options=RoundOptions(passes=PassOptions(generation=generation)))
 

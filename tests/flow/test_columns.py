@@ -146,7 +146,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     fits = {shape: residual.fits(shape) for shape in range(classes)}
     spread = expected_spread(residual, fits)
     offers = Offers.of(residual, fits, spread.candidates)
-    columns = starting_columns(residual, offers, spread, base=2, samples=0.1, samples_each=0.0, every_pair=0)
+    columns = starting_columns(residual, offers, spread, base=2, samples=0.1, samples_each=0.0)
     assert len(columns) < 0.3 * classes * len(spread.candidates)
     assert feasible[columns.cls, columns.machine].all()
     present = np.zeros((classes, machines), dtype=np.bool_)
@@ -158,7 +158,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     # One that is used by so few has them of those to which it is least dear in comparison with what they like best.
     key = np.where(feasible, given.cost + spread.price, UNWANTED)
     dearer = key - key[:, spread.candidates].min(axis=1, keepdims=True)
-    alone = starting_columns(residual, offers, spread, base=2, samples=0.0, samples_each=0.0, every_pair=0)
+    alone = starting_columns(residual, offers, spread, base=2, samples=0.0, samples_each=0.0)
     before = np.bincount(alone.machine, minlength=machines)
     thin = np.flatnonzero((before > 0) & (present.sum(axis=0) == FEWEST) & (able > FEWEST))
     assert len(thin) > 10

@@ -117,7 +117,7 @@ def test_a_shape_that_fits_nowhere_is_left_to_others():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_flows_cost_the_same_however_prices_began(seed: int):
-    options = GenerationOptions(every_pair=0)
+    options = GenerationOptions()
     costs = []
     for worths in (None, learned(cluster(seed, tasks=15)), learned(cluster(seed + 10))):
         residual, fits = fits_of(replace(cluster(seed), worths=worths))

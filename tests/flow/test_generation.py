@@ -45,7 +45,7 @@ def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementPro
     )
 
 
-FEW = GenerationOptions(base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0, every_pair=0)
+FEW = GenerationOptions(base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0)
 REPAIRING = replace(FEW, mended=0)
 
 
@@ -223,7 +223,7 @@ def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
 # --- the first columns -----------------------------------------------------------------------------------------------
 
 
-def starting(given: PlacementProblem, base: int, samples: float = 2.0, every_pair: int = 0) -> Columns:
+def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Columns:
     residual = Residual(given)
     usable = fits(residual)
     spread = expected_spread(residual, usable)
@@ -234,20 +234,11 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0, every_pai
         base=base,
         samples=samples,
         samples_each=0.0,
-        every_pair=every_pair,
     )
 
 
 def pairs(columns: Columns) -> list[tuple[int, int]]:
     return list(zip(columns.cls.tolist(), columns.machine.tolist(), strict=True))
-
-
-def test_few_pairs_are_all_taken():
-    given = problem(tasks=[1, 1], requests=[[1], [1]], free=[[9], [9], [9]], crowd=[1, 1, 1])
-    likely = expected_spread(Residual(given), fits(Residual(given))).candidates.tolist()
-    expected = [(cls, machine) for cls in range(2) for machine in likely]
-    assert set(expected) <= set(pairs(starting(given, base=0, every_pair=len(expected))))
-    assert len(starting(given, base=0, samples=0.01, every_pair=len(expected) - 1)) < len(expected)
 
 
 def test_a_class_starts_with_its_cheapest_machines():

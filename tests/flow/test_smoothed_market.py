@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.newton import FINEST, SHARPEST, finest
 from firmament.core.flow.price_estimate.smoothed_market import FARTHEST, Point, SmoothedMarket
 
 CLASSES, MACHINES = 5, 60
 
 
-def market(seed: int = 1, *, multiple: int = 1, step: float = 100.0) -> Market:
+def market(seed: int = 1, *, step: float = 100.0) -> Market:
     random = np.random.default_rng(seed)
-    cost = (random.integers(0, 500, (CLASSES, MACHINES)) * multiple).astype(np.float32)
+    cost = random.integers(0, 500, (CLASSES, MACHINES)).astype(np.float32)
     cost[random.random(cost.shape) < 0.2] = FORBIDDEN
     return Market(
         cost=cost,
@@ -96,28 +95,3 @@ def test_slopes_are_those_of_small_changes():
     assert 4 * (moved.price - point.price) == pytest.approx(passed_on, abs=0.1)
     _, shares = written_out(given, point.worth, 40.0)
     assert served == pytest.approx(shares.sum(axis=1), abs=0.01)
-
-
-@pytest.mark.parametrize("multiple", [1, 8, 30])
-def test_costs_show_by_how_much_they_differ_at_least(multiple: int):
-    assert market(multiple=multiple).grain() == multiple
-
-
-def test_equal_costs_have_no_grain():
-    given = market()
-    given.cost[given.cost < FORBIDDEN] = 70
-    assert given.grain() == 0
-
-
-@pytest.mark.parametrize(
-    ("multiple", "step", "expected"),
-    [
-        (8, 400.0, FINEST),
-        (8, 200.0, SHARPEST),
-        (1, 400.0, FINEST),
-        (1, 200.0, SHARPEST),
-        (40, 1_000.0, SHARPEST),
-    ],
-)
-def test_prices_are_sharpened_as_far_as_costs_differ_and_prices_are_whole_units(multiple, step, expected):
-    assert finest(market(multiple=multiple, step=step)) == expected

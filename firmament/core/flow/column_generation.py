@@ -1,19 +1,19 @@
 """Column generation: solve a small network, price what was left out, add what violates, until none does.
 
-Only the first network is solved whole. After that the flow is mended in place if little is wrong with it (see
-``mending``), else repaired by a smaller solve (see ``repair``).
+After the first solve the flow is mended in place if little is wrong with it (see ``primal_dual_repair``), else the
+wider network is solved anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.columns import Columns, starting_columns
-from firmament.core.flow.network.cost_truncation import CUT_OFFS, solve_near, surely_used, unfilled_machines
+from firmament.core.flow.network.cost_truncation import solve_near, surely_used, unfilled_machines
 from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.network.network import (
     Network,
@@ -24,17 +24,13 @@ from firmament.core.flow.network.network import (
     unscheduled_penalties,
 )
 from firmament.core.flow.optimality.adding_columns import widened
-from firmament.core.flow.optimality.circulation_repair import carried_over, repair
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out
-from firmament.core.flow.optimality.primal_dual_repair import Mended, mended
+from firmament.core.flow.optimality.primal_dual_repair import mended
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import Spread, expected_spread
 from firmament.core.flow.problem import Residual
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
-
-MISJUDGED = 1.0
-"""Violators per column in the first network from which on a second selection of columns is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +40,9 @@ class GenerationOptions:
     A class of n tasks starts with n / 2 + base columns: its part of ``base_total``, or one for ``machines_each`` likely
     machines if that is more (the more are alike, the less is known about which it will use), within ``base_least`` ..
     ``base_most``. About twice ``samples`` x n + ``samples_each`` are sampled, more (up to ``samples_most`` for
-    ``samples``) if those for tasks are fewer than ``sampled``; or there are all pairs of classes and likely machines if
-    those are at most ``every_pair``: then the first solve is nearly always the last. At most ``added`` columns join per
-    iteration, of which there are at most ``iterations``. Where at most ``mended`` arcs contradict the prices, the flow
-    is mended without a solve.
+    ``samples``) if those for tasks are fewer than ``sampled``. At most ``added`` columns join per iteration, of which
+    there are at most ``iterations``. Where at most ``mended`` arcs contradict the prices, the flow is mended without a
+    solve.
     """
 
     base_total: int = 4_000
@@ -58,7 +53,6 @@ class GenerationOptions:
     samples_each: float = 5.0
     samples_most: float = 8.0
     sampled: int = 12_000
-    every_pair: int = 40_000
     added: int = 50_000
     iterations: int = 16
     mended: int = 400
@@ -120,7 +114,6 @@ class _Search:
         self._mends = 0
         self._seconds = 0.0
         self._time_limited = False
-        self._worths = self._spread.worths
 
     def run(self) -> FlowOutcome:
         """Solve, price and widen until nothing violates, or iterations or time run out."""
@@ -139,20 +132,14 @@ class _Search:
             if left == 0:
                 break
             self._unfold(unfilled)
-            self._widen(violations, full)
-            wider, carried = self._wider(network, flows, None if len(unfilled) else violations)
+            wider, carried = self._wider(network, flows, violations, rebuilt=len(unfilled) > 0)
             patched = self._patched(wider, carried, full)
-            if patched is not None:
-                network, flows, prices = wider, patched.flows, patched.prices
-                settled = violations.settled
-                continue
             try:
-                repaired = repair(wider, carried, full, self._solver, self._time_limit)
+                flows, prices = patched or self._solved(wider)
             except SolverTimeoutError:
                 self._time_limited = True
                 break
             network, settled = wider, violations.settled
-            prices, flows = self._priced(network, self._counted(repaired))
         return self._outcome(network, flows, certified=False)
 
     def _first(self) -> tuple[Network, Int64, Prices | None]:
@@ -160,28 +147,18 @@ class _Search:
 
         Where the flow could not follow the expected prices, arcs are missing on which tasks would get there. At the
         true costs all prices are then far off, and nearly every arc seems to violate. At cut-off costs the missing ones
-        do: they are added, and it is solved once more, near the same prices. What is still decided wrongly is mended.
+        do: they are added, and what is still decided wrongly is mended.
         """
         network = self._network()
-        for cut_off in CUT_OFFS:
-            near = solve_near(network, self._spread, self._solver, self._time_limit, cut_off=cut_off)
-            flows = self._counted(near.solution)
-            if near.cut is None:
-                prices, flows = self._priced(network, flows)
-                return network, flows, prices
-            full = FullPrices.of(self._residual, near.cut, node_prices(near.cut, flows))
-            missing = price_out(
-                self._residual, near.cut, flows, full, self._offers, limit=self._options.added
-            )
-            self._add(missing)
-            network, carried = self._wider(network, flows, missing)
-            if missing.total <= self._options.mended:
-                patched = self._patched(network, carried, full)
-                if patched is not None:
-                    return network, patched.flows, patched.prices
-        flows = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
-        prices, flows = self._priced(network, flows)
-        return network, flows, prices
+        near = solve_near(network, self._spread, self._solver, self._time_limit)
+        flows = self._counted(near.solution)
+        if near.cut is None:
+            return (network, *self._priced(network, flows))
+        full = FullPrices.of(self._residual, near.cut, node_prices(near.cut, flows))
+        missing = price_out(self._residual, near.cut, flows, full, self._offers, limit=self._options.added)
+        network, carried = self._wider(network, flows, missing)
+        patched = self._patched(network, carried, full) if missing.total <= self._options.mended else None
+        return (network, *(patched or self._solved(network)))
 
     def _selection(self, spread: Spread) -> Columns:
         return starting_columns(
@@ -191,27 +168,27 @@ class _Search:
             base=self._options.base(len(self._residual.active()), len(spread.candidates)),
             samples=self._options.rate(int(self._residual.remaining.sum())),
             samples_each=self._options.samples_each,
-            every_pair=self._options.every_pair,
         )
 
     def _network(self) -> Network:
         return build_network(self._residual, self.columns, self._penalties, self._steps, self._merged)
 
-    def _wider(self, network: Network, flows: Int64, added: Violations | None) -> tuple[Network, Int64]:
-        """The network of the columns and steps so far, and a flow of ``network`` on it.
+    def _wider(
+        self, network: Network, flows: Int64, added: Violations, *, rebuilt: bool = False
+    ) -> tuple[Network, Int64]:
+        """The network with what is to be ``added``, and a flow of ``network`` on it.
 
-        ``added``: what has been added since ``network`` was built; None: other things have changed, too.
+        ``rebuilt``: other things have changed, too, since ``network`` was built.
         """
-        if added is not None and not len(added.machines) and self._joined(network, added.columns):
+        machines = self._residual.problem.machines
+        self.columns = self.columns.merged(added.columns, machines)
+        self._steps[added.machines] *= 2
+        if not rebuilt and not len(added.machines):
             found = widened(self._residual, network, flows, added.columns)
             if found is not None:
                 return found
         wider = self._network()
-        return wider, carried_over(network, flows, wider, self._residual.problem.machines)
-
-    def _joined(self, network: Network, added: Columns) -> bool:
-        """Whether the columns so far are those of ``network`` and ``added``, which it lacks, and no others."""
-        return len(network.columns) + len(added) == len(self.columns)
+        return wider, carried_over(network, flows, wider, machines)
 
     def _counted(self, solution: FlowSolution) -> Int64:
         """The solution's flow, with its solve and seconds added up."""
@@ -219,47 +196,30 @@ class _Search:
         self._seconds += solution.seconds
         return solution.flows
 
-    def _patched(self, network: Network, flows: Int64, prices: FullPrices) -> Mended | None:
-        """The flow, mended in place; None if a solver is the better choice."""
+    def _solved(self, network: Network) -> tuple[Int64, Prices | None]:
+        """An optimal flow, and prices, if there are any. Raises what the solver raises."""
+        return self._priced(
+            network, self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
+        )
+
+    def _patched(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
+        """The flow, mended in place, and its prices; None if a solver is the better choice."""
         patched = mended(network, flows, prices, self._options.mended)
         self._mends += patched is not None
-        return patched
+        return None if patched is None else (patched.flows, patched.prices)
 
-    def _priced(self, network: Network, flows: Int64) -> tuple[Prices | None, Int64]:
-        """Prices of the flow, and the flow they belong to: a fresh one, if the given one is not optimal after all.
-
-        None with the given flow if there was no time to find another, or no prices for that one either.
-        """
+    def _priced(self, network: Network, flows: Int64) -> tuple[Int64, Prices | None]:
+        """The flow, and its prices; None if there are none: the solver's flow is no optimum."""
         try:
-            return node_prices(network, flows), flows
+            return flows, node_prices(network, flows)
         except NotOptimalError:
-            pass
-        try:
-            fresh = self._counted(self._solver.solve(network.problem, time_limit=self._time_limit))
-            return node_prices(network, fresh), fresh
-        except SolverTimeoutError:
-            self._time_limited = True
-        except NotOptimalError:
-            pass
-        return None, flows
+            return flows, None
 
     def _unfold(self, unfilled: Int64) -> None:
         """Give machines whose first steps are not all filled an arc for each of them."""
         self._merged[unfilled] = 0
         if len(unfilled) and self._solves > 1:
             self._merged[:] = 0  # misjudged throughout: unfolding a few at a time would take a solve each
-
-    def _widen(self, violations: Violations, prices: FullPrices) -> None:
-        """Add what violates; after a poor first estimate also a new selection, by the much better prices found."""
-        self._add(violations)
-        if self._solves == 1 and violations.total > len(self.columns) * MISJUDGED:
-            self._worths = Worths.none()
-            better = replace(self._spread, price=prices.machine // 2)
-            self.columns = self.columns.merged(self._selection(better), self._residual.problem.machines)
-
-    def _add(self, violations: Violations) -> None:
-        self.columns = self.columns.merged(violations.columns, self._residual.problem.machines)
-        self._steps[violations.machines] *= 2
 
     def _outcome(self, network: Network, flows: Int64, *, certified: bool) -> FlowOutcome:
         """The flow found, and what it costs with every step of a machine on its own."""
@@ -272,6 +232,6 @@ class _Search:
             solves=self._solves,
             seconds=self._seconds,
             time_limited=self._time_limited,
-            worths=self._worths,
+            worths=self._spread.worths,
             mends=self._mends,
         )

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from cost_models.interface import Int64
 from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.network import Network, unmerged
-from firmament.core.flow.optimality.circulation_repair import carried_over
 from firmament.core.flow.problem import Assignments
 
 
@@ -21,7 +21,7 @@ class FlowOutcome:
     how many those are. ``bound``: cost of the flow in units; if ``certified``, no placement of the residual costs less.
     ``solves``: how often the solver found a flow, in ``seconds``; ``mends``: how often it was mended without.
     ``time_limited``: a later solve was cut off. ``worths``: what shapes were expected to be worth, None if that was
-    not found out, none at all if it misled the choice of columns.
+    not found out.
     """
 
     solved: Network

@@ -11,16 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
+from firmament.core.flow.column_generation import optimal_flow
 from firmament.core.flow.network.network import Penalties, dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.flow.reduction.dominance import narrowed
 from firmament.core.flow.reduction.symmetry import merge_alike
 from firmament.core.placement.admission import admit
 from firmament.core.placement.fallback.class_by_class import place_greedily
-from firmament.core.placement.fallback.completion import SMALL_REST, completed
 from firmament.core.placement.outcome import Figures, FirstFlow, Means, Placed
 from firmament.solvers.base import SolverTimeoutError
+
+SMALL_REST = 0.1
+"""Up to this share of the tasks of a pass is placed without another network."""
 
 
 def place_all(residual: Residual, means: Means) -> Placed:
@@ -31,21 +33,18 @@ def place_all(residual: Residual, means: Means) -> Placed:
     """
     placed = Placed()
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    for number in range(means.options.max_passes):
+    for _ in range(means.options.max_passes):
         waiting = int(residual.remaining.sum())
         try:
-            proposed = propose(residual, means, penalties=penalties, later=number > 0)
+            proposed = propose(residual, means, penalties=penalties)
         except SolverTimeoutError:
             placed = replace(placed, figures=placed.figures + Figures(time_limited=True))
             break
         watch = means.stopwatch()
         admitted = admit(residual, proposed.assignments)
         parts = [admitted]
-        if (
-            _nearly_done(residual, proposed.assignments, waiting)
-            and (rest := completed(residual)) is not None
-        ):
-            parts.append(rest)
+        if _nearly_done(residual, proposed.assignments, waiting):
+            parts.append(_completed(residual))
         placed = Placed.joined([placed, proposed.admitted(Assignments.joined(parts), watch.seconds())])
         if proposed.last is None or not residual.remaining.any():
             return placed
@@ -55,10 +54,28 @@ def place_all(residual: Residual, means: Means) -> Placed:
     return placed.also(place_greedily(residual), watch.seconds())
 
 
+def _completed(residual: Residual) -> Assignments:
+    """Place all that remains without a network and book it; nothing if not all of it finds room that way.
+
+    Admission refuses a few tasks of a large batch, because a flow of single units does not know what else goes to a
+    machine. Another network for a few per cent of the tasks would cost nearly as much as the first one.
+    """
+    trial = residual.copy()
+    rest = place_greedily(trial)
+    if trial.remaining.any():
+        return Assignments.empty()
+    residual.take(rest)
+    return rest
+
+
 def _nearly_done(residual: Residual, proposed: Assignments, waiting: int) -> bool:
-    """Whether a flow found a place for all that were ``waiting``, and admission left but a few of them."""
+    """Whether a flow found a place for all that were ``waiting``, and admission left but a few of them.
+
+    Not where ledgers keep books: of those only the flow and admission together know.
+    """
     left = int(residual.remaining.sum())
-    return 0 < left <= SMALL_REST * waiting and int(proposed.count.sum()) == waiting
+    small = 0 < left <= SMALL_REST * waiting and int(proposed.count.sum()) == waiting
+    return small and not residual.ledgers
 
 
 def propose(
@@ -66,13 +83,12 @@ def propose(
     means: Means,
     *,
     penalties: Penalties | None = None,
-    later: bool = False,
     classes: list[list[int]] | None = None,
 ) -> Placed:
     """Solve the network of what ``residual`` holds; nothing is booked. Without a flow (``last``) nothing fits anywhere.
 
-    ``later``: only a small rest is to be placed. ``classes``: what the classes of ``residual`` stand for. Raises what
-    the solver raises, ``SolverTimeoutError`` included.
+    ``classes``: what the classes of ``residual`` stand for. Raises what the solver raises, ``SolverTimeoutError``
+    included.
     """
     watch, options = means.stopwatch(), means.options
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
@@ -82,7 +98,7 @@ def propose(
         alike.residual if alike else residual,
         alike.fits if alike else fits,
         means.solver,
-        _later(options.generation) if later else options.generation,
+        options.generation,
         penalties=penalties,
         time_limit=options.solve_time_limit,
     )
@@ -100,8 +116,3 @@ def propose(
         time_limited=outcome.time_limited,
     )
     return Placed(proposed, figures, FirstFlow(outcome, alike, classes), outcome)
-
-
-def _later(options: GenerationOptions) -> GenerationOptions:
-    """Later passes place a small rest on machines that cost nearly the same: it is the cheapest ones that count."""
-    return replace(options, base_total=2 * options.base_total)

@@ -65,7 +65,7 @@ def solve_waves(
         if wave is None:
             break
         try:
-            proposed = propose(wave.residual, means, later=number > 0, classes=wave.stands_for())
+            proposed = propose(wave.residual, means, classes=wave.stands_for())
         except SolverTimeoutError:
             parts.append(Placed(figures=Figures(time_limited=True)))
             break

@@ -41,15 +41,11 @@ class KnownWorths:
     def learn(self, picture: Picture, found: Worths | None) -> None:
         """Take over what a round ``found`` out: prices by the shapes of ``picture``.
 
-        None: it looked for no prices; no price at all: what it found or knew misled it, so everything is forgotten.
+        None: it found no prices that are good for anything.
         """
-        if found is None:
-            return
-        if not len(found):
-            self._known, self._found = Worths.none(), self._found[:0]
-            return
-        shapes = np.array(picture.judgement.shapes, dtype=np.int64)
-        self.take_over(Worths.of(shapes[found.shape], found.worth))
+        if found is not None:
+            shapes = np.array(picture.judgement.shapes, dtype=np.int64)
+            self.take_over(Worths.of(shapes[found.shape], found.worth))
 
     def renumber(self, new_row: Int64) -> None:
         """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone; in the same order."""

@@ -27,9 +27,6 @@ from firmament.solvers.base import Int32
 CANDIDATES_ENOUGH = 200
 """A class looks beyond the machines that are likely to be used if fewer of them than this would do."""
 
-PAIRS_PER_TASK = 50
-"""All pairs of classes and likely machines are too many for a few tasks if there are more than this per task."""
-
 SAMPLES_PER_MACHINE = 5.0
 """Sampled pairs per likely machine, in each direction: where machines take many tasks each, few classes share one."""
 
@@ -49,11 +46,6 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.cls)
-
-    @classmethod
-    def where(cls, chosen: Bool, classes: Int64, machines: Int64) -> Columns:
-        """The pairs of ``classes`` and ``machines``, both ascending, that are ``chosen``: bool[C', M']."""
-        return cls.of_places(_divided(np.flatnonzero(chosen), max(1, len(machines))), classes, machines)
 
     @classmethod
     def of_places(cls, pairs: tuple[Int64, Int64], classes: Int64, machines: Int64) -> Columns:
@@ -77,6 +69,10 @@ class Columns:
         key.sort(kind="stable")  # most of it is in order already, which this kind finds
         return cls(*_divided(key[np.r_[True, key[1:] != key[:-1]]], machines))
 
+    def keys(self, machines: int) -> Int64:
+        """int64[A]: a number for each pair, in order; ``machines`` is M."""
+        return self.cls * machines + self.machine
+
     def merged(self, other: Columns, machines: int) -> Columns:
         """Both together; ``machines`` is M."""
         return Columns.joined([self, other], machines)
@@ -90,14 +86,12 @@ def starting_columns(
     base: int,
     samples: float,
     samples_each: float,
-    every_pair: int,
 ) -> Columns:
     """Columns of all waiting classes.
 
     A class of n tasks gets about its n / 2 + ``base`` cheapest machines, and with the others about ``samples`` x n +
-    ``samples_each`` more by expected flow, in each direction, or all pairs with likely machines if those are at most
-    ``every_pair``, and not many for the tasks. Machines with columns of few classes get some of others. Pinned classes
-    get all of their machines. ``offers``: those of ``residual``, with the candidates of ``spread``.
+    ``samples_each`` more by expected flow, in each direction. Machines with columns of few classes get some of others.
+    Pinned classes get all of their machines. ``offers``: those of ``residual``, with the candidates of ``spread``.
     """
     problem = residual.problem
     classes = offers.classes
@@ -108,9 +102,8 @@ def starting_columns(
     tasks = residual.remaining[classes].sum(axis=1)
     want = tasks // 2 + base
     begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
-    every = len(classes) * len(likely) <= min(every_pair, PAIRS_PER_TASK * int(tasks.sum()))
     samples = min(samples, SAMPLES_PER_MACHINE * len(likely) / int(tasks.sum()))
-    sampled = samples > 0 and len(classes) > 1 and not every
+    sampled = samples > 0 and len(classes) > 1
     sample = FlowSample(spread, samples * tasks + samples_each) if sampled else None
     least = np.empty(len(classes), dtype=np.int32)
     for at in _chunks(np.arange(len(classes)), len(likely)):
@@ -118,8 +111,6 @@ def starting_columns(
         least[at] = key.min(axis=1, initial=UNWANTED // 2)
         if sample is not None:
             sample.see(at, key)
-        if every and len(classes) > 1:
-            parts.append(Columns.where(key < UNWANTED, classes[at], likely))
         few = _lacks_candidates(offers, at, key)
         enough = at[~few]
         key = key[~few] if few.any() else key

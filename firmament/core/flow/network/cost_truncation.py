@@ -31,8 +31,8 @@ An arc too many costs little; where one too few keeps a task from its machine, p
 network is added.
 """
 
-CUT_OFFS = (12.0, 48.0)
-"""Costs relative to the expected prices are cut off at this many times the smoothing, at first and once more."""
+CUT_OFF = 12.0
+"""Costs relative to the expected prices are cut off at this many times the smoothing."""
 
 SMALL = 4_000
 """Networks with fewer arcs are solved as they are."""
@@ -76,15 +76,8 @@ class Near:
     cut: Network | None
 
 
-def solve_near(
-    network: Network,
-    spread: Spread,
-    solver: Solver,
-    time_limit: float | None,
-    *,
-    cut_off: float = CUT_OFFS[0],
-) -> Near:
-    """Solve with costs relative to the expected prices, cut off on both sides at ``cut_off`` times the smoothing.
+def solve_near(network: Network, spread: Spread, solver: Solver, time_limit: float | None) -> Near:
+    """Solve with costs relative to the expected prices, cut off on both sides at ``CUT_OFF`` times the smoothing.
 
     Cutting a cost off from above makes it no dearer to use the arc, from below no cheaper, so a flow that is optimal
     with such costs, leaves the former arcs empty and fills the latter is optimal with the true ones. Raises what the
@@ -95,7 +88,7 @@ def solve_near(
         return Near(solver.solve(arcs, time_limit=time_limit), cut=None)
     price = _node_prices(network, spread)
     relative = arcs.costs + price[arcs.heads] - price[arcs.tails]
-    limit = max(1, int(cut_off * spread.temperature))
+    limit = max(1, int(CUT_OFF * spread.temperature))
     costs = np.clip(relative, -limit, limit)
     cut = FlowProblem(arcs.tails, arcs.heads, arcs.capacities, costs, arcs.supplies, stated=arcs)
     found = solver.solve(cut, time_limit=time_limit)

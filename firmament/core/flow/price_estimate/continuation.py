@@ -14,7 +14,7 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.price_estimate.candidates import best_offers, machines_near
 from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import SHARPEST, Cleared, continued, finest
+from firmament.core.flow.price_estimate.newton import SHARPEST, Cleared, continued
 from firmament.core.flow.price_estimate.smoothed_market import smoothed_loads
 from firmament.core.flow.problem import PlacementProblem
 
@@ -75,8 +75,7 @@ def continued_prices(
     market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, tasks)
     if len(present) < len(shapes):
         return None  # some shape fits none of the machines that others want
-    smoothings = finest(market)[len(SHARPEST) - 1 :]
-    found = continued(market, worth[present], smoothings, most_lacking=MISLEADING)
+    found = continued(market, worth[present], SHARPEST[-1], most_lacking=MISLEADING)
     return None if found is None else (machines, market, present, found)
 
 

@@ -22,7 +22,7 @@ from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines
 from firmament.core.flow.price_estimate.continuation import continued_prices
 from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import SHARP, Cleared, balanced, finest, refined
+from firmament.core.flow.price_estimate.newton import SHARP, SHARPEST, Cleared, balanced, refined
 from firmament.core.flow.price_estimate.representatives import representatives
 from firmament.core.flow.price_estimate.water_filling import water_level_load
 from firmament.core.flow.problem import PlacementProblem, Residual
@@ -160,7 +160,7 @@ def _afresh(
     expected = np.maximum(market.stairs.evenly(paid), LEAST_LOAD)
     many = float(market.tasks.sum()) >= LARGE or (whole and len(shapes) >= MANY)
     begun = balanced(market, paid, expected, SHARP[0].temperature * stairs.step)
-    return machines, market, present, refined(market, begun, finest(market) if many else SHARP)
+    return machines, market, present, refined(market, begun, SHARPEST if many else SHARP)
 
 
 def _mean_load(

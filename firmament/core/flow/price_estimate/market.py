@@ -18,9 +18,6 @@ Float32 = NDArray[np.float32]
 FORBIDDEN = np.float32(1e12)
 """Cost of a task on a machine that it may not use."""
 
-GRAIN_SHAPES, GRAIN_MACHINES = 16, 64
-"""Shapes and machines from the costs of which it is seen by how much costs differ at least."""
-
 FLATTEST = 0.02
 """Machines whose crowding grows by less than this part of a typical step are treated as if it were that."""
 
@@ -98,13 +95,6 @@ class Market:
         if len(somewhere) < len(shapes):
             cost = cost[somewhere]
         return cls(cost, tasks[somewhere].astype(np.float32), stairs), somewhere
-
-    def grain(self) -> int:
-        """Units of which differences between costs are multiples, as far as some of them show; 0: there are none."""
-        shapes, machines = self.cost.shape
-        some = self.cost[:: -(-shapes // GRAIN_SHAPES), :: -(-machines // GRAIN_MACHINES)]
-        least = some.min(axis=1, keepdims=True)
-        return int(np.gcd.reduce((some - least)[some < FORBIDDEN].astype(np.int64)))
 
     def at(self, machines: Int64) -> Market:
         """The same tasks with some of the machines (indices into those of the market)."""

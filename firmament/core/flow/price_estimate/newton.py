@@ -50,15 +50,6 @@ SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
 SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.04), Smoothing(0.01, 0.1, 6, 0.01))
 """Enough where many shapes want the same machines, or every further solve is dear."""
 
-FINEST = (*SHARPEST[:-1], Smoothing(0.01, 0.1, 6, 0.03), Smoothing(0.005, 0.1, 6, 0.01))
-"""What brings out still finer differences between costs, where there are any."""
-
-GRAINS = 0.2
-"""Smoothing by less than this part of what costs differ by at least brings out nothing more."""
-
-LEAST = 1.5
-"""Units by which it smooths at least: prices are whole units."""
-
 LOST = 0.1
 """Share of the tasks without a machine at which less smoothing has done more harm than good."""
 
@@ -100,12 +91,6 @@ class Cleared:
     lacking: float
 
 
-def finest(market: Market) -> tuple[Smoothing, ...]:
-    """How far it pays to sharpen prices in this market."""
-    least = max(LEAST, GRAINS * market.grain())
-    return FINEST if FINEST[-1].temperature * market.stairs.step >= least else SHARPEST
-
-
 def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = SHARP) -> Cleared:
     """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
 
@@ -116,20 +101,18 @@ def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = 
     return _cleared(_sharpened(smoothed, begun, finer))
 
 
-def continued(
-    market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], *, most_lacking: float
-) -> Cleared | None:
+def continued(market: Market, worth: Float32, smoothing: Smoothing, *, most_lacking: float) -> Cleared | None:
     """The same from prices that are nearly right, at once with little smoothing.
 
     None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
     prices do not settle from there.
     """
     tasks = float(market.tasks.sum())
-    smoothed, (first, *finer) = SmoothedMarket(market), smoothings
-    point = _begun(smoothed, worth, first)
+    smoothed = SmoothedMarket(market)
+    point = _begun(smoothed, worth, smoothing)
     if point.lacking > most_lacking * tasks:
         return None
-    found = _sharpened(smoothed, _settled(smoothed, point, first), finer)
+    found = _settled(smoothed, point, smoothing)
     return None if found.lacking > UNSETTLED * tasks else _cleared(found)
 
 

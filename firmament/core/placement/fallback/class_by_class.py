@@ -1,7 +1,7 @@
 """Places what is left without a network: class by class, cheapest machine first.
 
-The last resort of a round, when the solver ran out of time or passes: the result is feasible and maximal (nothing that
-stays pending fits anywhere), but not optimal.
+For a small rest, and the last resort of a round when the solver ran out of time or passes: the result is feasible and
+maximal (nothing that stays pending fits anywhere), but not optimal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,19 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
     if len(machines) == 0:
         return None
     cost = problem.cost[shape, machines] + crowding_cost(residual, machines, np.zeros_like(machines))
-    chosen = machines[np.argsort(cost, kind="stable")[:waiting]]
+    chosen = machines[_least(cost, waiting)]
     ones = np.ones(len(chosen), dtype=np.int64)
-    admitted = admit(residual, Assignments(ones * cls, chosen, ones))
+    proposed = Assignments(ones * cls, chosen, ones)
+    if not problem.ledgers and not any(rows.shared for rows in problem.joint):
+        residual.take(proposed)  # nobody competes for a machine, and each has room
+        return proposed
+    admitted = admit(residual, proposed)
     return admitted if len(admitted.cls) else None
+
+
+def _least(cost: Int64, most: int) -> Int64:
+    """Places of the ``most`` least entries, the first of equals, in order."""
+    if most >= len(cost):
+        return np.argsort(cost, kind="stable")
+    some = np.flatnonzero(cost <= np.partition(cost, most - 1)[most - 1])
+    return some[np.argsort(cost[some], kind="stable")[:most]]
