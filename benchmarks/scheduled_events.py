@@ -7,8 +7,9 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from poseidon.kube.listing import Resource, pages
+from poseidon.kube.listing import pages
 from poseidon.kube.objects import KubeStruct, ObjectMeta
+from poseidon.kube.resource import Resource
 from poseidon.kube.transport import Transport
 from poseidon.translate.times import seconds
 

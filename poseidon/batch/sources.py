@@ -7,10 +7,11 @@ from typing import NamedTuple, TypeAlias
 from poseidon.batch import demands
 from poseidon.batch.demands import Demand
 from poseidon.batch.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
+from poseidon.bridge.feeds import GROUP_MAP_LABEL
 from poseidon.kube.batch_objects import NativePodGroup, PodGroup, ScaledOwner, Workload
 from poseidon.topology.described_maps import DescribedMap
 from poseidon.topology.group_spec import GroupSpec, read_pod_group
-from poseidon.topology.keys import CONSTRAINTS_ANNOTATION, GROUP_MAP_LABEL
+from poseidon.topology.keys import CONSTRAINTS_ANNOTATION
 from poseidon.translate.pod import qualified_name
 
 Source: TypeAlias = PodGroup | Workload | NativePodGroup | ScaledOwner

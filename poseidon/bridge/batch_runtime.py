@@ -19,8 +19,14 @@ from poseidon.bridge.actions import (
     WriteGroupStatus,
     WriteMemberLabels,
 )
-from poseidon.bridge.feeds import NATIVE_POD_GROUPS, POD_GROUPS, SCALED_OWNERS, WORKLOADS
-from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
+from poseidon.bridge.feeds import (
+    GROUP_MAPS,
+    NATIVE_POD_GROUPS,
+    POD_GROUPS,
+    SCALED_OWNERS,
+    WORKLOADS,
+    tree_maps,
+)
 from poseidon.kube.batch_writers import GroupConditionWriter, GroupStatusWriter, NominationWriter
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.kube.topology_writers import TopologyWriter
@@ -31,8 +37,8 @@ if TYPE_CHECKING:
     from poseidon.kube.environment import Environment
     from poseidon.kube.event_writer import EventWriter
     from poseidon.kube.following import Change
-    from poseidon.kube.listing import Resource
     from poseidon.kube.reflector import Reflector
+    from poseidon.kube.resource import Resource
     from poseidon.topology.options import TopologyOptions
 
 

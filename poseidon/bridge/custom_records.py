@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from poseidon.kube.following import Change
-    from poseidon.kube.listing import Resource
+    from poseidon.kube.resource import Resource
     from poseidon.translate.defects import Defect
 
 _log = logging.getLogger(__name__)

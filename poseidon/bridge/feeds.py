@@ -1,4 +1,4 @@
-"""The collections of the API that the bridge follows."""
+"""Where the collections of the API are: every group, version and path that is read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from poseidon.kube.batch_objects import (
     ScaledOwner,
     Workload,
 )
-from poseidon.kube.listing import Resource
+from poseidon.kube.network_objects import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.node_topology import NodeResourceTopology
 from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass, Service
+from poseidon.kube.resource import Resource
 from poseidon.kube.storage_objects import (
     CsiNode,
     PersistentVolume,
@@ -54,3 +55,34 @@ SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
 }
 """Owners by kind; followed only once some pod's gang is a share of its owner's pods."""
+
+APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
+TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
+APP_GROUPS = Resource("appgroups", f"/apis/{APP_GROUP_VERSION}/appgroups", AppGroup)
+NETWORK_TOPOLOGIES = Resource(
+    "networktopologies", f"/apis/{TOPOLOGY_VERSION}/networktopologies", NetworkTopology
+)
+
+CONFIG_MAPS = Resource("configmaps", "/api/v1/configmaps", ConfigMap)
+"""All of them; only single ones are ever followed, see ``config_map``, and those with a label."""
+
+
+def config_map(namespace: str, name: str) -> Resource[ConfigMap]:
+    """Return the collection that holds this ConfigMap alone."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    return Resource(CONFIG_MAPS.name, path, ConfigMap, field_selector=f"metadata.name={name}")
+
+
+TREE_MAP_LABEL = "sakkara.topology"
+"""Label, of whatever value, of the ConfigMap that describes the cluster's tree."""
+
+GROUP_MAP_LABEL = "sakkara.group"
+"""Label, of whatever value, of a ConfigMap that describes a group."""
+
+GROUP_MAPS = Resource("group-configmaps", CONFIG_MAPS.path, ConfigMap, label_selector=GROUP_MAP_LABEL)
+
+
+def tree_maps(namespace: str) -> Resource[ConfigMap]:
+    """Return the collection of the ConfigMaps in a namespace that describe the cluster's tree."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    return Resource("tree-configmaps", path, ConfigMap, label_selector=TREE_MAP_LABEL)

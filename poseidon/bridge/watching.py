@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from poseidon.controllers.network import NetworkController
     from poseidon.kube.environment import Environment
     from poseidon.kube.following import Change, ReflectorOptions
-    from poseidon.kube.listing import Resource
     from poseidon.kube.reflector import Reflector
+    from poseidon.kube.resource import Resource
 
 
 class Watching:

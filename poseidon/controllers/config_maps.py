@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from poseidon.controllers.resources import config_map
+from poseidon.bridge.feeds import config_map
 
 if TYPE_CHECKING:
     from poseidon.kube.following import Change, Handler
-    from poseidon.kube.listing import Resource
     from poseidon.kube.network_objects import ConfigMap
     from poseidon.kube.reflector import Reflector
+    from poseidon.kube.resource import Resource
     from poseidon.network.good_state import ObjectName
 
 Take = Callable[["ObjectName", "Mapping[str, str] | None"], None]
@@ -45,7 +45,7 @@ class ConfigMapFollower:
                 self._first_looks.pop(name, None)
                 self._take(name, None)
         for name in sorted(names - self._tasks.keys()):
-            reflector = self._make(config_map(name), _OneConfigMap(name, self._take))
+            reflector = self._make(config_map(*name), _OneConfigMap(name, self._take))
             self._first_looks[name] = reflector
             self._tasks[name] = self._group.create_task(reflector.run(), name="configmap")
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from poseidon.bridge.feeds import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.controllers.config_maps import ConfigMapFollower
 from poseidon.controllers.object_writer import ObjectWriter
-from poseidon.controllers.resources import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.kube.backoff import Backoff
 from poseidon.kube.errors import ApiError, KubeError
 from poseidon.kube.following import Feed, ReflectorOptions
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from poseidon.controllers.object_events import ObjectEvents
     from poseidon.kube.environment import Environment
     from poseidon.kube.following import Handler
-    from poseidon.kube.listing import Resource
     from poseidon.kube.reflector import Reflector
+    from poseidon.kube.resource import Resource
     from poseidon.network.book import NetworkBook
     from poseidon.network.good_state import ObjectName
     from poseidon.network.proposals import ObjectKey, Proposal

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from poseidon.bridge.feeds import APP_GROUP_VERSION, TOPOLOGY_VERSION
 from poseidon.kube.errors import ApiError
 from poseidon.kube.references import timestamp
 from poseidon.kube.transport import MERGE_PATCH
 from poseidon.kube.write_behind import WriteBehind
-from poseidon.network.keys import APP_GROUP_KIND, APP_GROUP_VERSION, TOPOLOGY_VERSION
+from poseidon.network.keys import APP_GROUP_KIND
 
 if TYPE_CHECKING:
     from poseidon.kube.environment import Environment

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from poseidon.controllers.resources import APP_GROUPS, NETWORK_TOPOLOGIES
+from poseidon.bridge.feeds import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.kube.decoding import MalformedObjectError, decode_object
 from poseidon.kube.errors import ApiError, UnreachableError
 from poseidon.kube.network_objects import AppGroup, NetworkTopology

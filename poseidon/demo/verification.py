@@ -6,8 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.kube.listing import Resource, pages
+from poseidon.kube.listing import pages
 from poseidon.kube.objects import Node, Pod
+from poseidon.kube.resource import Resource
 from poseidon.translate.resources import amounts, effective_requests
 
 if TYPE_CHECKING:

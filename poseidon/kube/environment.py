@@ -14,8 +14,8 @@ from poseidon.kube.reflector import Reflector
 
 if TYPE_CHECKING:
     from poseidon.kube.following import Handler, ReflectorOptions
-    from poseidon.kube.listing import Resource
     from poseidon.kube.metrics import KubeMetrics
+    from poseidon.kube.resource import Resource
     from poseidon.kube.transport import Transport
 
 T = TypeVar("T", bound=KubeStruct)

@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.kube.decoding import MalformedObjectError, Page, decode_page
 from poseidon.kube.errors import UnreachableError
 from poseidon.kube.objects import KubeStruct
 
 if TYPE_CHECKING:
+    from poseidon.kube.resource import Resource
     from poseidon.kube.transport import Transport
 
 T = TypeVar("T", bound=KubeStruct)
-
-
-@dataclass(frozen=True, slots=True)
-class Resource(Generic[T]):
-    """A collection of the API.
-
-    ``path`` is that of the collection over all namespaces, ``name`` what logs and metrics call it, ``kind``
-    the struct that its objects decode to. ``field_selector`` and ``label_selector`` pick some of them, "" all.
-    """
-
-    name: str
-    path: str
-    kind: type[T]
-    field_selector: str = ""
-    label_selector: str = ""
-
-    def query(self, **more: str) -> dict[str, str]:
-        """Return the query of a request for these objects."""
-        chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
-        return {**{key: value for key, value in chosen.items() if value}, **more}
 
 
 async def pages(transport: Transport, resource: Resource[T], limit: int) -> AsyncGenerator[Page[T], None]:

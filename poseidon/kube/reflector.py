@@ -26,9 +26,10 @@ from poseidon.kube.decoding import (
 )
 from poseidon.kube.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.following import Change, Handler, ReflectorOptions
-from poseidon.kube.listing import Resource, pages
+from poseidon.kube.listing import pages
 from poseidon.kube.objects import KubeStruct, ObjectMeta, Status
 from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.resource import Resource
 
 if TYPE_CHECKING:
     from poseidon.kube.metrics import KubeMetrics

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from poseidon.bridge.feeds import GROUP_MAP_LABEL
 from poseidon.kube.network_objects import ConfigMap
 from poseidon.topology.group_maps import GroupMaps, GroupName, group_name
-from poseidon.topology.keys import GROUP_MAP_LABEL
 from poseidon.topology.trees import Trees
 from poseidon.translate.pod import qualified_name
 

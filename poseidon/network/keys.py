@@ -9,9 +9,6 @@ from typing import NamedTuple
 APP_GROUP_KIND, TOPOLOGY_KIND = "AppGroup", "NetworkTopology"
 """Kinds of the objects, and of the records that solvers get of them."""
 
-APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
-TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
-
 REGION, ZONE = "region", "zone"
 LEVEL_OF_KEY: Mapping[str, str] = MappingProxyType(
     {"topology.kubernetes.io/region": REGION, "topology.kubernetes.io/zone": ZONE}

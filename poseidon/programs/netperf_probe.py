@@ -13,9 +13,10 @@ import msgspec
 
 from poseidon.kube.decoding import decode_object
 from poseidon.kube.errors import ApiError
-from poseidon.kube.listing import Resource, pages
+from poseidon.kube.listing import pages
 from poseidon.kube.network_objects import ConfigMap
 from poseidon.kube.objects import KubeStruct, Node, ObjectMeta
+from poseidon.kube.resource import Resource
 from poseidon.kube.transport import MERGE_PATCH
 from poseidon.network.keys import domain_of
 from poseidon.network.netperf import is_measurement, measurement_keys

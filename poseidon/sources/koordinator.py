@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.kube.listing import Resource
+from poseidon.kube.resource import Resource
 from poseidon.sources.node_metric import reading
 from poseidon.sources.objects import NodeMetric
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.bridge.feeds import GROUP_MAP_LABEL
 from poseidon.topology.described_maps import DescribedMap, DescribedMaps
 from poseidon.topology.group_spec import GROUP_KEYS, GroupSpec, name_of, read_group
-from poseidon.topology.keys import GROUP_MAP_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

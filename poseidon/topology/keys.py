@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-TREE_MAP_LABEL = "sakkara.topology"
-"""Label, of whatever value, of the ConfigMap that describes the cluster's tree."""
-
-GROUP_MAP_LABEL = "sakkara.group"
-"""Label, of whatever value, of a ConfigMap that describes a group."""
-
 GROUP_LABEL = "sakkara.group.name"
 """Label of a pod: the name of its group, in the pod's namespace."""
 

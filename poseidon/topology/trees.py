@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from poseidon.bridge.feeds import TREE_MAP_LABEL
 from poseidon.topology.cluster_tree import ClusterTree, tree_in_force
 from poseidon.topology.described_maps import DescribedMap, DescribedMaps
-from poseidon.topology.keys import RACK_LABEL, TREE_MAP_LABEL
+from poseidon.topology.keys import RACK_LABEL
 from poseidon.topology.tree_spec import TREE_KEYS, TreeSpec, read_tree
 
 if TYPE_CHECKING:

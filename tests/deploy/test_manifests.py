@@ -12,8 +12,8 @@ import yaml
 
 from firmament.configuration.document import SchedulerConfiguration
 from poseidon.bridge import feeds
-from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
-from poseidon.kube.listing import Resource
+from poseidon.bridge.feeds import GROUP_MAPS, tree_maps
+from poseidon.kube.resource import Resource
 from poseidon.sources import koordinator, metrics_server
 from tests.deploy.manifests import (
     COMPONENTS,

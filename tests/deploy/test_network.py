@@ -6,8 +6,8 @@ import click
 import pytest
 import yaml
 
-from poseidon.controllers import resources
-from poseidon.kube.listing import Resource
+from poseidon.bridge import feeds as resources
+from poseidon.kube.resource import Resource
 from poseidon.simulated.custom_resources import validate
 from poseidon.simulated.network_definitions import definitions
 from tests.deploy.manifests import DEPLOY, container_of, pod_of, rights_of

@@ -20,17 +20,16 @@ from firmament.wire import events_from_proto, reports_from_proto
 from poseidon import embedding
 from poseidon.bridge import feeds
 from poseidon.bridge.actions import Action, Bind, Evict, WithdrawEviction
+from poseidon.bridge.feeds import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
 from poseidon.bridge.state import BridgeState
-from poseidon.bridge.topology_feeds import GROUP_MAPS, tree_maps
 from poseidon.controllers.object_writer import _body
-from poseidon.controllers.resources import APP_GROUPS, NETWORK_TOPOLOGIES
 from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
 from poseidon.kube.following import Feed, ReflectorOptions
-from poseidon.kube.listing import Resource
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.reflector import Reflector
+from poseidon.kube.resource import Resource
 from poseidon.sources.intake import Intake
 from poseidon.sources.koordinator import NODE_METRICS, NodeMetricHandler
 from poseidon.sources.metrics import SourceMetrics

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from poseidon.batch.membership import GANG_ANNOTATION, POD_GROUP_LABEL
+from poseidon.bridge.feeds import GROUP_MAP_LABEL, TREE_MAP_LABEL
 from poseidon.bridge.refused import RECREATIONS
 from poseidon.kube.network_objects import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.objects import Pod
@@ -24,13 +25,11 @@ from poseidon.network.good_state import LAST_GOOD as LAST_GOOD_SPEC
 from poseidon.topology.keys import (
     CONSTRAINTS_ANNOTATION,
     GROUP_LABEL,
-    GROUP_MAP_LABEL,
     LAST_GOOD,
     RACK_LABEL,
     RANK_LABEL,
     RETRIES_LABEL,
     STATUS_LABEL,
-    TREE_MAP_LABEL,
 )
 from poseidon.translate.bandwidth import BANDWIDTH_ANNOTATIONS
 from poseidon.translate.load import NODE_ANNOTATIONS, POD_ANNOTATIONS, PRIORITY_CLASS_LABEL, QUALITY_LABEL

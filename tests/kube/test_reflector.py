@@ -13,10 +13,10 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.following import ReflectorOptions
-from poseidon.kube.listing import Resource
 from poseidon.kube.metrics import KubeMetrics
 from poseidon.kube.objects import Node
 from poseidon.kube.reflector import Reflector
+from poseidon.kube.resource import Resource
 from poseidon.kube.settings import ConnectionSettings
 from poseidon.kube.transport import Transport
 from poseidon.simulated.options import ClusterOptions
