@@ -17,8 +17,8 @@ from benchmarks.burst_floors import floors_of
 from benchmarks.burst_scenario import CORES, START, Burst, configuration, estimate_of, new_pods, running_nodes
 from benchmarks.levelling import spread
 from benchmarks.stepped import SteppedCluster
-from poseidon.simulated.bulk import create_object
-from poseidon.simulated.koordlet import ReportOptions
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.api_server.koordlet import ReportOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,8 +24,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from firmament.configuration.document import SchedulerConfiguration
-from poseidon.simulated.seeding import NodeShape, node
-from poseidon.simulated.true_use import USAGE
+from poseidon.testbed.controllers.true_use import USAGE
+from poseidon.testbed.seeding import NodeShape, node
 
 Mode: TypeAlias = Literal["upstream", "failOpen", "failClosed", "estimate"]
 Scheduling: TypeAlias = Literal["overlay", "default", "requests"]

@@ -23,13 +23,13 @@ from benchmarks.usage import UsageSampler
 from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.solver_client import SolverClient
-from poseidon.demo.stack import Stack, StackOptions
 from poseidon.demo.tracker import PodName, PodTracker, percentile
 from poseidon.demo.verification import Occupancy, read_occupancy
-from poseidon.kube.errors import KubeError
-from poseidon.kube.settings import load_settings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.seeding import NodeShape, node
+from poseidon.kube.client.errors import KubeError
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.harness.stack import Stack, StackOptions
+from poseidon.testbed.seeding import NodeShape, node
 
 Object = dict[str, Any]
 Victim = Literal["solver", "bridge"]

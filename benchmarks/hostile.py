@@ -27,8 +27,8 @@ from firmament.core.model import (
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import events_from_proto
-from poseidon.kube.objects import Pod
-from poseidon.translate.classes import ClassTable
+from poseidon.kube.api.core import Pod
+from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GIB = 2**30

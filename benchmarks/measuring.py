@@ -22,7 +22,7 @@ from benchmarks.targets.cluster import ClusterTarget
 from benchmarks.targets.grpc_stream import GrpcTarget
 from benchmarks.targets.schedulers import BindingsOnly, KubeScheduler, Ours, SchedulerUnderTest
 from firmament.configuration.document import ConfigurationError, SchedulerConfiguration, build_core, load
-from poseidon.demo.stack import Stack, StackOptions
+from poseidon.testbed.harness.stack import Stack, StackOptions
 
 Stage = Literal["algorithm", "grpc", "end-to-end"]
 STAGES: tuple[Stage, ...] = ("algorithm", "grpc", "end-to-end")

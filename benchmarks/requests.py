@@ -17,10 +17,10 @@ import aiohttp
 
 from benchmarks.environment import environment
 from benchmarks.targets.base import TargetError
-from poseidon.demo.child import Child
-from poseidon.kube.binder import BindRequest, binding_body
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.binder import BindRequest, binding_body
+from poseidon.testbed.harness.child import Child
 
 Post = Callable[[str, bytes], Awaitable[object]]
 

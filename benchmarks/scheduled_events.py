@@ -7,11 +7,11 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from poseidon.kube.listing import pages
-from poseidon.kube.objects import KubeStruct, ObjectMeta
-from poseidon.kube.resource import Resource
-from poseidon.kube.transport import Transport
-from poseidon.translate.times import seconds
+from poseidon.kube.api.core import KubeStruct, ObjectMeta
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.parsing.times import seconds
+from poseidon.kube.watch.listing import pages
 
 WITHIN_SECONDS = 60.0
 """Events are to be written by then."""

@@ -17,9 +17,9 @@ from benchmarks.environment import environment
 from benchmarks.usage import UsageSampler
 from poseidon.demo.seeding import create_in_bulk
 from poseidon.demo.solver_client import SolverClient, SolverCounts
-from poseidon.demo.stack import Stack, StackOptions
-from poseidon.kube.settings import load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.harness.stack import Stack, StackOptions
 
 Object = dict[str, Any]
 

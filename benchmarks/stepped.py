@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from poseidon.bridge.actions import Bind
 from poseidon.bridge.state import BridgeState
 from poseidon.embedding import Configuration, EmbeddedScheduler, base_policy, overlays
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.decoding import decode_object
-from poseidon.kube.following import Change
-from poseidon.kube.objects import KubeStruct, Node, Pod
-from poseidon.simulated.binding import Binding, bind
-from poseidon.simulated.following import Follower
-from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
-from poseidon.simulated.kubelet import KubeletSimulation
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.store import Store
-from poseidon.simulated.true_use import TrueUse
-from poseidon.sources.intake import Intake
-from poseidon.sources.koordinator import NodeMetricHandler
-from poseidon.sources.metrics import SourceMetrics
-from poseidon.sources.objects import NodeMetric
-from poseidon.sources.utilisation import NODE_METRIC
+from poseidon.kube.api.core import KubeStruct, Node, Pod
+from poseidon.kube.api.decoding import decode_object
+from poseidon.kube.api.metrics import NodeMetric
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.lifecycle.actions import Bind
+from poseidon.metrics_sources.all_sources import NODE_METRIC
+from poseidon.metrics_sources.intake import Intake
+from poseidon.metrics_sources.koordinator.follower import NodeMetricHandler
+from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.controllers.true_use import TrueUse
+from poseidon.testbed.objects.binding import Binding, bind
+from poseidon.testbed.objects.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import Any
 
 import psutil
 
-from poseidon.demo.child import Child
-from poseidon.demo.stack import Stack
+from poseidon.testbed.harness.child import Child
+from poseidon.testbed.harness.stack import Stack
 
 
 class UsageSampler:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from poseidon.kube.evictor import EvictionLimits
-    from poseidon.kube.pod_recovery import RecoveryOptions
-    from poseidon.network.options import NetworkOptions
-    from poseidon.sources.options import UtilisationOptions
-    from poseidon.topology.options import TopologyOptions
+    from poseidon.app_network.options import NetworkOptions
+    from poseidon.group_trees.spec.options import TopologyOptions
+    from poseidon.kube.write.evictor import EvictionLimits
+    from poseidon.kube.write.pod_recovery import RecoveryOptions
+    from poseidon.metrics_sources.options import UtilisationOptions
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -76,7 +76,7 @@ def overlays(configuration: Configuration) -> tuple[str, ...]:
 def recovery_options(configuration: Configuration) -> RecoveryOptions:
     """Return what is done about pods that kubelets refuse."""
     from firmament.configuration.document import SchedulerConfiguration
-    from poseidon.kube.pod_recovery import RecoveryOptions
+    from poseidon.kube.write.pod_recovery import RecoveryOptions
 
     assert isinstance(configuration, SchedulerConfiguration)
     section = configuration.recovery
@@ -130,7 +130,7 @@ def gang_seconds(configuration: Configuration) -> float:
 def eviction_limits(configuration: Configuration) -> EvictionLimits:
     """Return how many pods may be told to go in a while."""
     from firmament.configuration.document import SchedulerConfiguration
-    from poseidon.kube.evictor import EvictionLimits
+    from poseidon.kube.write.evictor import EvictionLimits
 
     assert isinstance(configuration, SchedulerConfiguration)
     return EvictionLimits(configuration.evictions.per_second, configuration.evictions.burst)
@@ -147,7 +147,7 @@ def volume_seconds(configuration: Configuration) -> float:
 def network_options(configuration: Configuration) -> NetworkOptions:
     """Return what is done about applications and networks."""
     from firmament.configuration.document import SchedulerConfiguration
-    from poseidon.network.options import NetworkOptions
+    from poseidon.app_network.options import NetworkOptions
 
     assert isinstance(configuration, SchedulerConfiguration)
     section = configuration.network
@@ -167,7 +167,7 @@ def network_options(configuration: Configuration) -> NetworkOptions:
 def topology_options(configuration: Configuration) -> TopologyOptions:
     """Return what is done about groups that are placed by a tree."""
     from firmament.configuration.document import SchedulerConfiguration
-    from poseidon.topology.options import TopologyOptions
+    from poseidon.group_trees.spec.options import TopologyOptions
 
     assert isinstance(configuration, SchedulerConfiguration)
     overlay = next((each for each in configuration.cost_models if each.name == "topology"), None)
@@ -183,7 +183,7 @@ def topology_options(configuration: Configuration) -> TopologyOptions:
 def utilisation_options(configuration: Configuration) -> UtilisationOptions:
     """Return which sources of measured use are on, and how they are asked."""
     from firmament.configuration.document import SchedulerConfiguration
-    from poseidon.sources.options import (
+    from poseidon.metrics_sources.options import (
         MetricsServerOptions,
         PrometheusOptions,
         PrometheusQuery,

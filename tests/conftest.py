@@ -57,7 +57,7 @@ def _nothing_set_aside(request):
     if "may_set_aside" in request.fixturenames:
         yield
         return
-    kept, logger = _Kept(), logging.getLogger("poseidon.kube.quarantine")
+    kept, logger = _Kept(), logging.getLogger("poseidon.kube.watch.quarantine")
     logger.addHandler(kept)
     yield
     logger.removeHandler(kept)

@@ -41,7 +41,7 @@ def end_to_end(output: str, save: Path | None, **options: Any) -> None:
     """From creation to binding: both processes against an API server, verified by what the API server says."""
     from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
     from benchmarks.environment import environment
-    from poseidon.demo.child import ChildDiedError
+    from poseidon.testbed.harness.child import ChildDiedError
 
     try:
         result = run_end_to_end(EndToEndOptions(**options), progress=progress())

@@ -61,7 +61,7 @@ def full(save: Path | None, seed: int) -> None:
 def _run(plan: Plan, name: str, save: Path | None, seed: int) -> None:
     from benchmarks.declarative.loading import WorkloadError
     from benchmarks.targets.base import TargetError
-    from poseidon.demo.child import ChildDiedError
+    from poseidon.testbed.harness.child import ChildDiedError
 
     try:
         asyncio.run(_show_all(plan, name, save, seed))

@@ -41,8 +41,8 @@ def judge(*, seeds: int, live: int, first: int, keep: bool, save: Path | None) -
     from benchmarks.judge.control_plane import VARIABLE, ControlPlaneError, binaries
     from benchmarks.judge.session import JudgeOptions, run_judge
     from benchmarks.judge.verdicts import summary
-    from poseidon.demo.child import ChildDiedError
-    from poseidon.kube.errors import KubeError
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.testbed.harness.child import ChildDiedError
 
     where = binaries()
     if where is None:
@@ -74,8 +74,8 @@ def controllers(only: str) -> None:
     from benchmarks.judge.control_plane import VARIABLE, ControlPlaneError, binaries
     from benchmarks.judge.scenarios import SCENARIOS
     from benchmarks.judge.session import run_scenarios
-    from poseidon.demo.child import ChildDiedError
-    from poseidon.kube.errors import KubeError
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.testbed.harness.child import ChildDiedError
 
     where = binaries()
     if where is None:

@@ -21,7 +21,7 @@ def requests(count: int, in_flight: int, runs: int, output: str, save: Path | No
     """Processor time per binding that is posted, with the connections for writes and with a full HTTP client."""
     from benchmarks.requests import measure_requests
     from benchmarks.targets.base import TargetError
-    from poseidon.demo.child import ChildDiedError
+    from poseidon.testbed.harness.child import ChildDiedError
 
     measuring = measure_requests(count, in_flight, runs)
     try:

@@ -28,7 +28,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 def start(output: str, save: Path | None, **options: Any) -> None:
     """How long bridge and solver take to know a cluster, and what memory they need for it; on the simulated cluster."""
     from benchmarks.start import StartOptions, run_start
-    from poseidon.demo.child import ChildDiedError
+    from poseidon.testbed.harness.child import ChildDiedError
 
     try:
         report = run_start(StartOptions(**options), progress=progress())

@@ -88,7 +88,7 @@ def run(
     from benchmarks.server_limits import ServerLimits
     from benchmarks.tables import print_workloads
     from benchmarks.targets.base import TargetError
-    from poseidon.demo.child import ChildDiedError
+    from poseidon.testbed.harness.child import ChildDiedError
 
     given = parsed_params(params) | ({"nodes": nodes} if nodes else {})
     server = ServerLimits(server_binding_rate, server_latency, server_max_writes)

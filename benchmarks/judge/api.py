@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from benchmarks.judge.objects import NAMESPACES, Object, named
-from poseidon.kube.errors import ApiError
-from poseidon.kube.transport import MERGE_PATCH, Transport
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.transport import MERGE_PATCH, Transport
 
 _FOLDERS = {
     "Namespace": "/api/v1/namespaces",

@@ -8,7 +8,7 @@ from contextlib import suppress
 from benchmarks.judge.api import Api
 from benchmarks.judge.objects import Object, named
 from benchmarks.judge.storage import BOUND, DRIVER
-from poseidon.kube.errors import KubeError
+from poseidon.kube.client.errors import KubeError
 
 SELECTED = "volume.kubernetes.io/selected-node"
 _PAUSE_SECONDS = 0.1

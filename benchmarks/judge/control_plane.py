@@ -14,9 +14,9 @@ from typing import Self
 import yaml
 
 from benchmarks.judge.objects import Object
-from poseidon.kube.errors import KubeError
-from poseidon.kube.settings import load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.errors import KubeError
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
 
 VARIABLE = "KUBERNETES_BINARIES"
 """Environment variable that names the folder of the binaries."""

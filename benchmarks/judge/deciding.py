@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.objects import OURS, Object, key_of
-from poseidon.demo.stack import Stack
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
-from poseidon.plan import make_plan
+from poseidon.offline.plan import make_plan
+from poseidon.testbed.harness.stack import Stack
 
 _POLL_SECONDS, _QUIET_SECONDS = 0.25, 4.0
 _SECONDS = 120.0

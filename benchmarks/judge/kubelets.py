@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from benchmarks.judge.api import Api
 from benchmarks.judge.objects import HOSTNAME, Object, named
-from poseidon.kube.errors import ApiError, KubeError
+from poseidon.kube.client.errors import ApiError, KubeError
 
 LEASES = "kube-node-lease"
 ENDS_AFTER = "judge.example/ends-after"

@@ -26,7 +26,7 @@ from benchmarks.judge.scenario_parts import (
     stateful_set,
     until,
 )
-from poseidon.kube.errors import ApiError
+from poseidon.kube.client.errors import ApiError
 
 LEVELS = {"low": 10, "high": 1000}
 _BETWEEN_SECONDS = 0.3

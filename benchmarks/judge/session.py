@@ -22,9 +22,9 @@ from benchmarks.judge.objects import RandomCluster
 from benchmarks.judge.scenario_parts import ScenarioError
 from benchmarks.judge.scenarios import SCENARIOS
 from benchmarks.judge.verdicts import SeedResult
-from poseidon.demo.stack import Stack, StackOptions
-from poseidon.kube.settings import load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.harness.stack import Stack, StackOptions
 
 CONFIGURATION = """\
 apiVersion: firmament.io/v1alpha1

@@ -18,14 +18,14 @@ import click
 from prometheus_client import CollectorRegistry
 
 from poseidon.demo.verification import NODES, PODS
-from poseidon.kube.binder import Binder, BindOutcome, BindRequest
-from poseidon.kube.following import Change
-from poseidon.kube.listing import pages
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.objects import Pod
-from poseidon.kube.reflector import Reflector
-from poseidon.kube.settings import load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.api.core import Pod
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.watch.listing import pages
+from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest
 
 _PAGE = 1000
 

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import TargetError
 from benchmarks.verification import broken_rules
-from poseidon.bridge.actions import Bind
-from poseidon.bridge.feeds import (
+from poseidon.bridge.state import BridgeState
+from poseidon.demo.tracker import PodName
+from poseidon.kube.api.collections import (
     CLAIMS,
     CSI_NODES,
     NAMESPACES,
@@ -23,12 +24,11 @@ from poseidon.bridge.feeds import (
     STORAGE_CLASSES,
     VOLUMES,
 )
-from poseidon.bridge.state import BridgeState
-from poseidon.demo.tracker import PodName
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.decoding import MalformedObjectError, decode_object
-from poseidon.kube.following import Change
-from poseidon.kube.objects import KubeStruct, Namespace, ObjectMeta
+from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.lifecycle.actions import Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _STRUCTS: dict[str, type[KubeStruct]] = {

@@ -17,12 +17,12 @@ from benchmarks.targets.schedulers import SchedulerUnderTest
 from benchmarks.targets.watching import watching
 from benchmarks.usage import UsageSampler
 from poseidon.demo.seeding import BULK_PATH, ensure_namespace
-from poseidon.demo.stack import Stack
 from poseidon.demo.tracker import PodName
 from poseidon.demo.verification import read_occupancy
-from poseidon.kube.errors import ApiError, KubeError
-from poseidon.kube.settings import load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.harness.stack import Stack
 
 _BATCH = 250
 _POSTERS = 64

@@ -12,7 +12,7 @@ from grpc import aio
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.books import Books
-from poseidon.bridge.batches import cut
+from poseidon.bridge.solver_stream.batches import cut
 from poseidon.demo.tracker import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc

@@ -12,9 +12,9 @@ from typing import Protocol
 import yaml
 
 from benchmarks.targets.base import TargetError
-from poseidon.demo.child import Child
 from poseidon.demo.solver_client import SolverClient
-from poseidon.demo.stack import Stack
+from poseidon.testbed.harness.child import Child
+from poseidon.testbed.harness.stack import Stack
 
 _GRACE_SECONDS = 10.0
 _TAIL_LINES = 8

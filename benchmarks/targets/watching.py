@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.demo.tracker import PodName
 from poseidon.demo.verification import PODS
-from poseidon.kube.following import Change
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.objects import Pod
-from poseidon.kube.reflector import Reflector
-from poseidon.kube.transport import Transport
+from poseidon.kube.api.core import Pod
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.watch.reflector import Reflector
 
 
 class PodWatch:

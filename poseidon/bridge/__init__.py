@@ -1,1 +1,1 @@
-"""The bridge process: Kubernetes' view of a cluster in, bindings out, the solver in between."""
+"""The bridge as a process: what it follows, knows, tells the solver and writes."""

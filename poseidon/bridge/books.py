@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from poseidon.batch.groups import Groups
-from poseidon.bridge.announcements import COUNTS_SECONDS, Announcements
-from poseidon.bridge.custom_records import CustomRecords
-from poseidon.bridge.eviction_rate import EvictionRate
-from poseidon.bridge.eviction_review import EvictionReview
-from poseidon.bridge.evictions import Evictions
-from poseidon.bridge.fitness import Fitness
-from poseidon.bridge.gang_view import GangView
-from poseidon.bridge.gangs import GANG_SECONDS, Gangs
-from poseidon.bridge.jobs import Jobs
-from poseidon.bridge.machines import Machines
-from poseidon.bridge.namespaces import Namespaces
-from poseidon.bridge.nominations import Nominations
-from poseidon.bridge.occupancy import Occupancy
-from poseidon.bridge.outages import Outages
-from poseidon.bridge.placements import Placements
-from poseidon.bridge.refusals import Refusals
-from poseidon.bridge.refused import RefusedPods
-from poseidon.bridge.spreading import Spreading
-from poseidon.bridge.storage import Storage
-from poseidon.bridge.tasks import Tasks
-from poseidon.kube.evictor import EvictionLimits
-from poseidon.kube.pod_recovery import RecoveryOptions
-from poseidon.kube.quarantine import Quarantine
-from poseidon.network.book import NetworkBook
-from poseidon.network.options import NetworkOptions
-from poseidon.sources.book import SampleBook
-from poseidon.sources.utilisation import SOURCES
-from poseidon.topology.options import TopologyOptions
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.daemon_sets import DaemonSets
-from poseidon.translate.history import RuntimeHistory
-from poseidon.translate.node_images import NodeImages
-from poseidon.translate.visibility import visible_to
+from poseidon.app_network.options import NetworkOptions
+from poseidon.app_network.state import NetworkBook
+from poseidon.bridge.groups.gangs import GANG_SECONDS, Gangs
+from poseidon.custom_records import CustomRecords
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.write.evictor import EvictionLimits
+from poseidon.kube.write.pod_recovery import RecoveryOptions
+from poseidon.lifecycle.bind_check import Fitness
+from poseidon.lifecycle.claims import Storage
+from poseidon.lifecycle.evictions.gang_view import GangView
+from poseidon.lifecycle.evictions.rate import EvictionRate
+from poseidon.lifecycle.evictions.review import EvictionReview
+from poseidon.lifecycle.evictions.under_way import Evictions
+from poseidon.lifecycle.jobs import Jobs
+from poseidon.lifecycle.nominations import Nominations
+from poseidon.lifecycle.outages import Outages
+from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS, Announcements
+from poseidon.lifecycle.placements import Placements
+from poseidon.lifecycle.pods import Tasks
+from poseidon.lifecycle.recovery import RefusedPods
+from poseidon.lifecycle.refusals import Refusals
+from poseidon.lifecycle.requested import Occupancy
+from poseidon.metrics_sources.all_sources import SOURCES
+from poseidon.metrics_sources.samples import SampleBook
+from poseidon.nodes.images import NodeImages
+from poseidon.nodes.machines import Machines
+from poseidon.nodes.namespaces import Namespaces
+from poseidon.pod_groups.groups import Groups
+from poseidon.pod_rules.default_spread import Spreading
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.daemon_sets import DaemonSets
+from poseidon.pods.runtime_history import RuntimeHistory
+from poseidon.pods.visibility import visible_to
 from poseidon.volumes.state import BIND_SECONDS, VolumeState
 
 

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol, assert_never
 
-from poseidon.bridge.actions import (
+from poseidon.kube.write.binder import Binder, BindRequest
+from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,
     AnnouncePreempted,
@@ -26,16 +27,15 @@ from poseidon.bridge.actions import (
     WriteGroupStatus,
     WriteMemberLabels,
 )
-from poseidon.kube.binder import Binder, BindRequest
 
 if TYPE_CHECKING:
-    from poseidon.bridge.batch_runtime import BatchRuntime
+    from poseidon.bridge.group_runtime import BatchRuntime
     from poseidon.bridge.metrics import BridgeMetrics
-    from poseidon.kube.claim_writer import ClaimWriter
-    from poseidon.kube.condition_writer import ConditionWriter
-    from poseidon.kube.event_writer import EventWriter
-    from poseidon.kube.pod_recovery import PodRecovery
-    from poseidon.kube.quarantine import Quarantine
+    from poseidon.kube.watch.quarantine import Quarantine
+    from poseidon.kube.write.claim_writer import ClaimWriter
+    from poseidon.kube.write.condition_writer import ConditionWriter
+    from poseidon.kube.write.event_writer import EventWriter
+    from poseidon.kube.write.pod_recovery import PodRecovery
 
 _log = logging.getLogger(__name__)
 

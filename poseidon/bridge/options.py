@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from poseidon.bridge.announcements import COUNTS_SECONDS
-from poseidon.bridge.gangs import GANG_SECONDS
-from poseidon.bridge.pods import ANY_SCHEDULER
-from poseidon.bridge.session import SessionOptions
-from poseidon.kube.binder import BinderOptions
-from poseidon.kube.evictor import EvictionLimits
-from poseidon.kube.following import ReflectorOptions
-from poseidon.kube.pod_recovery import RecoveryOptions
-from poseidon.kube.write_behind import WriteBehindOptions
-from poseidon.network.options import NetworkOptions
-from poseidon.sources.options import UtilisationOptions
-from poseidon.topology.options import TopologyOptions
+from poseidon.app_network.options import NetworkOptions
+from poseidon.bridge.groups.gangs import GANG_SECONDS
+from poseidon.bridge.solver_stream.session import SessionOptions
+from poseidon.bridge.watched_pods import ANY_SCHEDULER
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.write.binder import BinderOptions
+from poseidon.kube.write.evictor import EvictionLimits
+from poseidon.kube.write.pod_recovery import RecoveryOptions
+from poseidon.kube.write.write_behind import WriteBehindOptions
+from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
+from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.volumes.state import BIND_SECONDS
 
 

@@ -10,25 +10,25 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
+from poseidon.app_network.controllers.controllers import NetworkController
+from poseidon.app_network.controllers.object_events import ObjectEvents
 from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.round_parts import parts_of
-from poseidon.bridge.session import Session
+from poseidon.bridge.solver_stream.round_parts import parts_of
+from poseidon.bridge.solver_stream.session import Session
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
-from poseidon.controllers.network import NetworkController
-from poseidon.controllers.object_events import ObjectEvents
-from poseidon.kube.environment import Environment
-from poseidon.kube.following import Feed
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.watch.changes import Feed
+from poseidon.kube.watch.environment import Environment
+from poseidon.kube.watch.quarantine import Quarantine
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from poseidon.bridge.options import BridgeOptions
-    from poseidon.kube.transport import Transport
+    from poseidon.kube.client.transport import Transport
 
 _log = logging.getLogger(__name__)
 

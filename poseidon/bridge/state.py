@@ -11,38 +11,38 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from poseidon.bridge.announcements import COUNTS_SECONDS
+from poseidon.app_network.options import NetworkOptions
 from poseidon.bridge.books import Books, StateOptions, open_books
-from poseidon.bridge.budgets import budget_resource
-from poseidon.bridge.custom_records import CustomResource
-from poseidon.bridge.gangs import GANG_SECONDS
-from poseidon.bridge.node_topologies import NodeTopologies
-from poseidon.bridge.nodes import Nodes
-from poseidon.bridge.pods import Pods
-from poseidon.bridge.telling import Telling
-from poseidon.kube.evictor import EvictionLimits
-from poseidon.kube.pod_recovery import RecoveryOptions
-from poseidon.kube.quarantine import Quarantine
-from poseidon.network.options import NetworkOptions
-from poseidon.topology.options import TopologyOptions
+from poseidon.bridge.groups.gangs import GANG_SECONDS
+from poseidon.bridge.solver_stream.events import Telling
+from poseidon.bridge.watched_nodes import Nodes
+from poseidon.bridge.watched_pods import Pods
+from poseidon.custom_records import CustomResource
+from poseidon.disruption_budgets.followed import budget_resource
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.write.evictor import EvictionLimits
+from poseidon.kube.write.pod_recovery import RecoveryOptions
+from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
+from poseidon.numa.followed import NodeTopologies
 from poseidon.volumes.state import BIND_SECONDS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.bridge.actions import Action
-    from poseidon.bridge.refusals import Kind, Reason
-    from poseidon.kube.batch_objects import ScaledOwner
-    from poseidon.kube.binder import BindOutcome
-    from poseidon.kube.claim_writer import ClaimWrite
-    from poseidon.kube.evictor import EvictionOutcome
-    from poseidon.kube.following import Change
-    from poseidon.kube.objects import Namespace, Node, Pod, PriorityClass, Service
-    from poseidon.kube.storage_objects import (
+    from poseidon.kube.api.core import Namespace, Node, Pod, PriorityClass, Service
+    from poseidon.kube.api.pod_groups import ScaledOwner
+    from poseidon.kube.api.storage import (
         CsiNode,
         PersistentVolume,
         PersistentVolumeClaim,
         StorageClass,
     )
+    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.write.binder import BindOutcome
+    from poseidon.kube.write.claim_writer import ClaimWrite
+    from poseidon.kube.write.evictor import EvictionOutcome
+    from poseidon.lifecycle.actions import Action
+    from poseidon.lifecycle.refusals import Kind, Reason
 
 
 class BridgeState:

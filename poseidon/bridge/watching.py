@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from poseidon.bridge.feeds import (
+from poseidon.kube.api.collections import (
     CLAIMS,
     CSI_NODES,
     DAEMON_SETS,
@@ -18,19 +18,19 @@ from poseidon.bridge.feeds import (
     STORAGE_CLASSES,
     VOLUMES,
 )
-from poseidon.kube.following import Feed
-from poseidon.sources.utilisation import Utilisation
+from poseidon.kube.watch.changes import Feed
+from poseidon.metrics_sources.all_sources import Utilisation
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from poseidon.app_network.controllers.controllers import NetworkController
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.state import BridgeState
-    from poseidon.controllers.network import NetworkController
-    from poseidon.kube.environment import Environment
-    from poseidon.kube.following import Change, ReflectorOptions
-    from poseidon.kube.reflector import Reflector
-    from poseidon.kube.resource import Resource
+    from poseidon.kube.api.resource import Resource
+    from poseidon.kube.watch.changes import Change, ReflectorOptions
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.watch.reflector import Reflector
 
 
 class Watching:

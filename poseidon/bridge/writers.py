@@ -6,23 +6,23 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from poseidon.bridge.batch_runtime import BatchRuntime, Follow
 from poseidon.bridge.dispatcher import Dispatcher, DryRunDispatcher, LiveDispatcher
-from poseidon.bridge.refused import RECREATIONS
-from poseidon.kube.binder import Binder, BindOutcome, BindResult
-from poseidon.kube.claim_writer import ClaimWriter
-from poseidon.kube.condition_writer import ConditionWriter
-from poseidon.kube.event_writer import EventWriter
-from poseidon.kube.pod_recovery import PodRecovery
+from poseidon.bridge.group_runtime import BatchRuntime, Follow
+from poseidon.kube.write.binder import Binder, BindOutcome, BindResult
+from poseidon.kube.write.claim_writer import ClaimWriter
+from poseidon.kube.write.condition_writer import ConditionWriter
+from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.write.pod_recovery import PodRecovery
+from poseidon.lifecycle.recovery import RECREATIONS
 
 if TYPE_CHECKING:
-    from poseidon.bridge.actions import Action
     from poseidon.bridge.metrics import BridgeMetrics
     from poseidon.bridge.options import BridgeOptions
     from poseidon.bridge.state import BridgeState
-    from poseidon.kube.claim_writer import ClaimWrite
-    from poseidon.kube.environment import Environment
-    from poseidon.kube.evictor import EvictionOutcome
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.write.claim_writer import ClaimWrite
+    from poseidon.kube.write.evictor import EvictionOutcome
+    from poseidon.lifecycle.actions import Action
 
 
 class Writers:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from poseidon.kube.transport import Transport
+    from poseidon.kube.client.transport import Transport
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,9 +55,9 @@ def repetition_options(interval: float) -> Callable[[F], F]:
 
 def connect(kubeconfig: Path | None, context: str | None) -> Transport:
     """Return a client of the API server; settings that cannot be used end the command with status 2."""
-    from poseidon.kube.errors import SettingsError
-    from poseidon.kube.settings import load_settings
-    from poseidon.kube.transport import Transport
+    from poseidon.kube.client.errors import SettingsError
+    from poseidon.kube.client.settings import load_settings
+    from poseidon.kube.client.transport import Transport
 
     try:
         settings = load_settings(kubeconfig, context)

@@ -162,9 +162,9 @@ class _Run:
 
     async def _work(self, folder: Path) -> int:
         """Return the exit status; faults end in one line."""
-        from poseidon.demo.child import ChildDiedError
         from poseidon.demo.run import DemoTimeoutError
-        from poseidon.kube.errors import KubeError
+        from poseidon.kube.client.errors import KubeError
+        from poseidon.testbed.harness.child import ChildDiedError
 
         try:
             return await self._demonstrate(folder)

@@ -45,7 +45,7 @@ def explain(
     if not pod:
         raise click.UsageError("no pod given; name one with --pod NAMESPACE/NAME")
     given = read_input(paths, config, now)
-    from poseidon.explain import UnknownPodError, explain_pod
+    from poseidon.offline.explain import UnknownPodError, explain_pod
 
     try:
         explained = explain_pod(
@@ -57,6 +57,6 @@ def explain(
     if output == "json":
         click.echo(json.dumps(explained.as_json(), indent=2, ensure_ascii=False))
         return
-    from poseidon.tables import print_explanation
+    from poseidon.offline.tables import print_explanation
 
     print_explanation(explained)

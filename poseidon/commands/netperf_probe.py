@@ -81,9 +81,9 @@ def netperf_probe(
 
     On each node a server has to run (--serve); a DaemonSet starts them.
     """
-    from poseidon.bridge.logs import configure
-    from poseidon.kube.errors import KubeError
-    from poseidon.programs.netperf_probe import NetperfProbe, ProbeOptions
+    from poseidon.agents.netperf_probe import NetperfProbe, ProbeOptions
+    from poseidon.kube.client.errors import KubeError
+    from poseidon.logs import configure
 
     configure("info")
     if serve is not None:
@@ -109,7 +109,7 @@ def netperf_probe(
 
 
 async def _serve(host: str, port: int) -> None:
-    from poseidon.programs.round_trip import RoundTripServer
+    from poseidon.agents.round_trip import RoundTripServer
 
     async with RoundTripServer(host, port, clock=time.perf_counter) as server:
         _log.info("serving address=%s:%d", host, server.port)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from poseidon.bridge.logs import one_line
-from poseidon.translate.times import seconds
+from poseidon.kube.parsing.times import seconds
+from poseidon.logs import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

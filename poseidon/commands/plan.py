@@ -41,13 +41,13 @@ def plan(
         click.echo(effective_yaml(read_configuration(config)), nl=False)
         return
     given = read_input(paths, config, now)
-    from poseidon.plan import make_plan
+    from poseidon.offline.plan import make_plan
 
     made = make_plan(given.manifests, given.configuration, given.now, frozenset(scheduler_names))
     warn(made.warnings)
     if output == "json":
         click.echo(json.dumps(made.as_json(), indent=2, ensure_ascii=False))
         return
-    from poseidon.tables import print_plan
+    from poseidon.offline.tables import print_plan
 
     print_plan(made)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from poseidon.bridge.options import BridgeOptions
     from poseidon.embedding import Configuration
-    from poseidon.kube.settings import ConnectionSettings
+    from poseidon.kube.client.settings import ConnectionSettings
 
 _log = logging.getLogger("poseidon.run")
 
@@ -95,11 +95,11 @@ def run(
     log_level: str,
 ) -> None:
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
-    from poseidon.bridge.logs import configure
     from poseidon.embedding import effective_yaml, load_configuration, utilisation_options
-    from poseidon.kube.errors import SettingsError
-    from poseidon.kube.settings import load_settings
-    from poseidon.sources.prometheus import connection
+    from poseidon.kube.client.errors import SettingsError
+    from poseidon.kube.client.settings import load_settings
+    from poseidon.logs import configure
+    from poseidon.metrics_sources.prometheus.queries import connection
 
     configure(log_level)
     try:
@@ -122,7 +122,7 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
     """What the bridge takes from the configuration and the command line."""
     from poseidon import embedding
     from poseidon.bridge.options import BridgeOptions
-    from poseidon.bridge.session import SessionOptions
+    from poseidon.bridge.solver_stream.session import SessionOptions
 
     return BridgeOptions(
         firmament=solver,
@@ -171,7 +171,7 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.health import Heartbeat, application
     from poseidon.bridge.options import describe
     from poseidon.bridge.runner import Bridge
-    from poseidon.kube.transport import Transport
+    from poseidon.kube.client.transport import Transport
 
     registry = CollectorRegistry()
     heartbeat = Heartbeat(time.monotonic)

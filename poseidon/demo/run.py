@@ -16,13 +16,13 @@ from prometheus_client import CollectorRegistry
 from poseidon.demo.report import Summary, summarise
 from poseidon.demo.seeding import create_cluster, create_pods
 from poseidon.demo.solver_client import SolverClient
-from poseidon.demo.stack import CLUSTER_NAME, Stack, StackOptions
 from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import PODS, read_occupancy
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.reflector import Reflector
-from poseidon.kube.settings import load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import load_settings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.reflector import Reflector
+from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from poseidon.kube.errors import ApiError
+from poseidon.kube.client.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from poseidon.demo.workload import OwnerKey, Workload
-    from poseidon.kube.transport import Transport
+    from poseidon.kube.client.transport import Transport
 
 Object = dict[str, Any]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from poseidon.kube.following import Change
-    from poseidon.kube.objects import Pod
+    from poseidon.kube.api.core import Pod
+    from poseidon.kube.watch.changes import Change
 
 
 class PodName(NamedTuple):

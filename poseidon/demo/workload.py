@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from poseidon.manifests.controllers.expansion import expand
 from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import Document, read_documents
-from poseidon.manifests.expansion import expand
 from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.loader import ManifestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from poseidon.kube.objects import Pod
+    from poseidon.kube.api.core import Pod
 
 Object = dict[str, Any]
 OwnerKey = tuple[str, str, str]

@@ -1,1 +1,1 @@
-"""The Kubernetes API as poseidon needs it: objects, quantities, transport."""
+"""The API server: its objects, how it is reached, watched and written to."""

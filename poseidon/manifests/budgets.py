@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from poseidon.kube.batch_objects import DisruptionBudgetStatus
-from poseidon.translate.defects import Defect
-from poseidon.translate.label_selectors import requirements
+from poseidon.kube.api.pod_groups import DisruptionBudgetStatus
+from poseidon.kube.parsing.defects import Defect
+from poseidon.pod_rules.label_selectors import requirements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from poseidon.kube.batch_objects import DisruptionBudget
-    from poseidon.kube.objects import Number, Pod
+    from poseidon.kube.api.core import Number, Pod
+    from poseidon.kube.api.pod_groups import DisruptionBudget
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 

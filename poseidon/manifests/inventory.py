@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from poseidon.kube.batch_objects import DisruptionBudget, NativePodGroup, PodGroup
-from poseidon.kube.batch_objects import Workload as WorkloadGroups
-from poseidon.kube.decoding import MalformedObjectError, convert_object
-from poseidon.kube.network_objects import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.node_topology import NodeResourceTopology
-from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
-from poseidon.kube.storage_objects import (
+from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
+from poseidon.kube.api.decoding import MalformedObjectError, convert_object
+from poseidon.kube.api.metrics import NodeMetric, NodeMetrics, PodMetrics
+from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.pod_groups import DisruptionBudget, NativePodGroup, PodGroup
+from poseidon.kube.api.pod_groups import Workload as WorkloadGroups
+from poseidon.kube.api.storage import (
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
-from poseidon.kube.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
+from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
 from poseidon.manifests.storage import STORAGE_KINDS
 from poseidon.manifests.unread import Unread
 from poseidon.manifests.validation import Validator
-from poseidon.sources.objects import NodeMetric, NodeMetrics, PodMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from poseidon.manifests.missing import listed, printed_by
-from poseidon.translate.pod import qualified_name, scheduler_of
+from poseidon.pods.tasks import qualified_name, scheduler_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from poseidon.kube.objects import Pod
+    from poseidon.kube.api.core import Pod
 
 
 class LeftOut:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.kube.workloads import DaemonSet
+from poseidon.kube.api.workloads import DaemonSet
 from poseidon.manifests.budgets import counted
+from poseidon.manifests.controllers.expansion import expand
+from poseidon.manifests.controllers.groups import scaled_owners
 from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import read_documents
-from poseidon.manifests.expansion import expand
-from poseidon.manifests.groups import scaled_owners
 from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.missing import missing_references
-from poseidon.translate.pod import qualified_name
+from poseidon.pods.tasks import qualified_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from poseidon.kube.batch_objects import DisruptionBudget, ScaledOwner
-    from poseidon.kube.objects import (
+    from poseidon.kube.api.core import (
         KubeStruct,
         Namespace,
         Node,
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
         PriorityClass,
         Service,
     )
-    from poseidon.kube.workloads import CronJob
+    from poseidon.kube.api.pod_groups import DisruptionBudget, ScaledOwner
+    from poseidon.kube.api.workloads import CronJob
 
 
 class ManifestError(ValueError):

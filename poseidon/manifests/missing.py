@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from poseidon.kube.storage_objects import (
+from poseidon.kube.api.storage import (
     LEGACY_CLASS,
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
-from poseidon.translate.claims import claims_of
-from poseidon.translate.pod import qualified_name
-from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
-from poseidon.translate.visibility import APP_GROUP_LABEL
+from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
+from poseidon.pods.tasks import qualified_name
+from poseidon.pods.visibility import APP_GROUP_LABEL
+from poseidon.volumes.claims import claims_of
 
 if TYPE_CHECKING:
-    from poseidon.kube.objects import KubeStruct, Namespace, Pod, PodAffinityTerm, PriorityClass
+    from poseidon.kube.api.core import KubeStruct, Namespace, Pod, PodAffinityTerm, PriorityClass
 
 _NAMED = 3
 

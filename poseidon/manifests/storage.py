@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from poseidon.kube.following import Change
-from poseidon.kube.quantity import QuantityError, amount
-from poseidon.kube.storage_objects import (
+from poseidon.kube.api.storage import (
     DEFAULT_CLASS,
     LEGACY_CLASS,
     CsiNode,
@@ -16,14 +14,16 @@ from poseidon.kube.storage_objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from poseidon.translate.defects import Defect
-from poseidon.translate.volumes import volume_rules
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.quantities import QuantityError, amount
+from poseidon.kube.watch.changes import Change
+from poseidon.volumes.requirements import volume_rules
 from poseidon.volumes.state import VolumeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from poseidon.kube.objects import KubeStruct, Node, Resources
+    from poseidon.kube.api.core import KubeStruct, Node, Resources
 
 STORAGE_KINDS = (PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode)
 S = TypeVar("S", PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from poseidon.kube.batch_objects import DisruptionBudget
-from poseidon.kube.objects import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
-from poseidon.kube.workloads import CronJob, DaemonSet, Job, PodTemplate, ReplicaWorkload
+from poseidon.kube.api.core import KubeStruct, Namespace, Node, ObjectMeta, Pod, PriorityClass, Service
+from poseidon.kube.api.pod_groups import DisruptionBudget
+from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, PodTemplate, ReplicaWorkload
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.label_syntax import label_defects
+from poseidon.kube.parsing.times import seconds
 from poseidon.manifests.budgets import budget_defects
 from poseidon.manifests.storage import STORAGE_KINDS, storage_defects
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.defects import Defect
-from poseidon.translate.label_syntax import label_defects
-from poseidon.translate.node import machine
-from poseidon.translate.priority import HIGHEST, LOWEST
-from poseidon.translate.times import seconds
+from poseidon.nodes.machine import machine
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.priority import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from poseidon.kube.claim_writer import ClaimWrite, GiveVolume, SelectNode
-from poseidon.translate.volumes import NONE_TO_BIND
+from poseidon.kube.write.claim_writer import ClaimWrite, GiveVolume, SelectNode
 from poseidon.volumes.matching import reaches
+from poseidon.volumes.requirements import NONE_TO_BIND
 
 if TYPE_CHECKING:
     from poseidon.volumes.available import AvailableVolumes

@@ -10,7 +10,7 @@ from poseidon.volumes.users import Users
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from poseidon.kube.storage_objects import PersistentVolume
+    from poseidon.kube.api.storage import PersistentVolume
 
 
 class Catalogue:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from poseidon.translate.volumes import ATTACHMENTS
+from poseidon.volumes.requirements import ATTACHMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from poseidon.kube.storage_objects import CsiNode
+    from poseidon.kube.api.storage import CsiNode
 
 NO_LIMIT = 2**31
 """What machines offer where there is no limit: more than any machine attaches."""

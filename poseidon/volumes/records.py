@@ -11,15 +11,15 @@ from hashlib import blake2s
 from sys import intern
 from typing import TYPE_CHECKING
 
-from poseidon.kube.quantity import QuantityError, amount
-from poseidon.kube.storage_objects import (
+from poseidon.kube.api.storage import (
     BIND_COMPLETED,
     LEGACY_CLASS,
     NO_PROVISIONER,
     READ_WRITE_ONCE_POD,
     SELECTED_NODE,
 )
-from poseidon.translate.volumes import (
+from poseidon.kube.parsing.quantities import QuantityError, amount
+from poseidon.volumes.requirements import (
     AVAILABLE,
     driver_of,
     driver_of_class,
@@ -28,9 +28,9 @@ from poseidon.translate.volumes import (
 )
 
 if TYPE_CHECKING:
-    from poseidon.kube.objects import LabelSelector, ObjectMeta, Resources
-    from poseidon.kube.storage_objects import PersistentVolume, PersistentVolumeClaim, StorageClass
-    from poseidon.translate.defects import Defect
+    from poseidon.kube.api.core import LabelSelector, ObjectMeta, Resources
+    from poseidon.kube.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+    from poseidon.kube.parsing.defects import Defect
 
 FILESYSTEM = "Filesystem"
 _UNUSABLE_PHASES = ("Failed", "Released")

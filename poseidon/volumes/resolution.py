@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from poseidon.translate.volumes import (
+from poseidon.volumes.limits import attachments
+from poseidon.volumes.requirements import (
     IN_USE,
     NO_NEEDS,
     NO_SUCH_VOLUME,
@@ -14,12 +15,11 @@ from poseidon.translate.volumes import (
     in_use_rule,
     node_rule,
 )
-from poseidon.volumes.limits import attachments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from poseidon.translate.claims import PodClaim
+    from poseidon.volumes.claims import PodClaim
     from poseidon.volumes.records import Claim, Profile, Provision, Volume
 
 UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings
 from poseidon.volumes.catalogue import Catalogue
@@ -18,15 +18,15 @@ from poseidon.volumes.users import Holders, Rank, Users
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from poseidon.kube.claim_writer import ClaimWrite
-    from poseidon.kube.following import Change
-    from poseidon.kube.storage_objects import (
+    from poseidon.kube.api.storage import (
         CsiNode,
         PersistentVolume,
         PersistentVolumeClaim,
         StorageClass,
     )
-    from poseidon.translate.claims import PodClaim
+    from poseidon.kube.watch.changes import Change
+    from poseidon.kube.write.claim_writer import ClaimWrite
+    from poseidon.volumes.claims import PodClaim
     from poseidon.volumes.records import Profile
 
 BIND_SECONDS = 600.0

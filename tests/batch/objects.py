@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from poseidon.kube.batch_objects import (
+from poseidon.kube.api.core import ObjectMeta, SchedulingGroup, WorkloadReference
+from poseidon.kube.api.pod_groups import (
     GangPolicy,
     GroupPolicy,
     NativePodGroup,
@@ -19,7 +20,6 @@ from poseidon.kube.batch_objects import (
     WorkloadPodGroup,
     WorkloadSpec,
 )
-from poseidon.kube.objects import ObjectMeta, SchedulingGroup, WorkloadReference
 from tests.bridge import objects
 
 LABEL = "scheduling.x-k8s.io/pod-group"

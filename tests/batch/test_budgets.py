@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from poseidon.batch.budgets import described
-from poseidon.kube.batch_objects import (
+from poseidon.disruption_budgets.records import described
+from poseidon.kube.api.core import LabelSelector, LabelSelectorRequirement
+from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,
     DisruptionBudgetStatus,
     GenerationMeta,
 )
-from poseidon.kube.objects import LabelSelector, LabelSelectorRequirement
 
 
 def budget(selector, *, allowed=1, seen=1, generation=1):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.batch.groups import Groups
-from poseidon.batch.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from tests.batch.objects import native, owner, pod, pod_group, workload
 
 

@@ -7,9 +7,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.batch.groups import Groups
-from poseidon.batch.membership import POD_GROUP
-from poseidon.batch.statuses import phase_of
+from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.membership import POD_GROUP
+from poseidon.pod_groups.statuses import phase_of
 from tests.batch.objects import pod, pod_group
 
 NAMES = ("a", "b", "c", "d")

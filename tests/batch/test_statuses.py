@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from poseidon.batch.groups import Groups
-from poseidon.batch.membership import POD_GROUP
-from poseidon.batch.statuses import PodGroupStatuses
-from poseidon.kube.batch_objects import PodGroupStatus
+from poseidon.kube.api.pod_groups import PodGroupStatus
+from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.membership import POD_GROUP
+from poseidon.pod_groups.statuses import PodGroupStatuses
 from tests.batch.objects import pod, pod_group
 
 

@@ -15,9 +15,9 @@ from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.schedulers import KubeScheduler
 from firmament.core.configuration import CoreConfiguration
-from poseidon.simulated.kubeconfig import write_kubeconfig
-from poseidon.simulated.resources import NAMESPACES, NODES, PODS
-from poseidon.simulated.seeding import create_nodes
+from poseidon.testbed.kubeconfig import write_kubeconfig
+from poseidon.testbed.objects.resources import NAMESPACES, NODES, PODS
+from poseidon.testbed.seeding import create_nodes
 from tests.benchmarks.workload_files import POD, content, measured, nodes, pods, write
 from tests.support.cluster import cluster_in_thread
 from tests.support.waiting import until

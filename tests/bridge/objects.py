@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.kube.following import Change
-from poseidon.kube.objects import (
+from poseidon.kube.api.core import (
     Condition,
     Container,
     Node,
@@ -17,6 +16,7 @@ from poseidon.kube.objects import (
     ResourceRequirements,
     SchedulingGate,
 )
+from poseidon.kube.watch.changes import Change
 
 
 def node(name, *, cpu="8", labels=None, uid=None, unschedulable=False):

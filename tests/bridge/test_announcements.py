@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
-from poseidon.bridge.announcements import reasons_of
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
+from poseidon.lifecycle.pending_reasons import reasons_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.support.core import Clock

@@ -13,11 +13,11 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge
-from poseidon.bridge.session import SessionOptions
-from poseidon.kube.credentials import HeaderCredentials
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.bridge.solver_stream.session import SessionOptions
+from poseidon.kube.client.credentials import HeaderCredentials
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
 from tests.support.waiting import until

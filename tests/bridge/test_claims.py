@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from poseidon.kube.transport import MERGE_PATCH
-from poseidon.simulated.bulk import create_object
-from poseidon.simulated.seeding import NodeShape, node
-from poseidon.simulated.server import SimulatedCluster
-from poseidon.simulated.volume_rules import SELECTED_NODE
-from poseidon.simulated.volumes import Provisioning, VolumeSimulation, run_volumes
-from poseidon.translate.volumes import IN_USE
+from poseidon.kube.client.transport import MERGE_PATCH
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.volume_rules import SELECTED_NODE
+from poseidon.testbed.controllers.volumes import Provisioning, VolumeSimulation, run_volumes
+from poseidon.testbed.seeding import NodeShape, node
+from poseidon.volumes.requirements import IN_USE
 from tests.bridge.scripted_solver import TAKEN, ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
 from tests.bridge.test_bridge import Api, bound_pods, bridging

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from msgspec.structs import replace
 
-from poseidon.bridge.actions import Bind, WriteClaim
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.claim_writer import SelectNode
-from poseidon.kube.following import Change
-from poseidon.kube.objects import ClaimSource, PodVolume
-from poseidon.kube.storage_objects import SELECTED_NODE
+from poseidon.kube.api.core import ClaimSource, PodVolume
+from poseidon.kube.api.storage import SELECTED_NODE
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.claim_writer import SelectNode
+from poseidon.lifecycle.actions import Bind, WriteClaim
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import PENDING, SolverView

@@ -8,11 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from poseidon.bridge.actions import Bind
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.following import Change
-from poseidon.kube.objects import Taint, Toleration
+from poseidon.kube.api.core import Taint, Toleration
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.lifecycle.actions import Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.support.effort import examples

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.batch.membership import POD_GROUP, WORKLOAD
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.batch_objects import PodGroupStatus
-from poseidon.kube.following import Change
-from poseidon.kube.objects import Condition
-from poseidon.kube.references import timestamp
+from poseidon.kube.api.core import Condition
+from poseidon.kube.api.pod_groups import PodGroupStatus
+from poseidon.kube.api.references import timestamp
+from poseidon.kube.watch.changes import Change
+from poseidon.pod_groups.membership import POD_GROUP, WORKLOAD
 from tests.batch.objects import pod, pod_group, workload
 from tests.bridge.objects import node, present
 from tests.bridge.solver_view import SolverView

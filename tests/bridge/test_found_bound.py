@@ -10,13 +10,13 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.bridge.actions import AnnounceScheduled, Nominate
-from poseidon.kube.batch_writers import NominationWriter
-from poseidon.kube.binder import BindResult
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.references import PodRef
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.binder import BindResult
+from poseidon.kube.write.pod_group_writers import NominationWriter
+from poseidon.lifecycle.actions import AnnounceScheduled, Nominate
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import BOUND
 from tests.bridge.test_state import Harness

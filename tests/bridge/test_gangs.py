@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.batch.membership import POD_GROUP
-from poseidon.bridge.actions import AnnounceGroup, AnnounceUnschedulable, Bind, WriteGroupStatus
-from poseidon.kube.binder import BindResult
-from poseidon.kube.following import Change
-from poseidon.kube.objects import ObjectMeta, PriorityClass
+from poseidon.kube.api.core import ObjectMeta, PriorityClass
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindResult
+from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind, WriteGroupStatus
+from poseidon.pod_groups.membership import POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import owner, pod, pod_group
 from tests.bridge.objects import gone, present

@@ -11,15 +11,15 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from poseidon.batch.membership import NATIVE_POD_GROUP
-from poseidon.bridge.actions import AnnounceGroup, WriteGroupCondition
-from poseidon.kube.batch_objects import NativePodGroupStatus
-from poseidon.kube.batch_writers import GroupConditionWrite, GroupConditionWriter
-from poseidon.kube.following import Change
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.objects import Condition
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
+from poseidon.kube.api.core import Condition
+from poseidon.kube.api.pod_groups import NativePodGroupStatus
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.pod_group_writers import GroupConditionWrite, GroupConditionWriter
+from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupCondition
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.batch.objects import native, pod
 from tests.bridge.objects import present

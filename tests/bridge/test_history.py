@@ -7,12 +7,12 @@ import json
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import ContainerState, ContainerStatus, Pod, Terminated
-from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.kubelet import RUN_SECONDS, KubeletSimulation
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.store import decode
+from poseidon.kube.api.core import ContainerState, ContainerStatus, Pod, Terminated
+from poseidon.kube.api.decoding import convert_object
+from poseidon.testbed.controllers.kubelet import RUN_SECONDS, KubeletSimulation
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.store import decode
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import SolverView
 from tests.simulated.conftest import new_operations

@@ -8,18 +8,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from poseidon.bridge.actions import WriteGroupMap
-from poseidon.bridge.refused import RECREATIONS
+from poseidon.app_network.options import NetworkOptions
 from poseidon.bridge.runner import Bridge
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.batch_objects import ScaledOwner, ScaleSpec
-from poseidon.kube.decoding import decode_metadata, decode_object, decode_page
-from poseidon.kube.network_objects import AppGroup, NetworkTopology
-from poseidon.kube.objects import ObjectMeta, OwnerReference, Pod
-from poseidon.kube.pod_recovery import RecoveryOptions
-from poseidon.network.options import NetworkOptions
-from poseidon.topology.options import TopologyOptions
-from poseidon.translate.times import seconds
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.kube.api.app_network import AppGroup, NetworkTopology
+from poseidon.kube.api.core import ObjectMeta, OwnerReference, Pod
+from poseidon.kube.api.decoding import decode_metadata, decode_object, decode_page
+from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
+from poseidon.kube.parsing.times import seconds
+from poseidon.kube.write.pod_recovery import RecoveryOptions
+from poseidon.lifecycle.actions import WriteGroupMap
+from poseidon.lifecycle.recovery import RECREATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import PENDING, SolverView

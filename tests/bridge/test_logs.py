@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from firmament.logs import OneLineFormatter
-from poseidon.bridge.logs import KeyValueFormatter
+from poseidon.logs import KeyValueFormatter
 
 
 def line(template, *values, formatter=None):

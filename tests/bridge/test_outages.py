@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.actions import AnnounceUnschedulable
-from poseidon.bridge.outages import MESSAGE
 from poseidon.bridge.state import BridgeState
+from poseidon.lifecycle.actions import AnnounceUnschedulable
+from poseidon.lifecycle.outages import MESSAGE
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import node, pod, present
 from tests.support.core import Clock

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.actions import (
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.lifecycle.actions import (
     AnnouncePreempted,
     AnnounceUnschedulable,
     Bind,
@@ -12,7 +13,6 @@ from poseidon.bridge.actions import (
     Nominate,
     WithdrawEviction,
 )
-from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.bridge.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
-from poseidon.bridge.refused import RECREATIONS
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.objects import Condition, ContainerState, ContainerStatus, OwnerReference, Running
-from poseidon.kube.pod_recovery import RecoveryOptions
-from poseidon.kube.references import PodRef
-from poseidon.translate.refusals import may_have_run, refused
+from poseidon.kube.api.core import Condition, ContainerState, ContainerStatus, OwnerReference, Running
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.write.pod_recovery import RecoveryOptions
+from poseidon.lifecycle.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
+from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.pods.kubelet_refusals import may_have_run, refused
 from tests.bridge.objects import gone, node, pod, present
 
 MESSAGE = "Pod was rejected: Node didn't have enough resource: cpu"

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from firmament.configuration.document import SchedulerConfiguration, effective_yaml
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import Api
 from tests.support.waiting import until

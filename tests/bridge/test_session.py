@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry
 
 from firmament.wire import events_from_proto
 from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.session import Session, SessionOptions
+from poseidon.bridge.solver_stream.session import Session, SessionOptions
+from poseidon.bridge.solver_stream.stream import refusal_of
 from poseidon.bridge.state import BridgeState
-from poseidon.bridge.stream import refusal_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver

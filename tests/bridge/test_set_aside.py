@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from poseidon.bridge.actions import AnnounceUnschedulable, Bind
-from poseidon.kube.following import Change
-from poseidon.kube.objects import Toleration
+from poseidon.kube.api.core import Toleration
+from poseidon.kube.watch.changes import Change
+from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import BOUND, PENDING

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from poseidon.bridge.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.following import Change
-from poseidon.kube.objects import ObjectMeta, PriorityClass
-from poseidon.kube.references import PodRef
+from poseidon.kube.api.core import ObjectMeta, PriorityClass
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import BOUND, PENDING, SolverView

@@ -8,11 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from poseidon.bridge.actions import AnnounceUnschedulable, Bind, Evict, WithdrawEviction
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.following import Change
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind, Evict, WithdrawEviction
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView

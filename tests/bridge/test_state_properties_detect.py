@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from poseidon.bridge.dependencies import Dependencies
-from poseidon.bridge.evictions import Evictions
 from poseidon.bridge.state import BridgeState
+from poseidon.lifecycle.dependencies import Dependencies
+from poseidon.lifecycle.evictions.under_way import Evictions
 from tests.bridge.test_state_properties import Cluster
 
 pytestmark = pytest.mark.full

@@ -5,15 +5,15 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.following import Change
-from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
-from poseidon.simulated.resources import NODES, PODS
-from poseidon.simulated.server import SimulatedCluster
-from poseidon.simulated.store import decode
-from poseidon.simulated.true_use import TrueUse
-from poseidon.sources.intake import Intake
-from poseidon.sources.metrics import SourceMetrics
-from poseidon.sources.readings import NodeReading, PodReading
+from poseidon.kube.watch.changes import Change
+from poseidon.metrics_sources.intake import Intake
+from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.readings import NodeReading, PodReading
+from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.true_use import TrueUse
+from poseidon.testbed.objects.resources import NODES, PODS
+from poseidon.testbed.objects.store import decode
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.solver_view import SolverView

@@ -6,12 +6,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from poseidon.bridge.actions import Bind
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.following import Change
-from poseidon.kube.objects import Namespace, ObjectMeta
-from poseidon.translate.onlookers import Onlookers
+from poseidon.kube.api.core import Namespace, ObjectMeta
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.lifecycle.actions import Bind
+from poseidon.pods.selector_index import Onlookers
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import ASSUMED, BOUND, PENDING, SolverView

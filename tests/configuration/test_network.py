@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from firmament.configuration.document import ConfigurationError, load
+from poseidon.app_network.options import NetworkOptions
 from poseidon.embedding import network_options
-from poseidon.network.options import NetworkOptions
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 OVERLAY = "costModels: [{name: network_overhead, args: {namespaces: [apps, default]}}]\n"

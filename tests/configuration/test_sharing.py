@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.announcements import COUNTS_SECONDS
-from poseidon.bridge.session import SessionOptions
+from poseidon.bridge.solver_stream.session import SessionOptions
 from poseidon.embedding import (
     ConfigurationError,
     counts_seconds,
@@ -13,7 +12,8 @@ from poseidon.embedding import (
     recovery_options,
     silent_seconds,
 )
-from poseidon.kube.pod_recovery import RecoveryOptions
+from poseidon.kube.write.pod_recovery import RecoveryOptions
+from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 

@@ -9,7 +9,7 @@ import yaml
 
 from firmament.configuration.document import ConfigurationError, effective_yaml, load
 from poseidon.embedding import utilisation_options
-from poseidon.sources.options import (
+from poseidon.metrics_sources.options import (
     MetricsServerOptions,
     PrometheusOptions,
     PrometheusQuery,

@@ -12,8 +12,8 @@ import pytest
 from cost_models.interface import ModelDeclarationError, Needs
 from cost_models.registry import available, load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from poseidon.translate.load import NODE_ANNOTATIONS, POD_ANNOTATIONS
-from poseidon.translate.visibility import (
+from poseidon.pods.requests.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from poseidon.pods.visibility import (
     APP_GROUP_LABEL,
     MODEL_LABELS,
     WORKLOAD_LABEL,

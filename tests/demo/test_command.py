@@ -174,7 +174,7 @@ def test_a_second_signal_ends_it_at_once(start):
     assert demo.left() == []
 
 
-@pytest.mark.parametrize("words", [("firmament", "serve"), ("poseidon", "run"), ("poseidon.simulated",)])
+@pytest.mark.parametrize("words", [("firmament", "serve"), ("poseidon", "run"), ("poseidon.testbed",)])
 def test_a_child_that_dies_is_one_line_and_the_tail_of_its_log(start, words):
     # Too many pods to be done before the kill.
     demo = start("--nodes", "40", "--pods", "20000")
@@ -186,7 +186,7 @@ def test_a_child_that_dies_is_one_line_and_the_tail_of_its_log(start, words):
     names = {
         "firmament": "firmament serve",
         "poseidon": "poseidon run",
-        "poseidon.simulated": "the simulated cluster",
+        "poseidon.testbed": "the simulated cluster",
     }
     lines = err.splitlines()
     told = next(index for index, line in enumerate(lines) if line.startswith("poseidon demo: "))

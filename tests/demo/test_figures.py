@@ -8,8 +8,8 @@ import pytest
 from poseidon.demo.report import Summary, summarise
 from poseidon.demo.tracker import PodName, PodTracker, percentile
 from poseidon.demo.verification import occupancy
-from poseidon.kube.following import Change
-from poseidon.kube.objects import Node, Pod
+from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.watch.changes import Change
 
 
 class Clock:

@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from poseidon.demo.child import Child, ChildDiedError
-from poseidon.demo.stack import Stack, StackOptions
+from poseidon.testbed.harness.child import Child, ChildDiedError
+from poseidon.testbed.harness.stack import Stack, StackOptions
 
 
 @pytest.fixture

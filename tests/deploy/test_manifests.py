@@ -11,10 +11,12 @@ import pytest
 import yaml
 
 from firmament.configuration.document import SchedulerConfiguration
-from poseidon.bridge import feeds
-from poseidon.bridge.feeds import GROUP_MAPS, tree_maps
-from poseidon.kube.resource import Resource
-from poseidon.sources import koordinator, metrics_server
+from poseidon.kube.api import collections
+from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.api.collections import GROUP_MAPS, tree_maps
+from poseidon.kube.api.resource import Resource
+from poseidon.metrics_sources.koordinator import follower as koordinator
+from poseidon.metrics_sources.metrics_server import poller as metrics_server
 from tests.deploy.manifests import (
     COMPONENTS,
     DEPLOY,
@@ -178,9 +180,11 @@ def test_the_solver_has_no_credentials():
 
 def followed() -> set[tuple[str, str]]:
     """Group and plural of the collections that the bridge lists and watches."""
-    values = [value for module in (feeds, koordinator) for value in vars(module).values()]
-    paths = [each.path for each in (*values, *feeds.SCALED_OWNERS.values()) if isinstance(each, Resource)]
-    parts = [path.strip("/").split("/") for path in paths]
+    of_components = {collections.APP_GROUPS, collections.NETWORK_TOPOLOGIES}
+    values = [value for module in (collections, koordinator) for value in vars(module).values()]
+    every = [each for each in (*values, *collections.SCALED_OWNERS.values()) if isinstance(each, Resource)]
+    base = [each for each in every if each not in of_components and each.kind is not ConfigMap]
+    parts = [each.path.strip("/").split("/") for each in base]
     return {("" if root == "api" else rest[0], rest[-1]) for root, *rest in parts}
 
 

@@ -6,10 +6,9 @@ import click
 import pytest
 import yaml
 
-from poseidon.bridge import feeds as resources
-from poseidon.kube.resource import Resource
-from poseidon.simulated.custom_resources import validate
-from poseidon.simulated.network_definitions import definitions
+from poseidon.kube.api.collections import APP_GROUPS, CONFIG_MAPS, NETWORK_TOPOLOGIES
+from poseidon.testbed.objects.custom_resources import validate
+from poseidon.testbed.objects.network_definitions import definitions
 from tests.deploy.manifests import DEPLOY, container_of, pod_of, rights_of
 from tests.deploy.test_commands import program
 
@@ -57,9 +56,8 @@ def test_the_definitions_are_those_of_the_simulated_cluster():
 def test_the_controllers_may_do_what_they_do_and_nothing_else():
     followed = {
         ("" if root == "api" else rest[0], rest[-1])
-        for value in vars(resources).values()
-        if isinstance(value, Resource)
-        for root, *rest in [value.path.strip("/").split("/")]
+        for collection in (APP_GROUPS, NETWORK_TOPOLOGIES, CONFIG_MAPS)
+        for root, *rest in [collection.path.strip("/").split("/")]
     }
     own = {collection for collection in followed if collection[0]}
     assert rights_of("poseidon-network", "network") == {

@@ -12,7 +12,7 @@ from benchmarks.judge.objects import NAMESPACES, OURS, Object, named
 from firmament.core.results import Delta, DeltaKind
 from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
-from poseidon.plan import Plan, make_plan
+from poseidon.offline.plan import Plan, make_plan
 from tests.differential.drive import Outcome, check
 from tests.differential.manifests import case_of
 from tests.differential.world import Case

@@ -12,14 +12,14 @@ import pytest
 from benchmarks.__main__ import main as benchmarks
 from firmament.cli import main as firmament
 from poseidon.cli import main as poseidon
-from poseidon.simulated.process import main as simulated
+from poseidon.testbed.process import main as simulated
 from tests.documentation.markdown import ROOT, blocks, codes, documents, rows, section, text
 
 REFERENCE = text("docs/configuration.md")
 PROGRAMS: dict[str, click.Command] = {"poseidon": poseidon, "firmament": firmament}
 MODULES: dict[str, click.Command] = {
     "benchmarks": benchmarks,
-    "poseidon.simulated": simulated,
+    "poseidon.testbed": simulated,
     "poseidon": poseidon,
     "firmament": firmament,
 }

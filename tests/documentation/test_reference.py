@@ -18,11 +18,11 @@ from firmament.configuration.document import RoundSection, SchedulerConfiguratio
 from firmament.core.filters import reasons
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.kube.metrics import KubeMetrics
+from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.manifests.inventory import _KINDS, _MODEL_KINDS
-from poseidon.plan import NO_NODES
-from poseidon.sources.metrics import SourceMetrics
-from poseidon.translate.pod import GATED_REASON
+from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.offline.plan import NO_NODES
+from poseidon.pods.tasks import GATED_REASON
 from tests.deploy.manifests import of_kind
 from tests.documentation.markdown import ROOT, blocks, codes, rows, section, text
 
@@ -113,7 +113,7 @@ def test_what_kinds_of_writes_are_counted_is_written_down():
     """The values of the label ``kind`` of ``poseidon_status_writes_total``."""
     [row] = [each for each in rows(OPERATIONS) if "poseidon_status_writes_total" in each[0]]
     kinds: set[str] = set()
-    for file in (*(ROOT / "poseidon/kube").glob("*.py"), *(ROOT / "poseidon/controllers").glob("*.py")):
+    for file in (ROOT / "poseidon").rglob("*.py"):
         source = file.read_text()
         kinds.update(re.findall(r'^    kind = "([a-z ]+)"', source, re.MULTILINE))
         kinds.update(re.findall(r'= WriteBehind\(\s*"([a-z ]+)"', source))

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 
 from poseidon.demo.solver_client import SolverClient, SolverCounts
-from poseidon.demo.stack import Stack, StackOptions
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.kubeconfig import write_kubeconfig
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.resources import EVENTS, NODES, PODS, ResourceType
-from poseidon.simulated.seeding import NodeShape, create_nodes, create_pods
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.harness.stack import Stack, StackOptions
+from poseidon.testbed.kubeconfig import write_kubeconfig
+from poseidon.testbed.objects.resources import EVENTS, NODES, PODS, ResourceType
+from poseidon.testbed.seeding import NodeShape, create_nodes, create_pods
 from tests.end_to_end.books import overcommitted, placements
 from tests.end_to_end.shared_solver import SharedSolvers
 from tests.support.cluster import binding, pod

@@ -15,7 +15,7 @@ from firmament.configuration.document import SchedulerConfiguration
 from firmament.server.address import Address
 from firmament.server.process import ServeOptions, SolverServer
 from poseidon.bridge.metrics import BridgeMetrics
-from poseidon.bridge.session import Session, SessionOptions
+from poseidon.bridge.solver_stream.session import Session, SessionOptions
 from poseidon.bridge.state import BridgeState
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from poseidon.demo import attached
+from poseidon.testbed.harness import attached
 
 ANNOUNCEMENT = "listening on "
 

@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks.end_to_end import EndToEndOptions, run_end_to_end
 from benchmarks.report_processes import end_to_end_sheets
-from poseidon.simulated.kubeconfig import write_kubeconfig
-from poseidon.simulated.resources import NAMESPACES, NODES, PODS
-from poseidon.simulated.seeding import create_nodes
+from poseidon.testbed.kubeconfig import write_kubeconfig
+from poseidon.testbed.objects.resources import NAMESPACES, NODES, PODS
+from poseidon.testbed.seeding import create_nodes
 from tests.support.cluster import cluster_in_thread
 
 

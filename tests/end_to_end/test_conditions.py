@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from poseidon.simulated.faults import Fault
-from poseidon.simulated.resources import PODS
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.objects.resources import PODS
 from tests.end_to_end.scene import scene
 from tests.support.waiting import until
 

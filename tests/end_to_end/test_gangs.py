@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from poseidon.simulated.bulk import create_object
-from poseidon.simulated.faults import Fault
-from poseidon.simulated.kubelet import STOP_SECONDS, KubeletSimulation
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.resources import PODS, PRIORITY_CLASSES
-from poseidon.simulated.seeding import NodeShape
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.controllers.kubelet import STOP_SECONDS, KubeletSimulation
+from poseidon.testbed.objects.resources import PODS, PRIORITY_CLASSES
+from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import SECONDS, names, scene
 from tests.support.cluster import pod
 from tests.support.waiting import until

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from poseidon.simulated.faults import Fault
-from poseidon.simulated.resources import NODES
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.objects.resources import NODES
 from tests.end_to_end.scene import SECONDS
 from tests.end_to_end.test_gangs import SHAPE, stage
 from tests.support.waiting import until

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from poseidon.simulated.operations import MERGE_PATCH
-from poseidon.simulated.resources import EVENTS, NAMESPACES, NODES
-from poseidon.simulated.seeding import NodeShape, create_pods
+from poseidon.testbed.api_server.operations import MERGE_PATCH
+from poseidon.testbed.objects.resources import EVENTS, NAMESPACES, NODES
+from poseidon.testbed.seeding import NodeShape, create_pods
 from tests.end_to_end.scene import SECONDS, Scene, names, scene
 from tests.support.cluster import pod
 from tests.support.core import without_preemption

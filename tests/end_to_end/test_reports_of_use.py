@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from poseidon.demo.stack import Stack, StackOptions
-from poseidon.simulated.bulk import create_object
-from poseidon.simulated.koordlet import DEFINITION
-from poseidon.simulated.resources import CUSTOM_RESOURCE_DEFINITIONS
-from poseidon.simulated.seeding import NodeShape, node
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.api_server.koordlet import DEFINITION
+from poseidon.testbed.harness.stack import Stack, StackOptions
+from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from poseidon.testbed.seeding import NodeShape, node
 from tests.end_to_end.scene import SECONDS, free_port, scene
 from tests.support.cluster import pod
 from tests.support.waiting import until

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from poseidon.simulated.resources import NODES, PODS
-from poseidon.simulated.seeding import NodeShape
+from poseidon.testbed.objects.resources import NODES, PODS
+from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.books import condition, overcommitted
 from tests.end_to_end.scene import SECONDS, names, scene
 from tests.support.waiting import until

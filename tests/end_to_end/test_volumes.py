@@ -6,10 +6,10 @@ import asyncio
 import signal
 from contextlib import asynccontextmanager
 
-from poseidon.simulated.bulk import create_object
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.volume_rules import SELECTED_NODE
-from poseidon.simulated.volumes import VolumeSimulation, run_volumes
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.controllers.volume_rules import SELECTED_NODE
+from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
+from poseidon.testbed.objects.resources import PODS
 from tests.end_to_end.scene import SECONDS, names, scene
 from tests.support.cluster import pod
 from tests.support.storage import ZONE, claim, csi_node, storage_class, using

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from poseidon.kube.quantity import QuantityError, whole_units
+from poseidon.kube.parsing.quantities import QuantityError, whole_units
 from tests.examples.pod_rules import pod_faults
 
 Object = Mapping[str, Any]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from poseidon.kube.quantity import milli_units
+from poseidon.kube.parsing.quantities import milli_units
 
 Object = Mapping[str, Any]
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.resources import BUILTIN, NAMESPACES, ResourceRegistry
-from poseidon.simulated.store import Store
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.objects.resources import BUILTIN, NAMESPACES, ResourceRegistry
+from poseidon.testbed.objects.store import Store
 from tests.examples.api_rules import RULES, faults
 
 ROOT = Path(__file__).resolve().parents[2]

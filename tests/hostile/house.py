@@ -18,22 +18,22 @@ from prometheus_client import CollectorRegistry
 
 from firmament.wire import events_from_proto, reports_from_proto
 from poseidon import embedding
-from poseidon.bridge import feeds
-from poseidon.bridge.actions import Action, Bind, Evict, WithdrawEviction
-from poseidon.bridge.feeds import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
+from poseidon.app_network.controllers.object_writer import _body
 from poseidon.bridge.state import BridgeState
-from poseidon.controllers.object_writer import _body
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.following import Feed, ReflectorOptions
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.quarantine import Quarantine
-from poseidon.kube.reflector import Reflector
-from poseidon.kube.resource import Resource
-from poseidon.sources.intake import Intake
-from poseidon.sources.koordinator import NODE_METRICS, NodeMetricHandler
-from poseidon.sources.metrics import SourceMetrics
-from poseidon.sources.utilisation import NODE_METRIC
+from poseidon.kube.api import collections as feeds
+from poseidon.kube.api.collections import APP_GROUPS, GROUP_MAPS, NETWORK_TOPOLOGIES, tree_maps
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.watch.changes import Feed, ReflectorOptions
+from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.lifecycle.actions import Action, Bind, Evict, WithdrawEviction
+from poseidon.metrics_sources.all_sources import NODE_METRIC
+from poseidon.metrics_sources.intake import Intake
+from poseidon.metrics_sources.koordinator.follower import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.metrics import SourceMetrics
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile.objects import COMMONS
 

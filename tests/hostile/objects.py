@@ -14,15 +14,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from poseidon.batch.membership import GANG_ANNOTATION, POD_GROUP_LABEL
-from poseidon.bridge.feeds import GROUP_MAP_LABEL, TREE_MAP_LABEL
-from poseidon.bridge.refused import RECREATIONS
-from poseidon.kube.network_objects import AppGroup, ConfigMap, NetworkTopology
-from poseidon.kube.objects import Pod
-from poseidon.kube.objects.base import Number
-from poseidon.kube.storage_objects import LEGACY_CLASS, SELECTED_NODE
-from poseidon.network.good_state import LAST_GOOD as LAST_GOOD_SPEC
-from poseidon.topology.keys import (
+from poseidon.app_network.good_state import LAST_GOOD as LAST_GOOD_SPEC
+from poseidon.group_trees.spec.keys import (
     CONSTRAINTS_ANNOTATION,
     GROUP_LABEL,
     LAST_GOOD,
@@ -31,10 +24,22 @@ from poseidon.topology.keys import (
     RETRIES_LABEL,
     STATUS_LABEL,
 )
-from poseidon.translate.bandwidth import BANDWIDTH_ANNOTATIONS
-from poseidon.translate.load import NODE_ANNOTATIONS, POD_ANNOTATIONS, PRIORITY_CLASS_LABEL, QUALITY_LABEL
-from poseidon.translate.programs import PROGRAM
-from poseidon.translate.visibility import APP_GROUP_LABEL, MODEL_LABELS, WORKLOAD_LABEL
+from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.base import Number
+from poseidon.kube.api.collections import GROUP_MAP_LABEL, TREE_MAP_LABEL
+from poseidon.kube.api.core import Pod
+from poseidon.kube.api.storage import LEGACY_CLASS, SELECTED_NODE
+from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.pod_groups.membership import GANG_ANNOTATION, POD_GROUP_LABEL
+from poseidon.pods.programs import PROGRAM
+from poseidon.pods.requests.bandwidth import BANDWIDTH_ANNOTATIONS
+from poseidon.pods.requests.estimates import (
+    NODE_ANNOTATIONS,
+    POD_ANNOTATIONS,
+    PRIORITY_CLASS_LABEL,
+    QUALITY_LABEL,
+)
+from poseidon.pods.visibility import APP_GROUP_LABEL, MODEL_LABELS, WORKLOAD_LABEL
 from tests.hostile import values
 
 NAMESPACE = "mallory"

@@ -11,8 +11,8 @@ from random import Random, SystemRandom
 
 import pytest
 
-from poseidon.bridge import feeds
-from poseidon.kube.objects import Node, Pod
+from poseidon.kube.api import collections as feeds
+from poseidon.kube.api.core import Node, Pod
 from tests.hostile.house import House
 from tests.hostile.objects import Mallory, fields
 from tests.support.effort import examples

@@ -13,12 +13,12 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.binder import Binder, BinderOptions, BindOutcome, BindRequest, BindResult
-from poseidon.kube.concurrency import ConcurrencyOptions
-from poseidon.kube.errors import UnreachableError
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.errors import UnreachableError
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.binder import Binder, BinderOptions, BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.concurrency import ConcurrencyOptions
 from tests.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
 

@@ -10,9 +10,9 @@ from random import Random
 import msgspec
 import pytest
 
-from poseidon.kube.claim_writer import ClaimWriter, ClaimWriterOptions, GiveVolume, SelectNode
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.claim_writer import ClaimWriter, ClaimWriterOptions, GiveVolume, SelectNode
 from tests.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
 

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from poseidon.kube.connections import Address, ConnectionPool, IdleClosedError, PoolOptions
-from poseidon.kube.replies import MalformedReplyError
+from poseidon.kube.client.connections import Address, ConnectionPool, IdleClosedError, PoolOptions
+from poseidon.kube.client.replies import MalformedReplyError
 from tests.support.waiting import until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from poseidon.kube.errors import SettingsError
-from poseidon.kube.settings import ConnectionSettings, load_settings
+from poseidon.kube.client.errors import SettingsError
+from poseidon.kube.client.settings import ConnectionSettings, load_settings
 
 
 class Clock:

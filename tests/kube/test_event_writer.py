@@ -10,15 +10,15 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.event_writer import EventWriter
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.references import PodRef
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.kube.write_behind import WriteBehindOptions
-from poseidon.simulated.faults import Fault
-from poseidon.simulated.resources import EVENTS
-from poseidon.simulated.store import decode
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.event_writer import EventWriter
+from poseidon.kube.write.write_behind import WriteBehindOptions
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.objects.resources import EVENTS
+from poseidon.testbed.objects.store import decode
 from tests.support.cluster import running_cluster
 
 PATH = "/api/v1/namespaces/default/events"

@@ -12,13 +12,13 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.evictor import EvictionOutcome, EvictionRequest, Evictor, EvictorOptions
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.references import PodRef
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.faults import Fault
-from poseidon.simulated.options import ClusterOptions
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor, EvictorOptions
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.api_server.options import ClusterOptions
 from tests.support.cluster import pod, running_cluster
 from tests.support.waiting import until
 

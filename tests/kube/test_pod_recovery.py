@@ -10,14 +10,14 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.pod_recovery import PodRecovery, successor, without_environment
-from poseidon.kube.references import PodRef
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.faults import Fault
-from poseidon.simulated.resources import NAMESPACES, PODS
-from poseidon.simulated.store import decode
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.pod_recovery import PodRecovery, successor, without_environment
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.objects.resources import NAMESPACES, PODS
+from poseidon.testbed.objects.store import decode
 from tests.support.cluster import pod, running_cluster
 from tests.support.waiting import until
 

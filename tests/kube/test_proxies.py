@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.proxies import bypasses_proxy
+from poseidon.kube.client.proxies import bypasses_proxy
 
 
 @pytest.mark.parametrize(

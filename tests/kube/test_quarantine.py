@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from poseidon.kube.following import Change
-from poseidon.kube.objects import Node, ObjectMeta
-from poseidon.kube.quarantine import Quarantine
+from poseidon.kube.api.core import Node, ObjectMeta
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.watch.quarantine import Quarantine
 
 pytestmark = pytest.mark.usefixtures("may_set_aside")
 

@@ -12,15 +12,15 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.following import ReflectorOptions
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.objects import Node
-from poseidon.kube.reflector import Reflector
-from poseidon.kube.resource import Resource
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.kube.api.core import Node
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.watch.reflector import Reflector
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.kube.scripted_api import listing, node, scripted, status, watch
 from tests.support.waiting import until
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.replies import MalformedReplyError, ReplyReader, read_whole
+from poseidon.kube.client.replies import MalformedReplyError, ReplyReader, read_whole
 
 BODIES = st.binary(max_size=300)
 

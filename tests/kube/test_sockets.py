@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.sockets import PROBES, probing_socket
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.sockets import PROBES, probing_socket
+from poseidon.kube.client.transport import Transport
 from tests.kube.scripted_api import scripted
 
 CONNECTIONS = Path("/proc/net/tcp")

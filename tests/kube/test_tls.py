@@ -13,10 +13,10 @@ import pytest
 import yaml
 from aiohttp import web
 
-from poseidon.kube.credentials import HeaderCredentials
-from poseidon.kube.errors import UnreachableError
-from poseidon.kube.settings import ConnectionSettings, load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.credentials import HeaderCredentials
+from poseidon.kube.client.errors import UnreachableError
+from poseidon.kube.client.settings import ConnectionSettings, load_settings
+from poseidon.kube.client.transport import Transport
 from tests.kube.scripted_api import ScriptedApi, scripted
 from tests.support.certificates import Certificate, make_authority, server_context, sign
 

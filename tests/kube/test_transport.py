@@ -12,10 +12,10 @@ import time
 import pytest
 from aiohttp import web
 
-from poseidon.kube.credentials import HeaderCredentials
-from poseidon.kube.errors import ApiError, SettingsError, UnreachableError
-from poseidon.kube.settings import ConnectionSettings, load_settings
-from poseidon.kube.transport import Transport
+from poseidon.kube.client.credentials import HeaderCredentials
+from poseidon.kube.client.errors import ApiError, SettingsError, UnreachableError
+from poseidon.kube.client.settings import ConnectionSettings, load_settings
+from poseidon.kube.client.transport import Transport
 from tests.kube.scripted_api import json, scripted, status
 
 

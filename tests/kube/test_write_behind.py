@@ -8,9 +8,9 @@ from random import Random
 
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.errors import ApiError, UnreachableError
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.write_behind import WriteBehind, WriteBehindOptions
+from poseidon.kube.client.errors import ApiError, UnreachableError
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
 from tests.support.waiting import until
 
 

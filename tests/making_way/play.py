@@ -11,11 +11,11 @@ from typing import Any
 from firmament.core.configuration import RoundOptions
 from firmament.core.scheduler import Scheduler
 from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
-from poseidon.bridge.actions import Action, Bind, Evict, Nominate, WithdrawEviction
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.objects import Pod
+from poseidon.kube.api.core import Pod
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.lifecycle.actions import Action, Bind, Evict, Nominate, WithdrawEviction
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.support.core import Clock, scheduler

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.batch_objects import (
+from poseidon.kube.api.core import Condition, LabelSelector, ObjectMeta, Pod, PodSpec, PodStatus
+from poseidon.kube.api.pod_groups import (
     DisruptionBudget,
     DisruptionBudgetSpec,
     DisruptionBudgetStatus,
     GenerationMeta,
 )
-from poseidon.kube.objects import Condition, LabelSelector, ObjectMeta, Pod, PodSpec, PodStatus
 from poseidon.manifests.budgets import budget_defects, counted
 
 WEB = LabelSelector({"app": "web"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.translate.pod import job_id
+from poseidon.pods.tasks import job_id
 from tests.manifests.objects import node, owner, pod, workload
 
 

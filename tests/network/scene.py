@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from poseidon.kube.following import ReflectorOptions
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import MERGE_PATCH, Transport
-from poseidon.network.options import NetworkOptions
-from poseidon.simulated.network_definitions import definitions
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.app_network.options import NetworkOptions
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import MERGE_PATCH, Transport
+from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.objects.network_definitions import definitions
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import bridging
 from tests.support.waiting import until

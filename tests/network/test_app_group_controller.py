@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.network.options import NetworkOptions
+from poseidon.app_network.options import NetworkOptions
 from tests.network import boutique
 from tests.network.scene import APP_GROUPS, CRDS, PODS, scene
 from tests.support.waiting import until

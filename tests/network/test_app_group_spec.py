@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from poseidon.network.app_group_spec import read_app_group
-from poseidon.network.ordering import app_group_payload, topology_order
+from poseidon.app_network.spec.app_groups import read_app_group
+from poseidon.app_network.spec.ordering import app_group_payload, topology_order
 from tests.network import boutique
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.following import Change
-from poseidon.kube.network_objects import AppGroup, NetworkTopology
-from poseidon.kube.objects import ObjectMeta, Pod, PodSpec, PodStatus
-from poseidon.network.book import NetworkBook
-from poseidon.network.options import NetworkOptions
+from poseidon.app_network.options import NetworkOptions
+from poseidon.app_network.state import NetworkBook
+from poseidon.kube.api.app_network import AppGroup, NetworkTopology
+from poseidon.kube.api.core import ObjectMeta, Pod, PodSpec, PodStatus
+from poseidon.kube.watch.changes import Change
 from tests.network.test_app_group_controller import app_group
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"

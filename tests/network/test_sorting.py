@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.network.sorting import ALGORITHMS, CycleError, alternated, find_cycle, kahn_sort, tarjan_sort
+from poseidon.app_network.spec.sorting import (
+    ALGORITHMS,
+    CycleError,
+    alternated,
+    find_cycle,
+    kahn_sort,
+    tarjan_sort,
+)
 from tests.network.boutique import FOR_TARJAN, NUMBERED, ORDERS, graph
 
 

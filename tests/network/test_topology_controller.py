@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.network.options import NetworkOptions
+from poseidon.app_network.options import NetworkOptions
 from tests.network.scene import APP_GROUPS, CONFIG_MAPS, PODS, TOPOLOGIES, scene
 from tests.network.test_app_group_controller import app_group, holds
 from tests.support.waiting import until

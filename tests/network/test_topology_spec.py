@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from poseidon.network.topology_spec import read_topology
+from poseidon.app_network.spec.topologies import read_topology
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 

@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from poseidon.bridge.custom_records import CustomRecords, CustomResource, Reading
-from poseidon.bridge.feeds import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.following import Change, ReflectorOptions
-from poseidon.kube.node_topology import NodeResourceTopology, TrackedMeta
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.server import SimulatedCluster
-from poseidon.translate.defects import Defect
+from poseidon.custom_records import CustomRecords, CustomResource, Reading
+from poseidon.kube.api.collections import NODE_TOPOLOGIES, NODE_TOPOLOGIES_ALPHA1
+from poseidon.kube.api.node_topology import NodeResourceTopology, TrackedMeta
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.watch.changes import Change, ReflectorOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.objects import node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import Api, bridging

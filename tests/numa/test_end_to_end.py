@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from firmament.configuration.document import SchedulerConfiguration
-from poseidon.kube.following import ReflectorOptions
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.simulated.server import SimulatedCluster
-from poseidon.translate.fingerprints import of_hashes, pod_hash
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.numa.fingerprints import of_hashes, pod_hash
+from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.test_bridge import Api, bridging
 from tests.numa.test_bridge import CRDS, GROUP, definition
 from tests.server.driving import running_server

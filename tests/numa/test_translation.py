@@ -7,10 +7,10 @@ import json
 import pytest
 
 from cost_models.numa.records import parse_topology
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.node_topology import NodeResourceTopology
-from poseidon.translate.fingerprints import fingerprint, xxhash64
-from poseidon.translate.node_topology import CountedPod, described
+from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.numa.fingerprints import fingerprint, xxhash64
+from poseidon.numa.node_topology import CountedPod, described
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

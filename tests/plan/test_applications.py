@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from poseidon.manifests.applications import read_applications
+from poseidon.manifests.controllers.applications import read_applications
 from poseidon.manifests.loader import load_manifests
 from tests.network import boutique
 from tests.plan.objects import node, pod

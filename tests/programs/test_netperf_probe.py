@@ -14,14 +14,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.cli import main
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.network.keys import Domain
-from poseidon.network.netperf import read_measurements
-from poseidon.programs.netperf_probe import NetperfProbe, ProbeOptions, entries
-from poseidon.programs.node_pairs import node_pairs
-from poseidon.programs.round_trip import (
+from poseidon.agents.netperf_probe import NetperfProbe, ProbeOptions, entries
+from poseidon.agents.node_pairs import node_pairs
+from poseidon.agents.round_trip import (
     Latency,
     MeasureError,
     RoundTripServer,
@@ -29,7 +24,12 @@ from poseidon.programs.round_trip import (
     measure,
     percentiles,
 )
-from poseidon.simulated.kubeconfig import write_kubeconfig
+from poseidon.app_network.spec.keys import Domain
+from poseidon.app_network.spec.netperf import read_measurements
+from poseidon.cli import main
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.support.cluster import running_cluster
 
 LABELS = {"app": "netperf"}

@@ -12,10 +12,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.server import SimulatedCluster
-from poseidon.simulated.store import Store
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.store import Store
 from tests.support.cluster import pod, running_cluster
 
 Object = dict[str, Any]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.kubelet import KubeletSimulation
-from poseidon.simulated.operations import MERGE_PATCH, Operations
-from poseidon.simulated.requested import amount, requested
-from poseidon.simulated.resources import NODES, PODS
-from poseidon.simulated.store import decode
+from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.controllers.requested import amount, requested
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.resources import NODES, PODS
+from poseidon.testbed.objects.store import decode
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
 

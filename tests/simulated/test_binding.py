@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.errors import ApiError
-from poseidon.simulated.operations import MERGE_PATCH, Operations
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.store import decode
+from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.store import decode
 from tests.support.cluster import binding, pod
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.kubelet import KubeletSimulation
-from poseidon.simulated.operations import MERGE_PATCH
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.testbed.api_server.operations import MERGE_PATCH
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.resources import PODS
 from tests.simulated.conftest import JsonClient
 from tests.support.cluster import pod
 from tests.support.waiting import until

@@ -7,8 +7,8 @@ import asyncio
 import aiohttp
 import pytest
 
-from poseidon.simulated.faults import Fault
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.simulated.conftest import JsonClient
 from tests.support.cluster import binding, pod
 from tests.support.waiting import until

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.simulated.errors import ApiError
-from poseidon.simulated.flow_control import FlowControl, WriteLimits
-from poseidon.simulated.options import ClusterOptions
+from poseidon.testbed.api_server.flow_control import FlowControl, WriteLimits
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.objects.errors import ApiError
 from tests.simulated.conftest import client_of
 from tests.support.cluster import pod, running_cluster
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from poseidon.simulated.foreign_scheduler import ForeignScheduler
-from poseidon.simulated.kubelet import KubeletSimulation
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.resources import NODES, PODS
-from poseidon.simulated.store import decode
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.controllers.foreign_scheduler import ForeignScheduler
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.objects.resources import NODES, PODS
+from poseidon.testbed.objects.store import decode
 from tests.support.cluster import pod
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from poseidon.simulated.options import ClusterOptions
+from poseidon.testbed.api_server.options import ClusterOptions
 from tests.simulated.conftest import JsonClient, client_of
 from tests.support.cluster import binding, pod, running_cluster
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from poseidon.simulated.kubeconfig import write_kubeconfig
+from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.support.cluster import binding, cluster_in_thread, pod
 
 KUBECTL = shutil.which("kubectl")

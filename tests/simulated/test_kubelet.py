@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from poseidon.simulated.binding import Binding, bind, decode_binding
-from poseidon.simulated.kubelet import RUN_SECONDS, KubeletSimulation
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.store import decode
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.controllers.kubelet import RUN_SECONDS, KubeletSimulation
+from poseidon.testbed.objects.binding import Binding, bind, decode_binding
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.store import decode
 from tests.simulated.conftest import fill, new_operations
 from tests.support.cluster import pod
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from poseidon.simulated.errors import ApiError
-from poseidon.simulated.listing import ListOptions, list_page, render
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.resources import NAMESPACES, PODS
-from poseidon.simulated.selectors import Selection, select
+from poseidon.testbed.api_server.listing import ListOptions, list_page, render
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.resources import NAMESPACES, PODS
+from poseidon.testbed.objects.selectors import Selection, select
 from tests.simulated.conftest import fill, new_operations
 from tests.support.cluster import pod
 

@@ -6,7 +6,7 @@ import pytest
 from kubernetes import client, watch
 from kubernetes.client.exceptions import ApiException
 
-from poseidon.simulated.options import ClusterOptions
+from poseidon.testbed.api_server.options import ClusterOptions
 from tests.support.cluster import cluster_in_thread, pod
 
 TOKEN = "s3cret"

@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.simulated.errors import ApiError
-from poseidon.simulated.operations import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Operations, Preconditions
-from poseidon.simulated.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES
-from poseidon.simulated.selectors import Selection, select
-from poseidon.simulated.store import decode
+from poseidon.testbed.api_server.operations import (
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Operations,
+    Preconditions,
+)
+from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES
+from poseidon.testbed.objects.selectors import Selection, select
+from poseidon.testbed.objects.store import decode
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
 

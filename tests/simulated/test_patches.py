@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.simulated.errors import ApiError
-from poseidon.simulated.patches import json_patch, merge_patch, strategic_merge_patch
+from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.patches import json_patch, merge_patch, strategic_merge_patch
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(max_size=3),

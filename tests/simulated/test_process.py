@@ -18,14 +18,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.resources import NODES, PODS
-from poseidon.simulated.seeding import NodeShape, create_nodes, create_pods
-from poseidon.simulated.store import decode
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.objects.resources import NODES, PODS
+from poseidon.testbed.objects.store import decode
+from poseidon.testbed.seeding import NodeShape, create_nodes, create_pods
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
 
-COMMAND = [sys.executable, "-m", "poseidon.simulated"]
+COMMAND = [sys.executable, "-m", "poseidon.testbed"]
 
 
 @contextlib.contextmanager

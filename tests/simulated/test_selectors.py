@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.simulated.errors import ApiError
-from poseidon.simulated.history import Record
-from poseidon.simulated.selectors import parse_fields, select
+from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.history import Record
+from poseidon.testbed.objects.selectors import parse_fields, select
 
 FIELDS = ("metadata.name", "metadata.namespace", "spec.nodeName")
 

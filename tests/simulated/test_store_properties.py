@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.errors import ApiError
-from poseidon.simulated.history import ExpiredRevisionError, History
-from poseidon.simulated.listing import ListOptions, list_page
-from poseidon.simulated.operations import MERGE_PATCH, Operations
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.selectors import Selection, select
-from poseidon.simulated.store import decode
-from poseidon.simulated.watching import WatchCursor
+from poseidon.testbed.api_server.listing import ListOptions, list_page
+from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
+from poseidon.testbed.api_server.watching import WatchCursor
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.errors import ApiError
+from poseidon.testbed.objects.history import ExpiredRevisionError, History
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.selectors import Selection, select
+from poseidon.testbed.objects.store import decode
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod
 from tests.support.effort import examples

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.kubelet import STOP_SECONDS, KubeletSimulation
-from poseidon.simulated.operations import MERGE_PATCH, Operations
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.store import Store, decode
+from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
+from poseidon.testbed.controllers.kubelet import STOP_SECONDS, KubeletSimulation
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.store import Store, decode
 from tests.simulated.conftest import NOON
 from tests.support.cluster import pod
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.simulated.following import Follower
-from poseidon.simulated.koordlet import KoordletSimulation, ReportOptions
-from poseidon.simulated.kubelet import KubeletSimulation
-from poseidon.simulated.metrics_server import MetricsServer
-from poseidon.simulated.operations import Operations
-from poseidon.simulated.resources import NODES, PODS
-from poseidon.simulated.seeding import NodeShape, node
-from poseidon.simulated.server import SimulatedCluster
-from poseidon.simulated.store import Store, decode
-from poseidon.simulated.true_use import NOISE_PERIOD, USAGE, TrueUse, Use
+from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
+from poseidon.testbed.api_server.metrics_server import MetricsServer
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.controllers.true_use import NOISE_PERIOD, USAGE, TrueUse, Use
+from poseidon.testbed.objects.resources import NODES, PODS
+from poseidon.testbed.objects.store import Store, decode
+from poseidon.testbed.seeding import NodeShape, node
 from tests.simulated.conftest import NOON, JsonClient, new_operations
 from tests.support.cluster import pod
 
@@ -270,7 +270,7 @@ class TestMetricsServer:
         operations = cluster_of("n1", "n2", "n3")
         options = ReportOptions(interval=10.0, missing=frozenset({"n1"}), stale=frozenset({"n2"}))
         server = MetricsServer(TrueUse(operations.store), options)
-        from poseidon.simulated.requests import parse_path
+        from poseidon.testbed.api_server.requests import parse_path
 
         for step in range(3):
             server.advance(NOON + 10 * step)

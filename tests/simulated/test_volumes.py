@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.simulated.binding import bind, decode_binding
-from poseidon.simulated.bulk import create_object
-from poseidon.simulated.kubelet import KubeletSimulation
-from poseidon.simulated.operations import MERGE_PATCH, Operations
-from poseidon.simulated.resources import PODS, ResourceType
-from poseidon.simulated.seeding import NodeShape, node
-from poseidon.simulated.store import decode
-from poseidon.simulated.volume_rules import SELECTED_NODE
-from poseidon.simulated.volumes import PROVISIONING, Provisioning, VolumeSimulation
+from poseidon.testbed.api_server.bulk import create_object
+from poseidon.testbed.api_server.operations import MERGE_PATCH, Operations
+from poseidon.testbed.controllers.kubelet import KubeletSimulation
+from poseidon.testbed.controllers.volume_rules import SELECTED_NODE
+from poseidon.testbed.controllers.volumes import PROVISIONING, Provisioning, VolumeSimulation
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.resources import PODS, ResourceType
+from poseidon.testbed.objects.store import decode
+from poseidon.testbed.seeding import NodeShape, node
 from tests.support.cluster import pod
 from tests.support.storage import HOSTNAME, ZONE, claim, storage_class, using, volume
 

@@ -13,14 +13,14 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.environment import Environment
-from poseidon.kube.following import ReflectorOptions
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.transport import Transport
-from poseidon.sources.book import SampleBook
-from poseidon.sources.options import UtilisationOptions
-from poseidon.sources.utilisation import SOURCES, Utilisation
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.kube.watch.environment import Environment
+from poseidon.metrics_sources.all_sources import SOURCES, Utilisation
+from poseidon.metrics_sources.options import UtilisationOptions
+from poseidon.metrics_sources.samples import SampleBook
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.sources.objects import NOON, Pods
 

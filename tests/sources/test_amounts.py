@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.quantity import QuantityError, amount
-from poseidon.sources.amounts import amounts_in_use, go_duration
+from poseidon.kube.parsing.quantities import QuantityError, amount
+from poseidon.metrics_sources.amounts import amounts_in_use, go_duration
 
 WRITTEN = st.one_of(
     st.from_regex(r"[0-9]{1,18}(n|u|m|k|Ki|Mi|Gi|M|)", fullmatch=True),

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from poseidon.sources.book import SampleBook
+from poseidon.metrics_sources.samples import SampleBook
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.effort import examples
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.sources.node_metric import reading
-from poseidon.sources.readings import PodReading, Window
+from poseidon.metrics_sources.koordinator.node_metric import reading
+from poseidon.metrics_sources.readings import PodReading, Window
 from tests.sources.objects import NOON, node_metric, resources
 
 GIB = 2**30

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.errors import ApiError, UnreachableError
-from poseidon.sources.metrics import SourceMetrics
-from poseidon.sources.polling import Poller, PollerOptions
+from poseidon.kube.client.errors import ApiError, UnreachableError
+from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.polling import Poller, PollerOptions
 
 OPTIONS = PollerOptions(backoff_initial=1.0, backoff_cap=8.0, absent_seconds=60.0)
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.simulated.koordlet import DEFINITION, ReportOptions
-from poseidon.simulated.metrics_server import MetricsServer
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.resources import CUSTOM_RESOURCE_DEFINITIONS
-from poseidon.simulated.seeding import create_nodes, create_pods
-from poseidon.simulated.server import SimulatedCluster
-from poseidon.simulated.store import decode
-from poseidon.simulated.true_use import USAGE, TrueUse
-from poseidon.sources.options import (
+from poseidon.metrics_sources.options import (
     MetricsServerOptions,
     PrometheusOptions,
     PrometheusQuery,
     UtilisationOptions,
 )
+from poseidon.testbed.api_server.koordlet import DEFINITION, ReportOptions
+from poseidon.testbed.api_server.metrics_server import MetricsServer
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.true_use import USAGE, TrueUse
+from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from poseidon.testbed.objects.store import decode
+from poseidon.testbed.seeding import create_nodes, create_pods
 from tests.sources.objects import NOON, NOON_TEXT, Pods, resources
 from tests.sources.scene import measuring, prometheus, vector
 from tests.support.cluster import pod, running_cluster
@@ -91,7 +91,7 @@ class TestNodeMetric:
             assert scene.sample() is None
 
     async def test_faults_are_counted_always_and_told_once_per_object(self, cluster, caplog):
-        caplog.set_level("WARNING", logger="poseidon.sources")
+        caplog.set_level("WARNING", logger="poseidon.metrics_sources")
         declare(cluster)
         for node in ("n1", "n2"):
             report(cluster, node, "-1")
@@ -191,7 +191,7 @@ class TestPrometheus:
             assert (list(sample.tasks.tasks), list(sample.tasks.amounts)) == (["uid-a"], [250])
 
     async def test_values_that_are_no_amount_are_faults(self, cluster, caplog):
-        caplog.set_level("WARNING", logger="poseidon.sources")
+        caplog.set_level("WARNING", logger="poseidon.metrics_sources")
         answers = {
             "node_cpu": vector(({"node": "n1"}, "NaN"), ({"node": "n2"}, "1")),
             "node_memory": vector(({"node": "n1"}, "-4"), ({"node": "n2"}, "+Inf")),

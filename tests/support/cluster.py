@@ -8,8 +8,8 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
 
 
 @contextlib.asynccontextmanager

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from poseidon.kube.objects import Pod
-from poseidon.translate.class_numbers import shown
-from poseidon.translate.defects import Defect
-from poseidon.translate.onlookers import Onlookers
-from poseidon.translate.templates import describe
-from poseidon.translate.visibility import Visibility
+from poseidon.kube.api.core import Pod
+from poseidon.kube.parsing.defects import Defect
+from poseidon.pods.class_numbers import shown
+from poseidon.pods.selector_index import Onlookers
+from poseidon.pods.templates import describe
+from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -10,13 +10,13 @@ from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
-from poseidon.bridge.actions import AnnouncePreempted, Bind, Evict, Nominate
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.evictor import EvictionOutcome, EvictionRequest
-from poseidon.kube.objects import Pod
-from poseidon.topology.options import TopologyOptions
-from poseidon.translate.pod import qualified_name
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.kube.api.core import Pod
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.lifecycle.actions import AnnouncePreempted, Bind, Evict, Nominate
+from poseidon.pods.tasks import qualified_name
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.topology_bridge.objects import group_map

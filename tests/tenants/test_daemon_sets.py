@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.batch_objects import ScaledOwner
-from poseidon.kube.objects import ObjectMeta, OwnerReference
+from poseidon.kube.api.core import ObjectMeta, OwnerReference
+from poseidon.kube.api.pod_groups import ScaledOwner
 from tests.bridge.objects import gone, node, pod, present
 
 OVERLAYS = ["load_threshold"]

@@ -7,13 +7,13 @@ import logging
 import pytest
 from msgspec.structs import replace
 
-from poseidon.bridge.actions import Bind, Evict
-from poseidon.bridge.eviction_rate import EvictionRate
-from poseidon.bridge.refusals import Kind, Reason
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.batch_objects import PodGroup, PodGroupSpec
-from poseidon.kube.evictor import EvictionLimits
-from poseidon.kube.objects import ObjectMeta
+from poseidon.kube.api.core import ObjectMeta
+from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
+from poseidon.kube.write.evictor import EvictionLimits
+from poseidon.lifecycle.actions import Bind, Evict
+from poseidon.lifecycle.evictions.rate import EvictionRate
+from poseidon.lifecycle.refusals import Kind, Reason
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.tenants.scene import CRITICAL, labelled

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.kube.batch_objects import DisruptionBudget
-from poseidon.kube.decoding import convert_object
+from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.pod_groups import DisruptionBudget
 from tests.bridge.objects import present
 from tests.support.effort import examples
 from tests.tenants.scene import CRITICAL, Cluster, labelled, member, mirror, single

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.actions import AnnounceGroup, AnnounceUnschedulable, WriteGroupMap
+from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, WriteGroupMap
 from tests.tenants.scene import Cluster, member, single, uid_of
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from contextlib import asynccontextmanager
 
-from poseidon.simulated.kubelet import STOP_SECONDS, KubeletSimulation
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.seeding import NodeShape
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.controllers.kubelet import STOP_SECONDS, KubeletSimulation
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.seeding import NodeShape
 from tests.end_to_end.scene import SECONDS, scene
 from tests.support.cluster import pod
 from tests.support.waiting import until

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from poseidon.simulated.faults import Fault
+from poseidon.testbed.api_server.faults import Fault
 from tests.end_to_end.scene import SECONDS
 from tests.support.waiting import until
 from tests.topology_bridge.stage import stage

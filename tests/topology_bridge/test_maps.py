@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from poseidon.topology.group_maps import GroupMaps, GroupName, remarks_on
-from poseidon.topology.options import TopologyOptions
-from poseidon.topology.told import Told
-from poseidon.topology.trees import Trees
+from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName, remarks_on
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.group_trees.spec.trees import Trees
+from poseidon.group_trees.status.written import Told
 from tests.topology_bridge.objects import config_map, group_map, tree_map
 
 TRAIN = GroupName("default", "train")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.batch.groups import Groups
-from poseidon.batch.membership import POD_GROUP
-from poseidon.kube.batch_objects import PodGroup
-from poseidon.topology.group_maps import GroupMaps, GroupName
-from poseidon.topology.members import admitted, member_of
+from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName
+from poseidon.group_trees.status.members import admitted, member_of
+from poseidon.kube.api.pod_groups import PodGroup
+from poseidon.pod_groups.groups import Groups
+from poseidon.pod_groups.membership import POD_GROUP
 from tests.batch.objects import pod_group
 from tests.topology_bridge.objects import group_map, pod
 

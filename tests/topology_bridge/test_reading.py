@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from poseidon.kube.batch_objects import PodGroup, PodGroupSpec
-from poseidon.kube.objects import ObjectMeta
-from poseidon.topology.constraints import LevelRule, read_constraints
-from poseidon.topology.group_spec import read_group, read_pod_group
-from poseidon.topology.tree_spec import read_tree
+from poseidon.group_trees.spec.constraints import LevelRule, read_constraints
+from poseidon.group_trees.spec.groups import read_group, read_pod_group
+from poseidon.group_trees.spec.tree import read_tree
+from poseidon.kube.api.core import ObjectMeta
+from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
 
 
 def tree(value, **more):

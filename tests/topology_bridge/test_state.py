@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from poseidon.bridge.actions import AnnounceGroup, WriteGroupMap, WriteMemberLabels
 from poseidon.bridge.state import BridgeState
-from poseidon.kube.following import Change
-from poseidon.topology.options import TopologyOptions
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.kube.watch.changes import Change
+from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupMap, WriteMemberLabels
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, present
 from tests.bridge.solver_view import SolverView

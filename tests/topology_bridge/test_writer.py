@@ -9,13 +9,13 @@ from random import Random
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.metrics import KubeMetrics
-from poseidon.kube.references import PodRef
-from poseidon.kube.settings import ConnectionSettings
-from poseidon.kube.topology_writers import LabelWrite, MapWrite, TopologyWriter
-from poseidon.kube.transport import Transport
-from poseidon.simulated.resources import PODS
-from poseidon.simulated.server import SimulatedCluster
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.client.settings import ConnectionSettings
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.write.group_tree_writers import LabelWrite, MapWrite, TopologyWriter
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.objects.resources import PODS
 from tests.support.cluster import pod
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import Node, Pod, PodSpec
+from poseidon.kube.api.core import Node, Pod, PodSpec
+from poseidon.kube.api.decoding import convert_object
 
 
 def make_pod(name: str = "p", *, namespace: str = "default", phase: str = "", **spec: Any) -> Pod:

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.wire import events_from_proto
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import Node, Pod
-from poseidon.translate import events
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.node import machine
-from poseidon.translate.pod import task
-from poseidon.translate.priority import PriorityResolver
+from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.api.decoding import convert_object
+from poseidon.nodes.machine import machine
+from poseidon.pods import task_events as events
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.priority import PriorityResolver
+from poseidon.pods.tasks import task
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 WORDS = st.sampled_from(["", "a", "b", "zone", "metadata.name"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.objects import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
-from poseidon.translate.bandwidth import BANDWIDTH, with_annotated_bandwidth
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.visibility import visible_to
+from poseidon.kube.api.core import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.requests.bandwidth import BANDWIDTH, with_annotated_bandwidth
+from poseidon.pods.visibility import visible_to
 from tests.support.task_classes import class_content
 
 INGRESS, EGRESS = "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"

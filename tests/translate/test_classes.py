@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import Pod
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.visibility import Visibility
+from poseidon.kube.api.core import Pod
+from poseidon.kube.api.decoding import convert_object
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.visibility import Visibility
 from tests.translate.builders import make_pod, requesting
 
 

@@ -7,7 +7,8 @@ import json
 import msgspec
 import pytest
 
-from poseidon.kube.decoding import (
+from poseidon.kube.api.core import Node, Pod, Status
+from poseidon.kube.api.decoding import (
     MalformedObjectError,
     convert_object,
     decode_metadata,
@@ -15,7 +16,6 @@ from poseidon.kube.decoding import (
     decode_page,
     decode_watch_event,
 )
-from poseidon.kube.objects import Node, Pod, Status
 
 
 def test_unknown_fields_are_skipped_and_absent_ones_have_defaults():

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import Pod
-from poseidon.translate.history import RuntimeHistory
-from poseidon.translate.programs import program, runtime
+from poseidon.kube.api.core import Pod
+from poseidon.kube.api.decoding import convert_object
+from poseidon.pods.programs import program, runtime
+from poseidon.pods.runtime_history import RuntimeHistory
 
 
 def ended(second: Any, *, since: Any = 0) -> dict:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.batch.membership import (
+from poseidon.kube.api.core import ObjectMeta, OwnerReference
+from poseidon.pod_groups.membership import (
     NATIVE_POD_GROUP,
     POD_GROUP,
     TOPOLOGY_GROUP,
@@ -13,9 +14,8 @@ from poseidon.batch.membership import (
     Membership,
     ObjectKey,
 )
-from poseidon.kube.objects import ObjectMeta, OwnerReference
-from poseidon.translate.identities import identity, parts_of
-from poseidon.translate.pod import job_id
+from poseidon.pods.identities import identity, parts_of
+from poseidon.pods.tasks import job_id
 
 words = st.text(alphabet="a/%2F", max_size=4)
 parts = st.lists(words, min_size=1, max_size=5)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.objects import Condition, Container, ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
-from poseidon.kube.objects import ResourceRequirements as Resources
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.events import bound
-from poseidon.translate.load import service_class
-from poseidon.translate.pod import task
-from poseidon.translate.priority import PriorityResolver
-from poseidon.translate.quality import quality_of_service
-from poseidon.translate.resources import effective_limits
-from poseidon.translate.visibility import visible_to
+from poseidon.kube.api.core import Condition, Container, ObjectMeta, OwnerReference, Pod, PodSpec, PodStatus
+from poseidon.kube.api.core import ResourceRequirements as Resources
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.priority import PriorityResolver
+from poseidon.pods.requests.estimates import service_class
+from poseidon.pods.requests.quality import quality_of_service
+from poseidon.pods.requests.resources import effective_limits
+from poseidon.pods.task_events import bound
+from poseidon.pods.tasks import task
+from poseidon.pods.visibility import visible_to
 from tests.support.task_classes import class_content
 
 LOAD = visible_to("cpu_mem", ("load_threshold",))
@@ -133,7 +133,7 @@ def test_classes_differ_by_service_class_and_owner_only_if_someone_looks():
 
 
 def test_a_class_named_by_the_priority_class_counts_as_resolved():
-    from poseidon.kube.objects import PriorityClass
+    from poseidon.kube.api.core import PriorityClass
 
     priorities = PriorityResolver(
         [PriorityClass(metadata=ObjectMeta(name="batch"), value=5500, global_default=False)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.translate.node import machine
+from poseidon.nodes.machine import machine
 from tests.translate.builders import make_node
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.kube.objects import Pod
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.onlookers import Onlookers
-from poseidon.translate.visibility import Visibility
+from poseidon.kube.api.core import Pod
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.selector_index import Onlookers
+from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.task_classes import class_content
 from tests.translate.pods_with_rules import LABELS, NAMESPACES, SPECS, make

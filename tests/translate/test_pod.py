@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import ObjectMeta, Pod, PriorityClass
-from poseidon.translate import events
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.pod import (
+from poseidon.kube.api.core import ObjectMeta, Pod, PriorityClass
+from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.parsing.times import seconds
+from poseidon.pods import task_events as events
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
+from poseidon.pods.tasks import (
     Disposition,
     Task,
     disposition,
@@ -17,8 +19,6 @@ from poseidon.translate.pod import (
     scheduler_of,
     task,
 )
-from poseidon.translate.priority import PriorityResolver, UnknownPriorityClassError
-from poseidon.translate.times import seconds
 from tests.translate.builders import make_pod, make_spec, requesting
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity
 
-from poseidon.kube.quantity import (
+from poseidon.kube.parsing.quantities import (
     MAX_AMOUNT,
     QuantityError,
     amount,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import Pod
-from poseidon.translate.classes import ClassTable
-from poseidon.translate.node import machine
-from poseidon.translate.visibility import visible_to
+from poseidon.kube.api.core import Pod
+from poseidon.kube.api.decoding import convert_object
+from poseidon.nodes.machine import machine
+from poseidon.pods.classes import ClassTable
+from poseidon.pods.visibility import visible_to
 from tests.translate.builders import make_node
 
 

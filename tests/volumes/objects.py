@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.following import Change
-from poseidon.kube.storage_objects import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from poseidon.kube.api.decoding import convert_object
+from poseidon.kube.api.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from poseidon.kube.watch.changes import Change
 from tests.support import storage
 
 KINDS: dict[str, Any] = {

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from poseidon.embedding import load_configuration
-from poseidon.kube.decoding import convert_object
-from poseidon.kube.objects import Node, Pod
+from poseidon.kube.api.core import Node, Pod
+from poseidon.kube.api.decoding import convert_object
 from poseidon.manifests.loader import Manifests
-from poseidon.plan import make_plan
+from poseidon.offline.plan import make_plan
 from tests.plan import objects
 from tests.support import storage
 from tests.support.effort import examples

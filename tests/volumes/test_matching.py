@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.simulated.volume_rules import is_fit, is_reached
-from poseidon.translate.defects import Defect
-from poseidon.translate.volumes import volume_rules
+from poseidon.kube.parsing.defects import Defect
+from poseidon.testbed.controllers.volume_rules import is_fit, is_reached
 from poseidon.volumes.matching import HOSTNAME, hosts, reaches, suits
 from poseidon.volumes.records import claim_record, volume_record
+from poseidon.volumes.requirements import volume_rules
 from tests.support import storage
 from tests.support.effort import examples
 from tests.volumes.objects import typed

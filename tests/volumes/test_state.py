@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.kube.claim_writer import GiveVolume, SelectNode, patch_of
-from poseidon.kube.following import Change
-from poseidon.translate.claims import PodClaim
-from poseidon.translate.volumes import IN_USE, NO_SUCH_VOLUME
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.volumes.binding import NONE_LEFT
+from poseidon.volumes.claims import PodClaim
+from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME
 from poseidon.volumes.resolution import NOTHING, TAKEN
 from poseidon.volumes.state import VolumeState, ranked
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from poseidon.kube.following import Change
-from poseidon.translate.claims import PodClaim
+from poseidon.kube.watch.changes import Change
+from poseidon.volumes.claims import PodClaim
 from poseidon.volumes.state import VolumeState, ranked
 from tests.support import storage
 from tests.support.effort import examples

@@ -1,0 +1,1 @@
+"""Programs that run on nodes and measure what schedulers look at."""

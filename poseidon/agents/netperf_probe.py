@@ -1,0 +1,195 @@
+"""Measures latencies between zones and regions, and keeps them in a ConfigMap."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.agents.node_pairs import node_pairs
+from poseidon.agents.round_trip import Latency, MeasureError, ask
+from poseidon.app_network.spec.keys import domain_of
+from poseidon.app_network.spec.netperf import is_measurement, measurement_keys
+from poseidon.kube.api.app_network import ConfigMap
+from poseidon.kube.api.core import KubeStruct, Node, ObjectMeta
+from poseidon.kube.api.decoding import decode_object
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.transport import MERGE_PATCH
+from poseidon.kube.watch.listing import pages
+
+if TYPE_CHECKING:
+    from poseidon.app_network.spec.keys import Domain
+    from poseidon.app_network.spec.netperf import NodePair
+    from poseidon.kube.client.transport import Transport
+
+_log = logging.getLogger(__name__)
+
+_NODES = Resource("nodes", "/api/v1/nodes", Node)
+_PAGE = 500
+_LONGEST_KEY = 253
+"""Characters of a key of a ConfigMap."""
+_ATTEMPTS = 5
+
+
+class _AgentSpec(KubeStruct, frozen=True):
+    node_name: str = ""
+
+
+class _AgentStatus(KubeStruct, frozen=True):
+    phase: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
+
+
+class _Agent(KubeStruct, frozen=True):
+    """A pod of the DaemonSet, as far as it matters where it is."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _AgentSpec = _AgentSpec()
+    status: _AgentStatus = _AgentStatus()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOptions:
+    """``namespace``: of the ConfigMap, of name ``config_map``, and of the servers, whose pods have ``labels``.
+
+    They listen at ``port``. Each pair is measured for ``seconds``, with at most ``samples`` round trips.
+    """
+
+    namespace: str
+    labels: Mapping[str, str]
+    port: int
+    config_map: str = "netperf-metrics"
+    seconds: float = 2.0
+    samples: int = 1000
+
+
+class NetperfProbe:
+    """Measures one pair of nodes per pair of zones and of regions, one at a time."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: ProbeOptions,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._transport = transport
+        self._options = options
+        self._sleep = sleep
+
+    async def probe(self) -> dict[NodePair, Latency]:
+        """Measure all pairs once and write what was measured. Raises ``KubeError``.
+
+        A pair that cannot be measured is logged; what the ConfigMap says of its zones or regions stays, as long as the
+        nodes are there.
+        """
+        servers = await self._servers()
+        domains = {}
+        async for page in pages(self._transport, _NODES, _PAGE):
+            for node in page.items:
+                domains[node.metadata.name] = domain_of(node.metadata.labels)
+        reachable = {name: domain for name, domain in domains.items() if name in servers}
+        found: dict[NodePair, Latency] = {}
+        for pair in node_pairs(reachable):
+            try:
+                found[pair] = await self._measure(servers[pair[0]], servers[pair[1]])
+            except MeasureError as error:
+                _log.warning('not measured origin=%s destination=%s error="%s"', *pair, error)
+        await self._write(found, domains)
+        _log.info("measured pairs=%d nodes=%d servers=%d", len(found), len(domains), len(servers))
+        return found
+
+    async def _measure(self, host: str, target: str) -> Latency:
+        options = self._options
+        return await ask(host, options.port, target, seconds=options.seconds, samples=options.samples)
+
+    async def _servers(self) -> dict[str, str]:
+        """Return the addresses of servers by node."""
+        path = f"/api/v1/namespaces/{self._options.namespace}/pods"
+        wanted = self._options.labels.items()
+        found: dict[str, str] = {}
+        async for page in pages(self._transport, Resource("pods", path, _Agent), _PAGE):
+            for pod in page.items:
+                runs = pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None
+                if runs and pod.status.pod_ip and wanted <= pod.metadata.labels.items():
+                    found[pod.spec.node_name] = pod.status.pod_ip
+        return found
+
+    async def _write(self, found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> None:
+        """Write measurements in place of what they make obsolete."""
+        written = entries(found)
+        collection = f"/api/v1/namespaces/{self._options.namespace}/configmaps"
+        path = f"{collection}/{self._options.config_map}"
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                await self._write_once(collection, path, written, Obsolete(found, domains))
+            except ApiError as error:
+                if attempt == _ATTEMPTS or not (error.conflict or error.transient):
+                    raise
+                await self._sleep(error.retry_after or 0.1 * attempt)
+            else:
+                return
+
+    async def _write_once(
+        self, collection: str, path: str, written: Mapping[str, str], obsolete: Callable[[str], bool]
+    ) -> None:
+        try:
+            present = decode_object(await self._transport.get(path), ConfigMap)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            body = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": self._options.config_map},
+                "data": written,
+            }
+            await self._transport.post(collection, msgspec.json.encode(body))
+            return
+        stale = {key: None for key in present.data if is_measurement(key) and obsolete(key)}
+        metadata = {"resourceVersion": present.metadata.resource_version}
+        change = {"metadata": metadata, "data": {**stale, **written}}
+        await self._transport.patch(path, msgspec.json.encode(change), MERGE_PATCH)
+
+
+def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
+    """Return what a ConfigMap says of measurements, in both forms: whole milliseconds, and microseconds; rounded up."""
+    data = {}
+    for pair, latency in found.items():
+        for percentile, microseconds in asdict(latency).items():
+            keys = measurement_keys(percentile, pair)
+            if max(map(len, keys.values())) > _LONGEST_KEY:
+                _log.warning("names too long for a ConfigMap origin=%s destination=%s", *pair)
+                break
+            data[keys["microseconds"]] = str(math.ceil(microseconds))
+            data[keys["milliseconds"]] = str(math.ceil(microseconds / 1000))
+    return data
+
+
+class Obsolete:
+    """Says which keys of measurements no longer count: of nodes that are gone, or measured between others by now."""
+
+    def __init__(self, found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> None:
+        self._found = found
+        self._domains = domains
+        self._links = {self._link(pair) for pair in found}
+
+    def __call__(self, key: str) -> bool:
+        """Decide about one key."""
+        origin, _, destination = key.partition(".origin.")[2].partition(".destination.")
+        pair = (origin, destination)
+        if origin not in self._domains or destination not in self._domains:
+            return True
+        return pair not in self._found and self._link(pair) in self._links
+
+    def _link(self, pair: NodePair) -> tuple[str, ...]:
+        here, there = self._domains[pair[0]], self._domains[pair[1]]
+        if here.region != there.region:
+            return (here.region, there.region)
+        return (here.region, here.zone, there.zone)

@@ -1,0 +1,1 @@
+"""Controllers that follow AppGroups and NetworkTopologies and write what follows from them."""

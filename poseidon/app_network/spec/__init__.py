@@ -1,0 +1,1 @@
+"""What AppGroups, NetworkTopologies and measurements of latency say."""

@@ -1,0 +1,143 @@
+"""What the spec of an AppGroup says: workloads, and which others each of them depends on.
+
+Two spellings are in use: the CRD gives a workload a ``selector``, which pods carry in their label; the proposal
+(KEP 260) gives it a name alone, which then is the selector too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from poseidon.app_network.spec.reading import Object, Reader
+from poseidon.app_network.spec.sorting import KAHN_SORT
+
+if TYPE_CHECKING:
+    from poseidon.kube.parsing.defects import Defect
+
+LARGEST_COST = 10_000
+"""The most that the CRD allows for ``maxNetworkCost``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A workload that another one talks to.
+
+    ``name`` and ``selector`` are its own. ``min_bandwidth``: bits per second between each pair of pods, 0 for none.
+    ``max_network_cost``: 0 where the object says nothing, as upstream counts it.
+    """
+
+    name: str
+    selector: str
+    min_bandwidth: int = 0
+    max_network_cost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A part of an application. ``selector`` is what its pods are labelled with; the rest names an object."""
+
+    name: str
+    selector: str
+    kind: str = ""
+    api_version: str = ""
+    namespace: str = ""
+    dependencies: tuple[Dependency, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AppGroupSpec:
+    """An application: its workloads as declared, and the algorithm that orders them, as written."""
+
+    algorithm: str = KAHN_SORT
+    workloads: tuple[Workload, ...] = ()
+
+
+def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
+    """Return what can be used of a spec, and all that is wrong with it.
+
+    Workloads without a name, and the second of a name or selector, are left out; amounts that are none count as
+    absent; a dependency on a workload that is not declared stays, as a leaf (upstream's reading of it).
+    """
+    reader = Reader()
+    given = reader.mapping(spec, "spec", needed=True)
+    reader.count(given, "numMembers", "spec", least=1)
+    algorithm = reader.text(given, "topologySortingAlgorithm", "spec") or KAHN_SORT
+    declared: list[tuple[Workload, Object, str]] = []
+    names: set[str] = set()
+    selectors: set[str] = set()
+    for each, where in reader.items(given.get("workloads"), "spec.workloads"):
+        workload = _workload(reader, each, f"{where}.workload")
+        if workload is None:
+            continue
+        if workload.name in names or workload.selector in selectors:
+            problem = f"{workload.name!r} is declared twice, by name or selector; the second is ignored"
+            reader.note(f"{where}.workload", problem)
+            continue
+        names.add(workload.name)
+        selectors.add(workload.selector)
+        declared.append((workload, each, where))
+    if isinstance(spec, Mapping) and not declared:
+        reader.note("spec.workloads", "empty; declare at least one workload")
+    known = _by_name_and_selector(workload for workload, _, _ in declared)
+    workloads = tuple(
+        _with_dependencies(reader, workload, each, where, known) for workload, each, where in declared
+    )
+    return AppGroupSpec(algorithm, workloads), tuple(reader.defects)
+
+
+def _by_name_and_selector(workloads: Iterable[Workload]) -> dict[str, Workload]:
+    """Return workloads by either; a name goes before a selector that reads alike."""
+    listed = list(workloads)
+    return {**{each.selector: each for each in listed}, **{each.name: each for each in listed}}
+
+
+def _workload(reader: Reader, parent: Object, path: str) -> Workload | None:
+    given = reader.mapping(parent.get("workload"), path, needed=True)
+    name = reader.text(given, "name", path)
+    selector = reader.text(given, "selector", path)
+    if not name and not selector:
+        if given:
+            reader.note(path, "has neither name nor selector; the workload is ignored")
+        return None
+    return Workload(
+        name=name or selector,
+        selector=selector or name,
+        kind=reader.text(given, "kind", path),
+        api_version=reader.text(given, "apiVersion", path),
+        namespace=reader.text(given, "namespace", path),
+    )
+
+
+def _with_dependencies(
+    reader: Reader, workload: Workload, given: Object, path: str, known: Mapping[str, Workload]
+) -> Workload:
+    dependencies = []
+    for each, where in reader.items(given.get("dependencies"), f"{path}.dependencies"):
+        found = _workload(reader, each, f"{where}.workload")
+        if found is None:
+            continue
+        target = known.get(found.name) or known.get(found.selector)
+        if target is None:
+            reader.note(f"{where}.workload", f"{found.name!r} is no workload of this AppGroup; declare it")
+        elif found.selector not in (target.selector, target.name):
+            problem = f"{found.selector!r} is not the selector of {target.name!r}; write {target.selector!r}"
+            reader.note(f"{where}.workload.selector", problem)
+        target = target or found
+        dependencies.append(
+            Dependency(
+                name=target.name,
+                selector=target.selector,
+                min_bandwidth=reader.bandwidth(each, "minBandwidth", where) or 0,
+                max_network_cost=reader.count(each, "maxNetworkCost", where, most=LARGEST_COST) or 0,
+            )
+        )
+    return Workload(
+        workload.name,
+        workload.selector,
+        workload.kind,
+        workload.api_version,
+        workload.namespace,
+        tuple(dependencies),
+    )

@@ -1,0 +1,166 @@
+"""All that is known of applications and networks; sans I/O: objects in, records and proposals out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from poseidon.app_network.app_groups import AppGroups
+from poseidon.app_network.bandwidth import Demand
+from poseidon.app_network.members import Members
+from poseidon.app_network.proposals import Notice, ObjectKey, Proposal
+from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND
+from poseidon.app_network.topologies import Topologies
+from poseidon.kube.api.app_network import AppGroup
+from poseidon.kube.watch.quarantine import Quarantine
+
+if TYPE_CHECKING:
+    from poseidon.app_network.good_state import ObjectName
+    from poseidon.app_network.options import NetworkOptions
+    from poseidon.kube.api.app_network import NetworkTopology
+    from poseidon.kube.api.core import Pod
+    from poseidon.kube.watch.changes import Change
+
+
+class NetworkBook:
+    """Takes objects as they are now, and says what has to be done about them.
+
+    Everything is keyed by uid or name and idempotent; nothing is kept that the API server does not hold. An object of
+    which nothing can be told goes to ``quarantine``. Not thread-safe.
+    """
+
+    def __init__(self, options: NetworkOptions, quarantine: Quarantine | None = None) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
+        self._options = options
+        self._members = Members()
+        self._app_groups = AppGroups()
+        self._topologies = Topologies(options.percentile)
+        self._dirty: set[ObjectKey] = set()
+        self._records: dict[ObjectKey, None] = {}
+        self._version = 0
+
+    # --- what the API server says --------------------------------------------------------------------------
+
+    def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take a node as it is now."""
+        self._members.node_changed(name, labels)
+
+    def node_gone(self, name: str) -> None:
+        """A node exists no longer."""
+        self._members.node_gone(name)
+
+    def pod_changed(self, uid: str, pod: Pod) -> None:
+        """Take a pod of any scheduler as it is now."""
+        if pod.terminal:
+            self._members.pod_gone(uid)
+            return
+        running = pod.status.phase == "Running"
+        self._members.pod_changed(uid, pod.metadata.labels, pod.spec.node_name, running=running)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod exists no longer."""
+        self._members.pod_gone(uid)
+
+    def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
+        """Take AppGroups as they are now."""
+        for change in changes:
+            if change.object is not None:
+                name = self._app_groups.put(change.object)
+            elif (gone := self._app_groups.remove(change.uid)) is not None:
+                name = gone
+            else:
+                continue
+            self._mark(ObjectKey(APP_GROUP_KIND, *name))
+            self._members.set_demands(name[1], self._demands(name[1]))
+
+    def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
+        """Take NetworkTopologies as they are now."""
+        for change in changes:
+            if change.object is not None:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *self._topologies.put(change.object)))
+            elif (gone := self._topologies.remove(change.uid)) is not None:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *gone))
+
+    def config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
+        """Take a ConfigMap that is wanted as it is now, None if it is not there."""
+        self._topologies.config_map_changed(name, data)
+        for topology in self._topologies:
+            if self._topologies.config_map_of(topology) == name:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *topology))
+
+    def seen(self, key: ObjectKey, found: AppGroup | NetworkTopology) -> None:
+        """Take an object that was read or written just now."""
+        if isinstance(found, AppGroup):
+            self._app_groups.put(found)
+        else:
+            self._topologies.put(found)
+        self._mark(key)
+
+    # --- what is to be said and done -----------------------------------------------------------------------
+
+    def wanted_config_maps(self) -> frozenset[ObjectName]:
+        """Return the ConfigMaps that NetworkTopologies refer to."""
+        wanted = (self._topologies.config_map_of(name) for name in self._topologies)
+        return frozenset(name for name in wanted if name is not None)
+
+    def take_records(self) -> list[tuple[str, str, bytes | None]]:
+        """Return kind, name and payload of records that may have changed, None for those that are gone."""
+        self._spread()
+        found = []
+        records, self._records = self._records, {}
+        for key in records:
+            address = f"{key.namespace}/{key.name}"
+            with self._quarantine.attempt(f"records of {key.kind}", address):
+                found.append((key.kind, address, self._payload(key)))
+        return found
+
+    def _payload(self, key: ObjectKey) -> bytes | None:
+        name = (key.namespace, key.name)
+        if key.kind == APP_GROUP_KIND:
+            return self._app_groups.payload(name)
+        return self._topologies.payload(name, self._members)
+
+    def take_dirty(self) -> list[ObjectKey]:
+        """Return the objects whose status may have to be written, in order of their names."""
+        self._spread()
+        dirty, self._dirty = self._dirty, set()
+        return sorted(dirty)
+
+    def mark_dirty(self, key: ObjectKey) -> None:
+        """See to an object again later."""
+        self._dirty.add(key)
+
+    def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
+        """Return what is left to write of an object and to tell people, None if it is not there or makes no sense."""
+        with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
+            return self._reconcile(key, now)
+        return None
+
+    def _reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
+        name = (key.namespace, key.name)
+        if key.kind == APP_GROUP_KIND:
+            return self._app_groups.reconcile(name, self._members, now)
+        return self._topologies.reconcile(name, self._members, now)
+
+    def _demands(self, app_group: str) -> tuple[Demand, ...]:
+        """Return what the AppGroup asks for that pods mean by this name."""
+        for namespace in self._options.namespaces:
+            demands = self._app_groups.demands((namespace, app_group))
+            if demands is not None:
+                return demands
+        return ()
+
+    def _mark(self, key: ObjectKey) -> None:
+        self._dirty.add(key)
+        self._records[key] = None
+
+    def _spread(self) -> None:
+        """Mark what follows from pods and nodes."""
+        for changed in self._members.take_changed():
+            self._dirty.update(ObjectKey(APP_GROUP_KIND, *name) for name in self._app_groups.named(changed))
+        if self._members.take_moved():
+            self._dirty.update(ObjectKey(TOPOLOGY_KIND, *name) for name in self._topologies)
+        if self._members.version != self._version:
+            self._version = self._members.version
+            for name in self._topologies:
+                self._mark(ObjectKey(TOPOLOGY_KIND, *name))

@@ -1,0 +1,188 @@
+"""NetworkTopology objects: what is in force, what solvers are told, and what spec and status should say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from poseidon.app_network.costs import domain_costs
+from poseidon.app_network.findings import MEASURED, Finding, conditions, listed, validity
+from poseidon.app_network.good_state import GoodStates, Kept
+from poseidon.app_network.proposals import Notice, ObjectKey, Proposal, notices, propose
+from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE
+from poseidon.app_network.spec.netperf import read_measurements
+from poseidon.app_network.spec.topologies import NO_PAIRS, TopologySpec, read_topology
+from poseidon.kube.api.app_network import NetworkTopology
+from poseidon.kube.api.references import timestamp
+
+if TYPE_CHECKING:
+    from poseidon.app_network.good_state import ObjectName
+    from poseidon.app_network.members import Members
+    from poseidon.app_network.spec.topologies import Levels
+
+
+class Topologies(GoodStates[NetworkTopology, TopologySpec]):
+    """All NetworkTopologies, and the measurements that they refer to. ``percentile``: which of them count."""
+
+    def __init__(self, percentile: str) -> None:
+        super().__init__(read_topology)
+        self._percentile = percentile
+        self._config_maps: dict[ObjectName, Mapping[str, str]] = {}
+        self._measured: dict[str, Levels] = {}
+        self._looked: dict[str, tuple[Mapping[str, str], int, Finding]] = {}
+
+    def config_map_changed(self, name: ObjectName, data: Mapping[str, str] | None) -> None:
+        """Take a ConfigMap with measurements as it is now, None if it is not there."""
+        if data is None:
+            self._config_maps.pop(name, None)
+        else:
+            self._config_maps[name] = data
+
+    def config_map_of(self, name: ObjectName) -> ObjectName | None:
+        """Return the ConfigMap that a NetworkTopology refers to, None for none."""
+        kept = self.get(name)
+        if kept is None or kept.spec is None or not kept.spec.config_map:
+            return None
+        return (name[0], kept.spec.config_map)
+
+    def remove(self, uid: str) -> ObjectName | None:
+        """Forget an object and its costs."""
+        self._measured.pop(uid, None)
+        self._looked.pop(uid, None)
+        return super().remove(uid)
+
+    def payload(self, name: ObjectName, members: Members) -> bytes | None:
+        """Return the payload of a NetworkTopology's record, None if nothing is in force."""
+        kept = self.get(name)
+        if kept is None or kept.spec is None:
+            return None
+        self._measure(name, kept, members)
+        return kept.spec.payload(self._measured.get(kept.uid))
+
+    def reconcile(
+        self, name: ObjectName, members: Members, now: float
+    ) -> tuple[Proposal, list[Notice]] | None:
+        """Return what is left to write of a NetworkTopology and to tell people, None if it does not exist."""
+        kept = self.get(name)
+        if kept is None:
+            return None
+        key = ObjectKey(TOPOLOGY_KIND, *name)
+        findings = [
+            validity(kept.defects, in_force=kept.spec is not None),
+            self._measure(name, kept, members),
+        ]
+        allocated = members.allocated()
+        costs = self._costs(kept)
+        status: dict[str, Any] = {
+            "nodeCount": len(members.domains),
+            "conditions": conditions(kept.status.get("conditions"), findings, timestamp(now)),
+        }
+        if kept.spec is not None:
+            status["links"] = _links(kept.spec.capacity, allocated)
+        spec: dict[str, Any] | None = None
+        # What has faults is for people to correct; nothing is written into it.
+        if costs is not None and kept.spec is not None and not kept.defects:
+            written = kept.spec.weights.get(NETPERF_COSTS)
+            former = kept.status.get("weightCalculationTime")
+            status["weightCalculationTime"] = former if former and written == costs else timestamp(now)
+            spec = {"weights": _with_costs(kept.object.spec, costs, kept.spec.capacity, allocated)}
+        return propose(key, kept, status, spec), notices(key, kept, findings)
+
+    def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:
+        """Return the computed costs that are in force: those of this process, else those that were written last."""
+        measured = self._measured.get(kept.uid)
+        if measured is None and kept.spec is not None:
+            return kept.spec.weights.get(NETPERF_COSTS)
+        return measured
+
+    def _measure(
+        self, name: ObjectName, kept: Kept[NetworkTopology, TopologySpec], members: Members
+    ) -> Finding:
+        """Compute costs out of measurements, unless these have faults; say how it went."""
+        config_map = self.config_map_of(name)
+        if config_map is None:
+            return Finding(MEASURED, False, "NotMeasured", "spec.configmapName names no ConfigMap")
+        where = f"ConfigMap {config_map[0]}/{config_map[1]}"
+        data = self._config_maps.get(config_map)
+        if data is None:
+            return Finding(MEASURED, False, "NotMeasured", f"{where} is not there")
+        looked = self._looked.get(kept.uid)
+        if looked is not None and looked[0] is data and looked[1] == members.version:
+            return looked[2]
+        finding = self._compute(kept.uid, where, data, members)
+        self._looked[kept.uid] = (data, members.version, finding)
+        return finding
+
+    def _compute(self, uid: str, where: str, data: Mapping[str, str], members: Members) -> Finding:
+        latencies, defects = read_measurements(data, self._percentile)
+        if defects:
+            message = f"{where}: {listed(defects)}; the last good costs stay in force"
+            return Finding(MEASURED, False, "InvalidMeasurements", message, warns=True)
+        costs = domain_costs(latencies, members.domains)
+        if not any(costs.values()):
+            what = f"holds no {self._percentile} latency between nodes of different zones or regions"
+            return Finding(MEASURED, False, "NotMeasured", f"{where} {what}")
+        self._measured[uid] = costs
+        return Finding(MEASURED, True, "Computed", f"costs follow from the {self._percentile} of {where}")
+
+
+def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
+    """Return one entry for each link that has a stated capacity, or on which something is taken."""
+    links = []
+    for level in (REGION, ZONE):
+        pairs = {
+            (origin, destination)
+            for levels in (capacity, allocated)
+            for origin, found in levels[level].items()
+            for destination in found
+        }
+        for origin, destination in sorted(pairs):
+            link = {"topologyKey": KEY_OF_LEVEL[level], "origin": origin, "destination": destination}
+            amounts = _amounts(level, origin, destination, capacity, allocated)
+            if "bandwidthCapacity" in amounts:
+                free = int(amounts["bandwidthCapacity"]) - int(amounts["bandwidthAllocated"])
+                amounts["bandwidthAllocatable"] = str(max(free, 0))
+            links.append(link | amounts)
+    return links
+
+
+def _with_costs(spec: Any, costs: Levels, capacity: Levels, allocated: Levels) -> list[Any]:
+    """Return the lists of weights with the computed one as it should be; the others stay as they were written."""
+    computed = {"name": NETPERF_COSTS, "topologyList": _topology_list(costs, capacity, allocated)}
+    given = spec.get("weights") if isinstance(spec, dict) else None
+    lists = list(given) if isinstance(given, list) else []
+    for index, each in enumerate(lists):
+        if isinstance(each, dict) and each.get("name") == NETPERF_COSTS:
+            return [*lists[:index], computed, *lists[index + 1 :]]
+    return [*lists, computed]
+
+
+def _topology_list(costs: Levels, capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
+    topologies = []
+    for level in (REGION, ZONE):
+        origins = [
+            {
+                "origin": origin,
+                "costList": [
+                    {
+                        "destination": destination,
+                        "networkCost": cost,
+                        **_amounts(level, origin, destination, capacity, allocated),
+                    }
+                    for destination, cost in sorted(found.items())
+                ],
+            }
+            for origin, found in sorted(costs.get(level, NO_PAIRS[level]).items())
+        ]
+        topologies.append({"topologyKey": KEY_OF_LEVEL[level], "originList": origins})
+    return topologies
+
+
+def _amounts(
+    level: str, origin: str, destination: str, capacity: Levels, allocated: Levels
+) -> dict[str, str]:
+    """Return a link's bandwidth as quantities of bits per second."""
+    limit = capacity[level].get(origin, {}).get(destination)
+    taken = allocated[level].get(origin, {}).get(destination, 0)
+    stated = {} if limit is None else {"bandwidthCapacity": str(limit)}
+    return {**stated, "bandwidthAllocated": str(taken)}

@@ -1,0 +1,277 @@
+"""What groups mean for the pods that the bridge knows: their jobs, whom to hold back, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from poseidon.bridge.groups.conditions import GroupConditions
+from poseidon.bridge.groups.tree_groups import TopologyGroups
+from poseidon.group_trees.spec.described_maps import DescribedMap
+from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.kube.api.pod_groups import PodGroup
+from poseidon.kube.api.references import ObjectRef
+from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.lifecycle.actions import Action, AnnounceGroup, WriteGroupCondition, WriteGroupStatus
+from poseidon.lifecycle.pending_reasons import reasons_of
+from poseidon.pod_groups.groups import Group, GroupChange, Groups
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pod_groups.sources import Source
+from poseidon.pod_groups.statuses import PodGroupStatuses
+from poseidon.pod_groups.wholeness import FormerWholeness
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from poseidon.kube.api.app_network import ConfigMap
+    from poseidon.kube.api.core import Pod
+    from poseidon.kube.watch.changes import Change
+    from poseidon.lifecycle.jobs import Jobs
+    from poseidon.lifecycle.placements import Placements
+    from poseidon.lifecycle.pods import Tasks
+    from poseidon.nodes.machines import Machines
+    from poseidon.pod_groups.groups import Group, Groups
+    from poseidon.pods.tasks import Task
+
+_VERSIONS = {
+    POD_GROUP: ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
+    WORKLOAD: ("scheduling.k8s.io/v1alpha1", "Workload"),
+    NATIVE_POD_GROUP: ("scheduling.k8s.io/v1alpha2", "PodGroup"),
+}
+_REASONS = {
+    pb.GangState.WAITING: "FailedScheduling",
+    pb.GangState.FAILED: "GangFailed",
+    pb.GangState.PREEMPTED: "Preempted",
+}
+"""Reasons of events about groups, by state; the other states are no news that needs an event."""
+
+BAD_SPEC = "InvalidGroup"
+IGNORED = "NotHonoured"
+GANG_SECONDS = 600.0
+
+
+class Gangs:
+    """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch.
+
+    ``options`` say what is done about groups that are placed by a tree, which ``topology`` follows.
+    ``gang_seconds``: how long a gang may take to be whole that does not say so itself.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        tasks: Tasks,
+        jobs: Jobs,
+        placements: Placements,
+        machines: Machines,
+        wall: Callable[[], float],
+        options: TopologyOptions | None = None,
+        gang_seconds: float = GANG_SECONDS,
+        *,
+        quarantine: Quarantine | None = None,
+    ) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
+        self._tasks = tasks
+        self._jobs = jobs
+        self._placements = placements
+        self._machines = machines
+        self._groups = groups
+        self._statuses = PodGroupStatuses(self._groups, wall, self._quarantine)
+        self._conditions = GroupConditions(wall)
+        self._former = FormerWholeness(self._groups, gang_seconds, wall)
+        self.topology = TopologyGroups(
+            self._groups, options or TopologyOptions(), wall, self._name_of, self._quarantine
+        )
+        self._said: dict[str, dict[tuple[str, str], str]] = {}
+        self._actions: list[Action] = []
+        self._wanted_kinds: set[str] = set()
+
+    def begin(self) -> None:
+        """All objects and pods are known now: whatever a former bridge has decided can be told from them."""
+        for job in self._former.take():
+            self._jobs.note_whole(job, was_whole=True)
+        self.topology.begin()
+
+    # --- what is seen --------------------------------------------------------------------------------------
+
+    def taker(self, kind: str) -> Callable[[Sequence[Change[Source]]], None]:
+        """Return what takes changes of objects of a kind."""
+
+        def take(changes: Sequence[Change[Source]]) -> None:
+            for change in changes:
+                if change.object is not None:
+                    self._former.object_seen(change.uid, change.object)
+                    self._groups.put_source(kind, change.uid, change.object)
+                    continue
+                self._groups.remove_source(change.uid)
+                self._statuses.forget(change.uid)
+                self._conditions.forget(change.uid)
+                self._said.pop(change.uid, None)
+            self.apply()
+
+        return take
+
+    def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps that describe groups as they are now."""
+        self.topology.group_maps_changed(changes)
+        self.apply()
+
+    def wants(self, kind: str) -> bool:
+        """Whether some pod's gang is a share of the pods of an owner of this kind."""
+        return kind in self._wanted_kinds
+
+    def pod_changed(self, uid: str, pod: Pod) -> None:
+        """Take a pod of ours as it is now, whatever has become of it."""
+        self._groups.put_pod(uid, pod)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod exists no longer, or is not ours any more."""
+        self._groups.remove_pod(uid)
+        self.topology.pod_gone(uid)
+
+    def translated(self, task: Task) -> tuple[Task, str]:
+        """Return a task with job and rank of its group, and why it has to wait ("": it need not)."""
+        group = self._groups.group_of(task.uid)
+        if group is None:
+            return task, ""
+        if group.member.share:
+            self._wanted_kinds.add(group.member.source.kind)
+        if task.job != group.job.id:
+            task = replace(task, job=group.job.id)
+        return self._groups.ranked(group, task), self._groups.waits_for(group) or self._groups.beyond(
+            task.uid
+        )
+
+    def job(self, uid: str) -> pb.Job | None:
+        """Return the job of the pod's group, None for a pod by itself."""
+        group = self._groups.group_of(uid)
+        return self._groups.job(group) if group is not None else None
+
+    # --- what follows --------------------------------------------------------------------------------------
+
+    def apply(self) -> None:
+        """Carry on after any change of pods or objects."""
+        for change in self._groups.take_changes():
+            with self._quarantine.attempt("jobs", change.job.id, name=change.job.name):
+                self._apply(change)
+        moved = self._groups.take_moved()
+        for group in moved:
+            with self._quarantine.attempt("problems of groups", group.job.id, name=group.member.name):
+                self._tell_problem(group)
+        self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take(moved))
+        self.topology.follow(moved)
+
+    def _apply(self, change: GroupChange) -> None:
+        self._jobs.replace(change.job)
+        for uid, waits_for in change.waits.items():
+            record = self._tasks.get(uid)
+            if record is None:
+                continue
+            record.group_wait = waits_for
+            record.task = self._groups.ranked(change.group, record.task)
+            self._tasks.mark(uid)
+            if record.waits_for and record.schedulable:
+                self._placements.announce(record, record.waits_for)
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Say on the objects of groups where they stand, if that is new and people should know."""
+        self.topology.on_round(result)
+        slots = self._machines.total("pods") if result.gangs else 0
+        for state in result.gangs:
+            with self._quarantine.attempt("gangs", state.job):
+                self._take_state(state, slots)
+
+    def _take_state(self, state: pb.GangState, slots: int) -> None:
+        if state.state in (pb.GangState.BOUND, pb.GangState.FAILED) or not state.running:
+            self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)
+        group = self._groups.of_job(state.job)
+        reason = _REASONS.get(state.state)
+        if group is None:
+            return
+        if state.state == pb.GangState.FAILED:
+            self._placements.recall(tuple(group.progress), f"its gang was given up: {state.message}")
+        if group.member.share:
+            return
+        message = self._too_large(group, state.needed, slots) or state.message
+        if reason is None:
+            self._forget_said(group)
+        else:
+            self._say(group, reason, message)
+        known = self._groups.source(group)
+        write = self._conditions.consider(*known, state.state, message) if known is not None else None
+        self._actions += [WriteGroupCondition(write)] if write is not None else []
+
+    def expire(self) -> None:
+        """Write the counts that were put off. To be called about every second."""
+        self._actions.extend(WriteGroupStatus(write) for write in self._statuses.take_late())
+        self.topology.expire()
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        actions, self._actions = self._actions, []
+        return [*actions, *self.topology.take_actions()]
+
+    def _tell_problem(self, group: Group) -> None:
+        known = self._groups.source(group)
+        if known is None or isinstance(known[1], DescribedMap):
+            # What is wrong with a ConfigMap is told whether it has pods or not.
+            return
+        demand = self._groups.demand(group)
+        if demand is None or group.member.share:
+            return
+        if demand.problem:
+            self._say(group, BAD_SPEC, demand.problem)
+        if demand.ignored:
+            self._say(group, IGNORED, demand.ignored, (IGNORED, ""))
+
+    def _say(self, group: Group, reason: str, message: str, topic: tuple[str, str] | None = None) -> None:
+        """Write an event about a group, unless the last one on the topic (its standing, if none is given) said so."""
+        about = self._about(group)
+        if about is None:
+            return
+        uid = about.uid
+        text = f"{group.member.name}: {message}" if group.member.part else message
+        said = self._said.setdefault(uid, {})
+        gist = f"{reason}: {reasons_of(message)}"
+        topic = topic or group.member[1:3]
+        if said.get(topic) == gist:
+            return
+        said[topic] = gist
+        self._actions.append(AnnounceGroup(about, reason, text))
+
+    def _about(self, group: Group) -> ObjectRef | None:
+        """Return the object that says what a group asks for, None if there is none to write about."""
+        known, source = self._groups.source(group), group.member.source
+        if known is None:
+            return None
+        uid, found = known
+        if isinstance(found, DescribedMap):
+            metadata = found.found.metadata
+            return ObjectRef("v1", "ConfigMap", uid, metadata.namespace or "default", metadata.name)
+        kind = POD_GROUP if isinstance(found, PodGroup) else source.kind
+        if kind not in _VERSIONS:
+            return None
+        return ObjectRef(*_VERSIONS[kind], uid, source.namespace, source.name)
+
+    def _name_of(self, uid: str) -> str:
+        record = self._tasks.get(uid)
+        return record.task.name if record is not None else uid
+
+    def _forget_said(self, group: Group) -> None:
+        known = self._groups.source(group)
+        if known is not None:
+            self._said.get(known[0], {}).pop(group.member[1:3], None)
+
+    def _too_large(self, group: Group, needed: int, slots: int) -> str:
+        """Return why a group could not be placed even if all nodes were empty, or ""."""
+        if needed <= slots:
+            return ""
+        known, field = self._groups.source(group), "minCount"
+        if known is not None and isinstance(known[1], PodGroup | DescribedMap):
+            field = "spec.minMember" if isinstance(known[1], PodGroup) else "data.size"
+        return (
+            f"{field}: {needed} pods are more than the {slots} that all {len(self._machines)} nodes take together; "
+            "add nodes or lower it"
+        )

@@ -1,0 +1,299 @@
+"""Topology groups in the bridge: ConfigMaps in, records for the solver and what is written back out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from poseidon.bridge.groups.notes import TopologyNotes
+from poseidon.bridge.groups.tree_records import TopologyRecords
+from poseidon.group_trees.spec.described_maps import DescribedMap
+from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName, remarks_on
+from poseidon.group_trees.spec.groups import MAX_SIZE, GroupSpec
+from poseidon.group_trees.spec.trees import Trees
+from poseidon.group_trees.status.group_status import GroupLife, Outlook
+from poseidon.group_trees.status.phases import Situation, State
+from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
+from poseidon.pod_groups.progress import Progress
+from poseidon.pods.identities import parts_of
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.group_trees.spec.options import TopologyOptions
+    from poseidon.kube.api.app_network import ConfigMap
+    from poseidon.kube.watch.changes import Change
+    from poseidon.lifecycle.actions import Action
+    from poseidon.pod_groups.groups import Group, Groups
+
+BAD_GROUP, BAD_TREE = "InvalidGroup", "InvalidTopology"
+
+_PLACED = (Progress.PLACED, Progress.RUNNING, Progress.SUCCEEDED)
+
+_OFF = "the overlay topology is off, and the constraints are ignored"
+
+
+class _Said(NamedTuple):
+    """What the solver said last of a group, and how long it took."""
+
+    phase: int
+    message: str
+    seconds: float
+
+
+class TopologyGroups:
+    """Follows all topology groups. ``wall`` tells seconds since the epoch, ``name_of`` a pod's name by uid.
+
+    Nothing is written before ``begin``: what is known of a group until then may be half of it. States that are
+    usually left at once are written by ``expire``, if they last until then.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        options: TopologyOptions,
+        wall: Callable[[], float],
+        name_of: Callable[[str], str],
+        quarantine: Quarantine | None = None,
+    ) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
+        self._groups = groups
+        self._options = options
+        self._wall = wall
+        self._name_of = name_of
+        self.trees = Trees(options)
+        self.records = TopologyRecords(wanted=options.overlay)
+        self._maps = GroupMaps()
+        self._notes = TopologyNotes(wall)
+        self._lives: dict[str, GroupLife] = {}
+        self._said: dict[str, _Said] = {}
+        self._late: dict[str, None] = {}
+        self._begun = False
+
+    # --- what is seen --------------------------------------------------------------------------------------
+
+    def tree_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps that describe trees as they are now."""
+        touched = False
+        for change in changes:
+            if change.object is not None:
+                touched |= self.trees.put(change.object)
+            else:
+                touched |= self.trees.remove(change.uid)
+                self._notes.forget(change.uid)
+        if touched:
+            self.records.tree(self.trees.spec)
+            self._look_at_trees()
+            # What a group says in vain depends on the levels of the tree.
+            self._look_at(self._lives)
+
+    def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
+        """Take ConfigMaps that describe groups as they are now."""
+        touched: set[GroupName] = set()
+        for change in changes:
+            if change.object is not None:
+                touched |= self._maps.put(change.object)
+            else:
+                touched |= self._maps.remove(change.uid)
+                self._notes.forget(change.uid)
+        for name in touched:
+            self._groups.put_described(*name, self._maps.get(name))
+        self._look_at_maps(touched)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod exists no longer."""
+        self._notes.forget(uid)
+
+    def begin(self) -> None:
+        """All pods and ConfigMaps are known: groups are written about from now on."""
+        if not self._begun:
+            self._begun = True
+            self._look_at_trees()
+            self._look_at(each.job.id for each in self._groups)
+            self._look_at_maps(self._maps)
+
+    def follow(self, moved: Iterable[Group]) -> None:
+        """Take groups whose pods have come further, or whose description has changed."""
+        for group in moved:
+            with self._quarantine.attempt("topology groups", group.job.id, name=group.member.name):
+                self._follow(group)
+
+    def _follow(self, group: Group) -> None:
+        spec = self._groups.topology(group)
+        self.records.group(group.job.id, group.member.source.namespace, spec)
+        life = self._lives.get(group.job.id)
+        placed = sum(group.counts[each] for each in _PLACED)
+        if spec is not None and life is not None and placed >= spec.size and life.state is not State.BOUND:
+            self._look(group.job.id)
+        else:
+            # Members come and go in crowds: what is new of one that has not become whole can wait for the others.
+            self._late[group.job.id] = None
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Take what the solver says of groups, and who has to go for whom."""
+        stats = result.stats
+        spent = stats.snapshot_seconds + stats.network_seconds + stats.solve_seconds + stats.admit_seconds
+        self._note_preemptors(result)
+        for state in result.gangs:
+            self._said[state.job] = _Said(state.state, state.message, spent)
+            self._look(state.job)
+
+    def expire(self) -> None:
+        """Write what was put off, and forget groups that are gone. To be called about every second."""
+        for job in self.records.jobs():
+            if self._groups.of_job(job) is None:
+                self.records.group(job, "", None)
+        for job in [job for job in self._said if job not in self._lives and self._groups.of_job(job) is None]:
+            del self._said[job]
+        late, self._late = self._late, {}
+        emptied = [
+            job for job, life in self._lives.items() if not life.is_empty and self._groups.of_job(job) is None
+        ]
+        for job in dict.fromkeys((*late, *emptied)):
+            self._look(job, passing=True)
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        return self._notes.take_actions()
+
+    # --- what follows --------------------------------------------------------------------------------------
+
+    def _look_at(self, jobs: Iterable[str]) -> None:
+        for job in [*jobs]:
+            self._look(job)
+
+    def _look(self, job: str, *, passing: bool = False) -> None:
+        """Write what is new of a group; ``passing``: also a state that may be left at once."""
+        with self._quarantine.attempt("states of topology groups", job):
+            self._look_closely(job, passing=passing)
+
+    def _look_closely(self, job: str, *, passing: bool) -> None:
+        group = self._groups.of_job(job)
+        described = self._described(job, group)
+        spec = self._groups.topology(group) if group is not None else None
+        if described is None and spec is None:
+            self._lives.pop(job, None)
+        if not self._begun or (described is None and spec is None):
+            return
+        life = self._life(job, group, described)
+        former = life.state
+        outlook = self._outlook(life, group, described, spec)
+        if outlook.passing and not passing:
+            self._late[job] = None
+            return
+        if described is not None and self._notes.describe(described, outlook):
+            self._late[job] = None
+        if group is not None:
+            for uid, labels in outlook.labels.items():
+                self._notes.label(group.members[uid], labels)
+            if life.state is State.BOUND is not former:
+                self._clear_preemptor({group.member.name, *group.members})
+
+    def _life(self, job: str, group: Group | None, described: DescribedMap[GroupSpec] | None) -> GroupLife:
+        life = self._lives.get(job)
+        if life is None:
+            life = self._lives[job] = GroupLife()
+            data = self._notes.said_on(described) if described is not None else {}
+            life.recover(data, group.members if group is not None else {})
+        return life
+
+    def _outlook(
+        self,
+        life: GroupLife,
+        group: Group | None,
+        described: DescribedMap[GroupSpec] | None,
+        spec: GroupSpec | None,
+    ) -> Outlook:
+        problem, remark = "", ""
+        if described is not None:
+            # What people wrote is wrong; what was in force before may still be.
+            problem = described.problem if described.spec is None else ""
+            remark = described.problem if described.spec is not None else ""
+            remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
+            self._notes.complain(described, described.problem, BAD_GROUP)
+        members = {}
+        if group is not None:
+            members = self._groups.members(group) if spec is not None else group.members
+        said = self._said.get(group.job.id if group is not None else "", _Said(0, "", 0.0))
+        life.solver_seconds = said.seconds
+        size = spec.size if spec is not None else MAX_SIZE
+        if described is not None and described.spec is not None:
+            size = described.spec.size
+        situation = Situation(
+            size=size,
+            members=len(members),
+            placed=sum(each.placed for each in members.values()),
+            phase=said.phase,
+            message=said.message,
+            problem=problem,
+        )
+        return life.look(members, situation, self.trees.tree(), remark, self._wall())
+
+    def _remarks(self, spec: GroupSpec | None) -> list[str]:
+        if spec is None or not spec.constraints:
+            return []
+        return remarks_on(spec, self.trees.tree().levels) if self._options.overlay else [_OFF]
+
+    def _look_at_maps(self, names: Iterable[GroupName]) -> None:
+        """Write what is new of the groups that ConfigMaps describe, and into those that are ignored."""
+        for name in sorted(names):
+            self._look(self._job_of(name))
+            for described, text in self._maps.ignored(name):
+                if self._begun:
+                    self._note(described, text, BAD_GROUP, warns=True)
+
+    def _look_at_trees(self) -> None:
+        if self._begun:
+            for described, text in self.trees.problems():
+                warns = bool(described.problem) or described is not self.trees.described
+                self._note(described, text, BAD_TREE, warns=warns)
+
+    def _note(self, described: DescribedMap[Any], text: str, reason: str, *, warns: bool) -> None:
+        with self._quarantine.attempt(
+            "notes on ConfigMaps", described.uid, name=described.found.metadata.name
+        ):
+            self._notes.note(described, text, reason, warns=warns)
+
+    def _note_preemptors(self, result: pb.RoundResult) -> None:
+        """Remember for whom members of groups have to go."""
+        victims = {
+            delta.task for delta in result.deltas if delta.kind == pb.Delta.PREEMPT and not delta.withdrawn
+        }
+        if not victims:
+            return
+        for delta in result.deltas:
+            for uid in victims.intersection(delta.depends_on):
+                group, preemptor = self._groups.group_of(uid), self._groups.group_of(delta.task)
+                life = self._lives.get(group.job.id) if group is not None else None
+                if life is not None and group is not None:
+                    name = preemptor.member.name if preemptor is not None else self._name_of(delta.task)
+                    # Who may read the group's ConfigMap learns no names of other namespaces.
+                    theirs = name.partition("/")[0] == group.member.source.namespace
+                    life.preemptor = name if theirs else delta.task
+
+    def _clear_preemptor(self, names: Collection[str]) -> None:
+        """A group is bound: nobody makes room for it, or one of its pods, any more."""
+        for job, life in [*self._lives.items()]:
+            if life.preemptor in names:
+                life.preemptor = ""
+                self._look(job)
+
+    # --- who is who ----------------------------------------------------------------------------------------
+
+    def _job_of(self, name: GroupName) -> str:
+        """Return the job of a group: that of its pods, which may bear the label of a PodGroup."""
+        jobs = [Membership(ObjectKey(kind, *name)).job for kind in (TOPOLOGY_GROUP, POD_GROUP)]
+        return next((job for job in jobs if self._groups.of_job(job) is not None), jobs[0])
+
+    def _described(self, job: str, group: Group | None) -> DescribedMap[GroupSpec] | None:
+        if group is not None:
+            source = group.member.source
+            known = source.kind in (TOPOLOGY_GROUP, POD_GROUP)
+            return self._maps.get(GroupName(source.namespace, source.name)) if known else None
+        kind, *parts = parts_of(job)
+        if kind != TOPOLOGY_GROUP or len(parts) != len(GroupName._fields):
+            return None
+        found = GroupName(*parts)
+        if self._job_of(found) != job:
+            return None
+        return self._maps.get(found)

@@ -1,0 +1,110 @@
+"""Events that the solver would not take: left out from then on, so that none of them stops all others.
+
+A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would hold the
+event again. So what was refused is remembered by its content: once the object changes, it is told again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from poseidon.kube.parsing.defects import shortened
+from poseidon.kube.watch.quarantine import Quarantine
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+KIND = "events refused by the solver"
+MOST_REMEMBERED = 10_000
+
+
+class EventRefusedError(ValueError):
+    """What the solver says of an event."""
+
+
+class RefusedEvents:
+    """Remembers refused events, the latest ``MOST_REMEMBERED``."""
+
+    def __init__(self, quarantine: Quarantine) -> None:
+        self._quarantine = quarantine
+        self._reasons: dict[bytes, str] = {}
+        self._bodies: set[str] = set()
+        self._uids: set[str] = set()
+
+    def note(self, event: pb.Event, reason: str) -> None:
+        """The solver has refused an event."""
+        self._reasons[_content(event)] = reason
+        if len(self._reasons) > MOST_REMEMBERED:
+            del self._reasons[next(iter(self._reasons))]
+        body = event.WhichOneof("body") or ""
+        self._bodies.add(body)
+        if body in _OF_TASKS and len(_uids(event)) == 1:
+            self._uids.update(_uids(event))
+        self._quarantine.set_aside(KIND, shortened(reason), EventRefusedError(reason))
+        self._quarantine.release(KIND, shortened(reason))
+
+    def admitted(self, events: Iterable[pb.Event]) -> Iterator[pb.Event]:
+        """Yield events without those that were refused.
+
+        A class is described as one that is placed nowhere, since tasks refer to it, and those that run count. Of an
+        event about many tasks the halves are told, until only the one at fault is left out.
+        """
+        for event in events:
+            body = event.WhichOneof("body")
+            if body not in self._bodies:
+                yield event
+            elif body in _OF_TASKS:
+                yield from self._tasks(event)
+            elif (reason := self._reasons.get(_content(event))) is None:
+                yield event
+            elif body == "task_class":
+                yield from self._class(event.task_class, reason)
+
+    def _class(self, refused: pb.TaskClass, reason: str) -> Iterator[pb.Event]:
+        invalid = f"the solver does not take the pod: {shortened(reason, 300)}"
+        for requests in (refused.requests, ()):
+            event = pb.Event(task_class=pb.TaskClass(id=refused.id, requests=requests, invalid=invalid))
+            if _content(event) not in self._reasons:
+                yield event
+                return
+
+    def _tasks(self, event: pb.Event) -> Iterator[pb.Event]:
+        uids = _uids(event)
+        kept = [index for index, uid in enumerate(uids) if not self._is_refused(event, index, uid)]
+        if len(kept) < len(uids):
+            event = _part(event, kept)
+        if _content(event) not in self._reasons:
+            if kept:
+                yield event
+        elif len(kept) > 1:
+            middle = len(kept) // 2
+            for half in (range(middle), range(middle, len(kept))):
+                yield from self._tasks(_part(event, half))
+
+    def _is_refused(self, event: pb.Event, index: int, uid: str) -> bool:
+        return uid in self._uids and _content(_part(event, (index,))) in self._reasons
+
+
+_OF_TASKS = ("tasks", "bound")
+_PARALLEL = ("uids", "names", "created", "assigned", "initialized")
+
+
+def _uids(event: pb.Event) -> Sequence[str]:
+    return event.tasks.uids if event.WhichOneof("body") == "tasks" else event.bound.uids
+
+
+def _part(event: pb.Event, indexes: Iterable[int]) -> pb.Event:
+    """Return an event about some of the tasks of another."""
+    part = pb.Event()
+    part.CopyFrom(event)
+    batch = part.tasks if part.WhichOneof("body") == "tasks" else part.bound
+    chosen = list(indexes)
+    for name in _PARALLEL:
+        values = list(getattr(batch, name, ()))
+        if values:
+            column = getattr(batch, name)
+            del column[:]
+            column.extend(values[index] for index in chosen)
+    return part
+
+
+def _content(event: pb.Event) -> bytes:
+    return event.SerializeToString(deterministic=True)

@@ -1,0 +1,324 @@
+"""The stream to the solver: hello, snapshot, live events and reports out; acknowledgements and rounds in.
+
+A stream that breaks is replaced by a new one with a full snapshot: the solver keeps nothing between streams,
+and the bridge knows at any time what a snapshot has to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+import grpc
+from grpc import aio
+
+from poseidon.bridge.solver_stream.batches import batched, cut
+from poseidon.bridge.solver_stream.stream import (
+    VERSION_MAJOR,
+    VERSION_MINOR,
+    Call,
+    HelloRefusedError,
+    StreamLostError,
+    described,
+    end_of,
+    greet,
+    open_channel,
+    refusal_of,
+)
+from poseidon.bridge.solver_stream.window import Window
+from poseidon.kube.client.backoff import Backoff
+from protos.firmament.v1 import scheduler_pb2 as pb
+from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
+
+if TYPE_CHECKING:
+    from poseidon.bridge.metrics import BridgeMetrics
+
+_log = logging.getLogger(__name__)
+
+
+class Peer(Protocol):
+    """What a session speaks for: the state of the bridge. All calls come from the event loop's thread."""
+
+    def snapshot(self) -> Iterable[pb.Event]:
+        """Return everything, for a solver that knows nothing; later events are relative to it."""
+
+    def take_events(self) -> Iterable[pb.Event]:
+        """Return what has changed since the last call. It is gone through at once, before anything else changes."""
+
+    def take_reports(self) -> Sequence[pb.BindingReport]:
+        """Return what has become of deltas since the last call."""
+
+    def refused(self, event: pb.Event, reason: str) -> None:
+        """Be told that the solver does not take an event: it would end the next stream as it has ended this one."""
+
+    def has_plenty_to_do(self) -> bool:
+        """Whether what the solver has placed so far keeps the peer busy for a while: more need not come at once."""
+
+    async def on_round(self, result: pb.RoundResult) -> None:
+        """Take the result of a round. The next one is read when this returns; cancelled if the stream is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Sizes and times (seconds) of a session.
+
+    ``window`` is how many event batches may be unacknowledged. ``linger`` is how long changes are gathered
+    before they are sent, ``busy_linger`` while the peer has plenty to do: each message costs both sides about as much
+    as several bindings. After a hello was refused, because another driver is there or for what only people can mend,
+    pauses grow from ``refused_initial`` to ``refused_seconds``. A stream that lasted ``stable_seconds`` resets the
+    back-off. One whose oldest batch has not been acknowledged for ``silent_seconds`` (found out within twice that) is
+    given up. A connection on which nothing has come for ``keepalive_seconds`` is probed.
+    """
+
+    batch_events: int = 2000
+    batch_bytes: int = 1 << 20
+    window: int = 16
+    linger: float = 0.005
+    busy_linger: float = 0.025
+    hello_seconds: float = 10.0
+    refused_initial: float = 1.0
+    refused_seconds: float = 10.0
+    stable_seconds: float = 10.0
+    silent_seconds: float = 60.0
+    backoff_initial: float = 0.2
+    backoff_cap: float = 10.0
+    max_message_bytes: int = 64 << 20
+    keepalive_seconds: float = 20.0
+
+
+class Session:
+    """Keeps a stream to the solver at ``target`` for the ``peer``.
+
+    ``start`` allows the first snapshot; ``wake`` says that the peer has something to send. ``fencing`` must
+    be larger than that of any earlier driver of the cluster. What the solver knows of an ``ephemeral`` cluster is
+    forgotten when its session ends.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        peer: Peer,
+        *,
+        cluster: str,
+        fencing: int,
+        client: str,
+        metrics: BridgeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: SessionOptions | None = None,
+        ephemeral: bool = False,
+    ) -> None:
+        self._target = target
+        self._peer = peer
+        self._hello = pb.Hello(
+            version_major=VERSION_MAJOR,
+            version_minor=VERSION_MINOR,
+            cluster=cluster,
+            fencing=fencing,
+            client=client,
+            ephemeral=ephemeral,
+        )
+        self._metrics = metrics
+        self._clock = clock
+        self._sleep = sleep
+        self._options = options or SessionOptions()
+        self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
+        self._standby = Backoff(random, self._options.refused_initial, self._options.refused_seconds)
+        self._started = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._draining = False
+        self._open = False
+        self._last_complaint = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the solver has answered hello on the present stream."""
+        return self._open
+
+    def start(self) -> None:
+        """The peer's picture is complete: streams may be opened."""
+        self._started.set()
+
+    def wake(self) -> None:
+        """The peer has events or reports to send."""
+        self._wake.set()
+
+    def drain(self) -> None:
+        """Send what there is, then end the stream and ``run``."""
+        self._draining = True
+        self._started.set()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Keep a stream open until ``drain``."""
+        await self._started.wait()
+        while not self._draining:
+            opened = self._clock()
+            try:
+                await self._converse()
+            except HelloRefusedError as error:
+                level = logging.INFO if self._standby.failures else logging.ERROR
+                self._complain(level, "solver refused the session, will ask again", error)
+                self._metrics.refused.set(True)
+                await self._sleep(self._standby.next())
+            except StreamLostError as error:
+                if self._clock() - opened >= self._options.stable_seconds:
+                    self._backoff.reset()
+                self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
+                self._metrics.refused.set(False)
+                if not self._draining:
+                    await self._sleep(self._backoff.next())
+            self._set_open(is_open=False)
+
+    # --- one stream ----------------------------------------------------------------------------------------
+
+    async def _converse(self) -> None:
+        """Open a stream and use it until it ends. Raises ``HelloRefusedError`` or ``StreamLostError``."""
+        async with open_channel(
+            self._target, self._options.max_message_bytes, self._options.keepalive_seconds
+        ) as channel:
+            call: Call = pb_grpc.SchedulerStub(channel).Session(None)
+            try:
+                welcome = await greet(call, self._target, self._hello, self._options.hello_seconds)
+                self._opened(welcome)
+                await self._exchange(call)
+            finally:
+                call.cancel()
+
+    def _opened(self, welcome: pb.Welcome) -> None:
+        self._last_complaint = ""
+        self._standby.reset()
+        self._metrics.refused.set(False)
+        self._set_open(is_open=True)
+        self._metrics.streams.inc()
+        _log.info(
+            "stream open solver=%s server=%s cluster=%s", self._target, welcome.server, self._hello.cluster
+        )
+
+    async def _exchange(self, call: Call) -> None:
+        """Send and receive until the stream ends."""
+        window = Window(self._options.window)
+        receiver = asyncio.create_task(self._receive(call, window))
+        sender = asyncio.create_task(self._send(call, window))
+        watcher = asyncio.create_task(self._watch(window))
+        tasks = receiver, sender, watcher
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if sender.done() and not sender.cancelled() and sender.exception() is None:
+                # Drained: the server answers the end of our half by ending its own.
+                await receiver
+            for task in tasks:
+                # A receiver knows why a stream ended; a sender only notices that it did.
+                if task.done():
+                    task.result()
+        except aio.AioRpcError as error:
+            self._note_refusal(window, error.code(), error.details())
+            raise StreamLostError(described(self._target, error)) from error
+        except (asyncio.InvalidStateError, StreamLostError) as error:
+            if call.done():
+                self._note_refusal(window, await call.code(), await call.details())
+            if isinstance(error, StreamLostError):
+                raise
+            raise await end_of(call, self._target, greeting=False) from None
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _note_refusal(self, window: Window, code: grpc.StatusCode, details: str | None) -> None:
+        """Say which event it was, if the stream has ended because of one."""
+        refusal = refusal_of(code, details or "")
+        event = window.event(refusal.batch, refusal.event) if refusal is not None else None
+        if refusal is not None and event is not None:
+            self._peer.refused(event, refusal.reason)
+            # The next stream gets further: no reason to let pods wait for it.
+            self._backoff.reset()
+
+    async def _watch(self, window: Window) -> None:
+        """Raise ``StreamLostError`` once a batch lies about and the solver says nothing of it.
+
+        gRPC answers probes also where the solver's work hangs; a solver that is at work repeats its acknowledgement.
+        """
+        oldest: int | None = None
+        heard = 0
+        while oldest is None or (window.oldest, window.heard) != (oldest, heard):
+            oldest, heard = window.oldest, window.heard
+            await asyncio.sleep(self._options.silent_seconds)
+        self._metrics.silences.inc()
+        raise StreamLostError(
+            f"{self._target}: event batch {oldest} not acknowledged within {self._options.silent_seconds:g} s"
+        )
+
+    async def _receive(self, call: Call, window: Window) -> None:
+        while True:
+            message = await call.read()
+            if not isinstance(message, pb.ServerMessage):
+                if self._draining:
+                    return
+                raise await end_of(call, self._target, greeting=False)
+            kind = message.WhichOneof("body")
+            if kind == "ack":
+                window.acknowledge(message.ack.sequence)
+            elif kind == "round" and not self._draining:
+                await self._peer.on_round(message.round)
+
+    async def _send(self, call: Call, window: Window) -> None:
+        """Send the snapshot, then whatever comes up, until drained."""
+        started = self._clock()
+        snapshot = self._batches(self._peer.snapshot())
+        await call.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
+        count = await self._send_batches(call, window, snapshot)
+        await call.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
+        _log.info("snapshot sent events=%d seconds=%.2f", count, self._clock() - started)
+        while True:
+            if not self._draining:
+                await self._wake.wait()
+                busy = self._peer.has_plenty_to_do()
+                await asyncio.sleep(self._options.busy_linger if busy else self._options.linger)
+            last = self._draining
+            self._wake.clear()
+            # Reports first: an event about the same task is the later word.
+            reports = self._peer.take_reports()
+            for part in batched(reports, self._options.batch_events):
+                await call.write(pb.ClientMessage(reports=pb.BindingReports(reports=part)))
+            await self._send_batches(call, window, self._batches(self._peer.take_events()))
+            if last:
+                await call.done_writing()
+                return
+
+    def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
+        """Cut events into messages. Raises ``StreamLostError`` where they cannot be made, for a snapshot to follow."""
+        try:
+            return deque(cut(events, self._options.batch_events, self._options.batch_bytes))
+        except Exception as error:
+            raise StreamLostError(f"events for {self._target} cannot be made: {error!r}") from error
+
+    async def _send_batches(self, call: Call, window: Window, batches: deque[pb.ClientMessage]) -> int:
+        """Number batches and send them; what has been sent is let go. Returns how many events they held."""
+        count = 0
+        while batches:
+            message = batches.popleft()
+            await window.number(message)
+            await call.write(message)
+            count += len(message.events.events)
+            self._metrics.events_sent.inc(len(message.events.events))
+        return count
+
+    # --- ends ----------------------------------------------------------------------------------------------
+
+    def _set_open(self, *, is_open: bool) -> None:
+        self._open = is_open
+        self._metrics.connected.set(is_open)
+
+    def _complain(self, level: int, what: str, error: Exception) -> None:
+        """Log a failure; the same one again only at debug, so that an outage is one line."""
+        text = str(error)
+        _log.log(level if text != self._last_complaint else logging.DEBUG, '%s error="%s"', what, text)
+        self._last_complaint = text
+        self._metrics.stream_errors.inc()

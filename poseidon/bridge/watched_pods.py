@@ -1,0 +1,242 @@
+"""What pods, and the priority classes that they name, come to: records, jobs, groups, and why some wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from poseidon.lifecycle.records import PodRecord
+from poseidon.pods import tasks as pod_translation
+from poseidon.pods.bare import bare
+from poseidon.pods.daemon_sets import claimed
+from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
+from poseidon.pods.tasks import Disposition
+
+if TYPE_CHECKING:
+    from poseidon.bridge.books import Books
+    from poseidon.kube.api.core import Pod, PriorityClass, Service
+    from poseidon.kube.api.pod_groups import ScaledOwner
+    from poseidon.kube.watch.changes import Change
+
+ANY_SCHEDULER = "*"
+KIND = "pods"
+RUNNING = "Running"
+"""The phase of a pod that has a container which runs, or did."""
+
+
+class Pods:
+    """Takes pods as they are now and brings ``books`` up to date.
+
+    ``ours`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*": all). ``clock`` is
+    monotonic.
+    """
+
+    def __init__(self, ours: frozenset[str], books: Books, clock: Callable[[], float]) -> None:
+        self._ours = ours
+        self._books = books
+        self._clock = clock
+        self._priorities = PriorityResolver()
+        self._priority_names: dict[str, str] = {}
+        self._unranked: dict[str, Pod] = {}
+        self._unowned: dict[str, Pod] = {}
+
+    def take(self, changes: Sequence[Change[Pod]]) -> None:
+        """Take pods as they are now."""
+        for change in changes:
+            if change.object is not None:
+                self._take(change.uid, change.object)
+            else:
+                self._gone(change.uid)
+        self._settle()
+
+    def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
+        """Take priority classes as they are now. They count for pods seen from here on, as in admission."""
+        for change in changes:
+            if change.object is not None:
+                self._priority_names[change.uid] = change.object.metadata.name
+                self._priorities.upsert(change.object)
+            else:
+                name = self._priority_names.pop(change.uid, "")
+                if name not in self._priority_names.values():
+                    self._priorities.remove(name)
+        for uid, pod in list(self._unranked.items()):
+            self._take(uid, pod)
+        self._settle()
+
+    def take_daemon_sets(self, changes: Sequence[Change[ScaledOwner]]) -> None:
+        """Take DaemonSets as they are now; pods that came before theirs become its pods."""
+        known = self._books.daemon_sets
+        for change in changes:
+            if change.object is not None:
+                known.put(change.uid, change.object.metadata)
+            else:
+                known.remove(change.uid)
+        for uid, pod in [each for each in self._unowned.items() if known.owns(each[1])]:
+            self._take(uid, pod)
+        self._settle()
+
+    def take_services(self, changes: Sequence[Change[Service]]) -> None:
+        """Take services as they are now."""
+        tasks = self._books.tasks
+        for uid, spread in self._books.spreading.take_services(changes).items():
+            record = tasks.get(uid)
+            if record is not None and record.task.spread != spread:
+                record.task = replace(record.task, spread=spread)
+                tasks.touch(uid)
+
+    def _settle(self) -> None:
+        self._books.storage.apply()
+        self._books.gangs.apply()
+
+    def _take(self, uid: str, pod: Pod) -> None:
+        """Take a pod as it is now; one that cannot be dealt with stays pending, and counts where it runs."""
+        books = self._books
+        try:
+            self._changed(uid, pod)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not hold up other pods
+            reason = books.quarantine.set_aside(
+                KIND, uid, error, name=pod_translation.qualified_name(pod.metadata)
+            )
+            with books.quarantine.attempt("pods set aside", uid):
+                self._changed(
+                    uid, bare(pod), fault=f"the pod cannot be dealt with, and is left aside: {reason}"
+                )
+        else:
+            books.quarantine.release(KIND, uid)
+        if books.applications is not None:
+            with books.quarantine.attempt("pods of applications", uid):
+                books.applications.pod_changed(uid, pod)
+
+    def _gone(self, uid: str) -> None:
+        """Forget a pod, in each book whatever goes wrong in another."""
+        books = self._books
+        leave = [books.history.gone, books.refused.gone, books.gangs.pod_gone, self._ended]
+        if books.applications is not None:
+            leave.append(books.applications.pod_gone)
+        for forget in leave:
+            with books.quarantine.attempt("pods that are gone", uid):
+                forget(uid)
+        for kind in (KIND, "pods set aside", "pods of applications", "pods that are gone"):
+            books.quarantine.release(kind, uid)
+
+    def _changed(self, uid: str, pod: Pod, fault: str = "") -> None:
+        books = self._books
+        disposition = pod_translation.disposition(pod)
+        known = books.tasks.get(uid)
+        ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
+        if ours:
+            books.gangs.pod_changed(uid, pod)
+        schedulable = ours and disposition is Disposition.PENDING
+        placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
+        if disposition is Disposition.FINISHED or not (placed or schedulable):
+            # Not for us, or not now. One that is being bound stays until the outcome is known.
+            if disposition is Disposition.FINISHED:
+                books.history.finished(uid, pod)
+                if ours:
+                    books.refused.finished(uid, pod, known)
+            self._ended(uid)
+            return
+        task = pod_translation.task(pod, books.classes, self._priorities)
+        self._note_owner(uid, pod)
+        spread = books.spreading.group(uid, pod)
+        if spread:
+            task = replace(task, spread=spread)
+        if not ours:
+            # Nothing is decided about pods of other schedulers, so their jobs do not matter.
+            task = replace(task, job="")
+        place = pod.spec.node_name or (known.place if known is not None else "")
+        task, resolution = books.storage.translated(pod, task, place)
+        task, group_wait = books.gangs.translated(task) if ours else (task, "")
+        record = PodRecord(task, schedulable) if known is None else known
+        books.storage.note(record, resolution)
+        record.group_wait, record.fault = group_wait, fault
+        record.priority_wait = self._priority_wait(uid, pod) if ours else ""
+        record.schedulable = schedulable
+        record.ran = record.ran or pod.status.phase == RUNNING
+        record.leaving = disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None
+        if known is None:
+            self._add(pod, record)
+        else:
+            found_bound = ours and bool(pod.spec.node_name) and not record.node
+            self._update(pod, record, task)
+            if found_bound:
+                books.placements.seen_bound(record)
+        books.storage.announce(record)
+
+    def _add(self, pod: Pod, record: PodRecord) -> None:
+        record.node = pod.spec.node_name
+        record.message = _reported_reason(pod)
+        record.announced_at = self._clock()
+        record.nominated = pod.status.nominated_node_name
+        if record.nominated and record.schedulable:
+            self._books.nominations.put(record)
+        self._join(pod, record)
+        self._books.tasks.add(record)
+
+    def _update(self, pod: Pod, record: PodRecord, task: pod_translation.Task) -> None:
+        if task != record.task:
+            self._books.jobs.leave(record.task.job)
+            record.task = task
+            self._join(pod, record)
+        if pod.spec.node_name:
+            self._books.tasks.move(record, node=pod.spec.node_name)
+        else:
+            # A pod never loses its node: an event that shows none is older than the binding.
+            self._books.tasks.mark(task.uid)
+
+    def _join(self, pod: Pod, record: PodRecord) -> None:
+        jobs, job_id = self._books.jobs, record.task.job
+        if not job_id:
+            return
+        group_job = self._books.gangs.job(record.task.uid)
+        if group_job is not None:
+            jobs.join(group_job)
+            # Others of the same owner may have been met before.
+            jobs.replace(group_job)
+        elif not jobs.join_known(job_id):
+            job = pod_translation.job(pod.metadata)
+            if job is not None:
+                jobs.join(job)
+
+    def _note_owner(self, uid: str, pod: Pod) -> None:
+        """Keep a pod whose DaemonSet is not known yet, if that makes a difference."""
+        books = self._books
+        if (
+            books.classes.visibility.estimates
+            and claimed(pod) is not None
+            and not books.daemon_sets.owns(pod)
+        ):
+            self._unowned[uid] = pod
+        else:
+            self._unowned.pop(uid, None)
+
+    def _priority_wait(self, uid: str, pod: Pod) -> str:
+        """Return why a pod's importance is not known yet, or ""."""
+        try:
+            self._priorities.priority(pod.spec)
+        except UnknownPriorityClassError as error:
+            self._unranked[uid] = pod
+            return f"spec.priorityClassName: {error}; create it, or create the pod again with another one"
+        self._unranked.pop(uid, None)
+        return ""
+
+    def _ended(self, uid: str) -> None:
+        record = self._books.tasks.remove(uid)
+        self._unranked.pop(uid, None)
+        self._unowned.pop(uid, None)
+        self._books.volumes.remove_pod(uid)
+        self._books.spreading.gone(uid)
+        if record is not None:
+            self._books.jobs.leave(record.task.job)
+            self._books.nominations.end(uid)
+            self._books.placements.ended(uid)
+
+
+def _reported_reason(pod: Pod) -> str:
+    """Return why the pod is unschedulable as its own condition says, so that a restart repeats nothing."""
+    condition = pod.condition("PodScheduled")
+    if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
+        return ""
+    return condition.message

@@ -1,0 +1,135 @@
+"""Custom resources as typed records for models: followed, translated, and told to the solver.
+
+A new kind takes a struct to decode to, a function that makes a record of it, and an entry in ``custom_resources``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from poseidon.kube.api.core import KubeStruct
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.resource import Resource
+    from poseidon.kube.parsing.defects import Defect
+    from poseidon.kube.watch.changes import Change
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=KubeStruct)
+
+
+class Reading(NamedTuple):
+    """A record out of an object: its name and payload, and what is wrong with the object."""
+
+    name: str
+    payload: bytes
+    defects: tuple[Defect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CustomResource(Generic[T]):
+    """What becomes records of one kind. ``resources``: the API versions of the objects, the preferred one first."""
+
+    kind: str
+    resources: tuple[Resource[T], ...]
+    read: Callable[[T], Reading]
+
+
+_Key = tuple[str, str]
+
+
+class CustomRecords:
+    """Records by kind and name, with the changes that the current stream has not been told yet.
+
+    An object that is served in several versions gives one record, that of the preferred version that is followed. One
+    that takes the place of another of the same name is told from it by its uid.
+    """
+
+    def __init__(self) -> None:
+        self._payloads: dict[_Key, dict[int, tuple[str, bytes]]] = {}
+        self._key_of: dict[tuple[str, int, str], _Key] = {}
+        self._changed: dict[_Key, None] = {}
+        self._told: dict[_Key, bytes] = {}
+        self._complaints: dict[_Key, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._payloads)
+
+    def taker(self, custom: CustomResource[T], version: int) -> Callable[[Sequence[Change[T]]], None]:
+        """Return what takes the changes of ``custom.resources[version]``."""
+
+        def take(changes: Sequence[Change[T]]) -> None:
+            for change in changes:
+                if change.object is None:
+                    self._remove(custom.kind, version, change.uid)
+                else:
+                    self._put(custom, version, change.uid, change.object)
+
+        return take
+
+    def tell(self, kind: str, name: str, payload: bytes | None) -> None:
+        """Take a record that is made elsewhere, None if it is gone."""
+        key = (kind, name)
+        if payload is None:
+            self._payloads.pop(key, None)
+        else:
+            self._payloads[key] = {0: ("", payload)}
+        self._changed[key] = None
+
+    def _put(self, custom: CustomResource[T], version: int, uid: str, found: T) -> None:
+        reading = custom.read(found)
+        if not reading.name:
+            return
+        key = (custom.kind, reading.name)
+        if self._key_of.get((custom.kind, version, uid), key) != key:
+            self._remove(custom.kind, version, uid)
+        self._key_of[custom.kind, version, uid] = key
+        self._payloads.setdefault(key, {})[version] = (uid, reading.payload)
+        self._changed[key] = None
+        self._complain(key, reading.defects)
+
+    def _remove(self, kind: str, version: int, uid: str) -> None:
+        key = self._key_of.pop((kind, version, uid), None)
+        versions = self._payloads.get(key) if key is not None else None
+        if key is None or versions is None or versions.get(version, ("", b""))[0] != uid:
+            return
+        del versions[version]
+        if not versions:
+            del self._payloads[key]
+            self._complaints.pop(key, None)
+        self._changed[key] = None
+
+    def _complain(self, key: _Key, defects: Sequence[Defect]) -> None:
+        """Log what is wrong with an object, each defect once as long as it lasts."""
+        found = tuple(str(defect) for defect in defects)
+        for text in found:
+            if text not in self._complaints.get(key, ()):
+                _log.warning('object has a defect kind=%s name=%s defect="%s"', *key, text)
+        self._complaints[key] = found
+
+    def forget_told(self) -> None:
+        """Begin a stream: its solver knows no record."""
+        self._told.clear()
+        self._changed = dict.fromkeys(self._payloads)
+
+    def take(self) -> list[pb.Event]:
+        """Return the records that are new to the solver, have changed, or are gone, once."""
+        events = []
+        for key in self._changed:
+            versions = self._payloads.get(key)
+            address = pb.RecordKey(kind=key[0], name=key[1])
+            if versions is None:
+                if self._told.pop(key, None) is not None:
+                    events.append(pb.Event(record_removed=address))
+                continue
+            payload = versions[min(versions)][1]
+            if self._told.get(key) != payload:
+                self._told[key] = payload
+                events.append(pb.Event(record=pb.Record(key=address, payload=payload)))
+        self._changed.clear()
+        return events

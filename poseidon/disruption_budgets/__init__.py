@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets as records for the solver."""

@@ -1,0 +1,156 @@
+"""ConfigMaps that describe groups or the tree: which one counts, and the last good data of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from poseidon.group_trees.spec.json_text import compact
+from poseidon.group_trees.spec.keys import LAST_GOOD
+from poseidon.kube.parsing.strict_json import JsonError, loads
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.app_network import ConfigMap
+    from poseidon.kube.parsing.defects import Defect
+
+_LARGEST_ANNOTATION = 100_000
+_MOST_SHOWN = 5
+
+S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+K = TypeVar("K", bound=Hashable)
+
+
+class Reading(Protocol[S_co]):
+    """What data say; ``spec`` counts only if there are no ``defects``."""
+
+    @property
+    def spec(self) -> S_co:
+        """What was understood."""
+        ...
+
+    @property
+    def defects(self) -> tuple[Defect, ...]:
+        """What is wrong."""
+        ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What people should know besides."""
+        ...
+
+
+@dataclass(slots=True)
+class DescribedMap(Generic[S]):
+    """A ConfigMap as it is now. ``spec`` is what it says, or said last without faults; None if it never did."""
+
+    found: ConfigMap
+    given: Mapping[str, str]
+    reading: Reading[S]
+    spec: S | None = None
+    good: Mapping[str, str] | None = None
+
+    @property
+    def uid(self) -> str:
+        """The ConfigMap's uid, which tells it from a namesake."""
+        return self.found.metadata.uid
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it, "" if nothing is."""
+        defects = self.reading.defects
+        if not defects:
+            return ""
+        text = "; ".join(str(each) for each in defects[:_MOST_SHOWN])
+        if len(defects) > _MOST_SHOWN:
+            text += f"; and {len(defects) - _MOST_SHOWN} more"
+        return text if self.spec is None else f"{text}; what it said before stays in force"
+
+    def annotation(self) -> str | None:
+        """Return what the annotation with the last good data should say, None for no annotation."""
+        if not self.reading.defects or self.good is None:
+            return None
+        text = compact(self.good).decode()
+        return text if len(text) <= _LARGEST_ANNOTATION else None
+
+
+class DescribedMaps(Generic[K, S]):
+    """ConfigMaps by what they describe (``subject``). Of several that describe the same the oldest counts.
+
+    ``read`` reads data, of which only ``keys`` count: what is written into the others is no change.
+    """
+
+    def __init__(
+        self,
+        keys: tuple[str, ...],
+        read: Callable[[Mapping[str, str]], Reading[S]],
+        subject: Callable[[ConfigMap], K],
+    ) -> None:
+        self._keys = keys
+        self._read = read
+        self._subject = subject
+        self._maps: dict[str, tuple[K, DescribedMap[S]]] = {}
+        self._by_subject: dict[K, dict[str, DescribedMap[S]]] = {}
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._by_subject)
+
+    def counting(self, subject: K) -> DescribedMap[S] | None:
+        """Return the ConfigMap that counts for a subject, None if there is none."""
+        maps = self._by_subject.get(subject)
+        return min(maps.values(), key=_age) if maps else None
+
+    def ignored(self, subject: K) -> list[DescribedMap[S]]:
+        """Return the other ConfigMaps that describe the subject."""
+        return sorted(self._by_subject.get(subject, {}).values(), key=_age)[1:]
+
+    def put(self, found: ConfigMap) -> set[K]:
+        """Take a ConfigMap as it is now; returns the subjects for which something may have changed."""
+        uid, subject = found.metadata.uid, self._subject(found)
+        former_subject, former = self._maps.get(uid, (subject, None))
+        touched: set[K] = set()
+        if former is not None and former_subject != subject:
+            touched |= self.remove(uid)
+            former = None
+        given = {key: found.data[key] for key in self._keys if key in found.data}
+        if former is not None and former.given == given:
+            former.found = found
+            return touched
+        described = DescribedMap(found, given, self._read(given))
+        if former is not None:
+            described.spec, described.good = former.spec, former.good
+        else:
+            self._recall(described)
+        if not described.reading.defects:
+            described.spec, described.good = described.reading.spec, given
+        self._maps[uid] = subject, described
+        self._by_subject.setdefault(subject, {})[uid] = described
+        return touched | {subject}
+
+    def remove(self, uid: str) -> set[K]:
+        """Forget a ConfigMap; returns what it described."""
+        subject, described = self._maps.pop(uid, (None, None))
+        if described is None or subject is None:
+            return set()
+        del self._by_subject[subject][uid]
+        if not self._by_subject[subject]:
+            del self._by_subject[subject]
+        return {subject}
+
+    def _recall(self, described: DescribedMap[S]) -> None:
+        """Take up the good data that a former process has left."""
+        text = described.found.metadata.annotations.get(LAST_GOOD, "")
+        try:
+            left = loads(text) if text else None
+        except JsonError:
+            return
+        if isinstance(left, dict) and all(isinstance(each, str) for each in left.values()):
+            reading = self._read(left)
+            if not reading.defects:
+                described.spec, described.good = reading.spec, left
+
+
+def _age(described: DescribedMap[S]) -> tuple[str, str, str]:
+    metadata = described.found.metadata
+    return metadata.creation_timestamp or "", metadata.name, metadata.uid

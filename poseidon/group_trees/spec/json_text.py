@@ -1,0 +1,66 @@
+"""JSON in the values of ConfigMaps and annotations, with faults in words for people."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.strict_json import JsonError, loads
+
+_MAX_SHOWN = 60
+
+
+def parsed(text: str, path: str, kind: type, defects: list[Defect]) -> Any:
+    """Return the value of a text at ``path``; None, with a defect, if it is no JSON or not a ``kind``."""
+    try:
+        value = loads(text, _without_duplicates)
+    except JsonError as error:
+        defects.append(Defect(path, str(error)))
+        return None
+    if isinstance(value, kind):
+        return value
+    wanted = "a list, such as [...]" if kind is list else "a map, such as {...}"
+    defects.append(Defect(path, f"{shown(value)} is not what is expected here; write {wanted}"))
+    return None
+
+
+def names(text: str, path: str, defects: list[Defect]) -> tuple[str, ...]:
+    """Return a list of distinct names; (), with a defect, for anything else."""
+    given = parsed(text, path, list, defects)
+    if given is None:
+        return ()
+    for each in given:
+        if not isinstance(each, str) or not each:
+            defects.append(Defect(path, f"{shown(each)} is not a name; write names in quotes"))
+            return ()
+    twice = next((each for each, times in Counter(given).items() if times > 1), None)
+    if twice is not None or not given:
+        problem = (
+            f"gives {twice!r} twice; give each name once" if given else "is empty; give at least one name"
+        )
+        defects.append(Defect(path, problem))
+        return ()
+    return tuple(given)
+
+
+def shown(value: Any) -> str:
+    """Return a value as JSON, cut short."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def compact(value: Any) -> bytes:
+    """Return JSON that is the same for equal values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        given = [name for name, _ in pairs]
+        twice = next(name for name, times in Counter(given).items() if times > 1)
+        # Plain JSON readers keep the second silently.
+        raise JsonError(f"{twice!r} is given twice in one map; names are unique there")
+    return found

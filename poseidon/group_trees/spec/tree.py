@@ -1,0 +1,149 @@
+"""What the ConfigMap with the cluster's tree says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from poseidon.group_trees.spec.json_text import compact, names, parsed, shown
+from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LEVEL
+from poseidon.kube.parsing.defects import Defect
+
+DEFAULT_TREE_NAME = "default-tree"
+DEFAULT_LEVELS = (RACK_LEVEL, NODE_LEVEL)
+DEFAULT_RESOURCES = ("cpu", "memory")
+
+TREE_KEYS = ("name", "resource-names", "level-names", "tree")
+"""Keys of the ConfigMap that are read."""
+
+Path: TypeAlias = tuple[str, ...]
+"""The names of units from the level below the root down to a node."""
+
+_MAX_DEPTH = 32
+"""Levels of a tree; real ones have a handful."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSpec:
+    """A tree: ``levels`` top to bottom without the root, the last one of nodes.
+
+    ``resources`` are those that count how many pods fit. ``leaves`` by node, in the order of the tree, as they are
+    written: units are told apart by their paths, so that racks of two rows may have one name.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    resources: tuple[str, ...]
+    leaves: Mapping[str, Path]
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Paths by node, all of one length: a node above the lowest level is a unit of its own on those below."""
+        depth = len(self.levels)
+        return {
+            node: (*path, *(node for _ in range(depth - len(path)))) for node, path in self.leaves.items()
+        }
+
+    def payload(self) -> bytes:
+        """Return the payload of the tree's record."""
+        tree: dict[str, Any] = {}
+        for path in self.leaves.values():
+            branch = tree
+            for unit in path:
+                branch = branch.setdefault(unit, {})
+        shape = {"name": self.name, "levels": list(self.levels), "resources": list(self.resources)}
+        return compact({**shape, "tree": tree})
+
+
+@dataclass(frozen=True, slots=True)
+class TreeReading:
+    """What an object says of the tree; ``spec`` counts only without ``defects``."""
+
+    spec: TreeSpec
+    defects: tuple[Defect, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def read_tree(data: Mapping[str, str]) -> TreeReading:
+    """Read the data of the ConfigMap with the tree.
+
+    Names of levels are given to the lowest levels of the tree, the last one to nodes.
+    """
+    defects: list[Defect] = []
+    levels = _listed(data, "level-names", DEFAULT_LEVELS, defects)
+    resources = _listed(data, "resource-names", DEFAULT_RESOURCES, defects)
+    text = data.get("tree", "")
+    if not text.strip():
+        defects.append(Defect("data.tree", "missing; write units within units, nodes as {}"))
+    given = parsed(text, "data.tree", dict, defects) if text.strip() else None
+    remarks: list[str] = []
+    leaves: dict[str, Path] = {}
+    if given is not None and _is_shallow(given, defects):
+        leaves = _unique(list(_leaves(given, defects)), defects)
+        levels = _named(levels, max(map(len, leaves.values()), default=len(levels)), remarks)
+        if not given:
+            defects.append(Defect("data.tree", "is empty; write units within units, nodes as {}"))
+    name = data.get("name", "").strip() or DEFAULT_TREE_NAME
+    return TreeReading(TreeSpec(name, levels, resources, leaves), tuple(defects), tuple(remarks))
+
+
+def _listed(
+    data: Mapping[str, str], key: str, default: tuple[str, ...], defects: list[Defect]
+) -> tuple[str, ...]:
+    text = data.get(key, "")
+    return (names(text, f"data.{key}", defects) or default) if text.strip() else default
+
+
+def _is_shallow(tree: Mapping[str, Any], defects: list[Defect]) -> bool:
+    level: list[Any] = [tree]
+    for _ in range(_MAX_DEPTH + 1):
+        level = [below for each in level if isinstance(each, dict) for below in each.values()]
+        if not level:
+            return True
+    defects.append(Defect("data.tree", f"has more than {_MAX_DEPTH} levels; make it flatter"))
+    return False
+
+
+def _leaves(tree: Mapping[str, Any], defects: list[Defect], above: Path = ()) -> Iterator[Path]:
+    """Yield the paths of units with nothing below them, in the order of names."""
+    for unit in sorted(tree):
+        below, path = tree[unit], (*above, unit)
+        if not unit:
+            defects.append(Defect("data.tree", f"a unit below {_shown(above)} has no name; give it one"))
+        elif not isinstance(below, dict):
+            problem = f"{_shown(path)}: {shown(below)} is no map; write what is below it, or {{}} for a node"
+            defects.append(Defect("data.tree", problem))
+        elif below:
+            yield from _leaves(below, defects, path)
+        else:
+            yield path
+
+
+def _named(levels: tuple[str, ...], depth: int, remarks: list[str]) -> tuple[str, ...]:
+    """Return one name for each level, from the bottom up."""
+    if depth < len(levels):
+        unused = ", ".join(levels[: len(levels) - depth])
+        remarks.append(f"data.level-names: the tree has {depth} levels; {unused} names none of them")
+        return levels[len(levels) - depth :]
+    lacking = depth - len(levels)
+    if lacking:
+        remarks.append(
+            f"data.level-names: {lacking} of {depth} levels have no name, and no rule can be given for them"
+        )
+    return (*(f"level {index + 1}" for index in range(lacking)), *levels)
+
+
+def _unique(leaves: list[Path], defects: list[Defect]) -> dict[str, Path]:
+    """Return paths by node; a node that stands in two places is a defect."""
+    for node, times in Counter(path[-1] for path in leaves).items():
+        if times > 1:
+            where = [_shown(path[:-1]) for path in leaves if path[-1] == node]
+            problem = f"node {node!r} stands below {' and below '.join(where)}; a node is in one place"
+            defects.append(Defect("data.tree", problem))
+    return {path[-1]: path for path in leaves}
+
+
+def _shown(path: Path) -> str:
+    return "/".join(path) or "the root"

@@ -1,0 +1,1 @@
+"""What is written of groups and their pods."""

@@ -1,0 +1,181 @@
+"""What is written of one group, from its first pod to the last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from poseidon.group_trees.spec.keys import RANK_LABEL, RETRIES_LABEL, STATUS_LABEL
+from poseidon.group_trees.status.members import number
+from poseidon.group_trees.status.phases import PASSING, Situation, State, state_of
+from poseidon.group_trees.status.placement import placement_text, rank_text
+from poseidon.group_trees.status.ranks import ranks
+from poseidon.kube.parsing.times import seconds
+
+if TYPE_CHECKING:
+    from poseidon.group_trees.spec.cluster_tree import ClusterTree
+    from poseidon.group_trees.status.members import Member
+    from poseidon.group_trees.status.written import Values
+
+_AT_REST = frozenset({State.WAITING, State.FAILED, State.PREEMPTED})
+"""States in which members are not being placed; leaving one of them releases them once more."""
+
+_RESULTS = ("placement", "rank", "schedEndTime", "schedTotalTimeMilli", "schedSolverTimeMilli")
+"""Keys that say how a group was placed."""
+
+_STATES = {str(each) for each in State}
+_NUMBER = re.compile(r"\d+", re.ASCII)
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What is to be written now: into the ConfigMap, and as labels of pods by uid. ``passing``: it may wait a while."""
+
+    data: dict[str, str | None]
+    labels: dict[str, Values] = field(default_factory=dict)
+    passing: bool = False
+
+
+class GroupLife:
+    """Follows one group. Times are in seconds since the epoch.
+
+    ``phase``, ``message`` and ``solver_seconds`` are what the solver said last, ``preemptor`` for whom the group makes
+    room. Whoever changes them calls ``look`` next.
+    """
+
+    def __init__(self) -> None:
+        self.phase: int = 0
+        self.message = ""
+        self.solver_seconds = 0.0
+        self.preemptor = ""
+        self.state: State | None = None
+        self._began: float | None = None
+        self._timed = False
+        self._empty = True
+        self._ranks: dict[str, int] = {}
+        self._results: dict[str, str] = {}
+        self._retries: dict[str, int] = {}
+
+    def recover(self, data: Mapping[str, str], members: Mapping[str, Member]) -> None:
+        """Take up what an earlier process has written of the group into its ConfigMap, and as labels of its pods."""
+        if data.get("status", "") in _STATES:
+            self.state = State(data["status"])
+        self.preemptor = data.get("preemptor", "")
+        self._began = seconds(data.get("schedBeginTime"))
+        self._timed = "schedEndTime" in data
+        on_its_way = self.state in (*PASSING, State.PREEMPTING, State.FAILED) and bool(members)
+        self._empty = not on_its_way and not any(each.placed or each.labels for each in members.values())
+        self._results = {key: data[key] for key in _RESULTS if key in data}
+        self._ranks = {each.name: each.rank for each in members.values() if each.rank is not None}
+
+    def look(
+        self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float
+    ) -> Outlook:
+        """Return what is to be written of a group whose ``members`` (those with a part in it, by uid) are these.
+
+        ``remark`` is said as long as there is nothing more important to say.
+        """
+        if not members:
+            return self._look_at_nobody(situation, remark)
+        if self._empty:
+            self._begin()
+        if self._began is None:
+            self._began = _began(members, now)
+        former, (self.state, message) = self.state, state_of(situation)
+        if former in (None, *_AT_REST) and self.state not in _AT_REST:
+            self._release(members)
+        if self.state is State.BOUND:
+            self._bound(members, tree, now)
+        elif self.state in (State.PREEMPTED, State.FAILED) or not self._timed:
+            self._timed = False
+            self._results.clear()
+        if former is State.PREEMPTED is not self.state:
+            self.preemptor = ""
+        data: dict[str, str | None] = {
+            "status": str(self.state),
+            "message": message or remark or None,
+            "schedBeginTime": precise(self._began),
+            **{key: self._results.get(key) for key in _RESULTS},
+            "preemptor": (self.preemptor or None) if self.state is State.PREEMPTED else None,
+        }
+        return Outlook(data, self._labels(members), self.state in PASSING and not situation.problem)
+
+    def _look_at_nobody(self, situation: Situation, remark: str) -> Outlook:
+        """What was said last stays true, but for a group that was on its way."""
+        self._empty = True
+        text = situation.problem or remark
+        data: dict[str, str | None] = {"preemptor": self.preemptor or None}
+        if self.state in (*PASSING, State.PREEMPTING):
+            self.state = State.WAITING
+            data["status"], text = str(self.state), text or f"0 of {situation.size} pods exist"
+            data["schedBeginTime"] = None
+        if text or self.state not in (State.PREEMPTED, State.FAILED):
+            data["message"] = text or None
+        return Outlook(data)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it had no pods when it was looked at last."""
+        return self._empty
+
+    def _begin(self) -> None:
+        self._empty = False
+        self._began, self._timed = None, False
+        self._ranks.clear()
+        self._retries.clear()
+
+    def _release(self, members: Mapping[str, Member]) -> None:
+        """Count one more time that those without a node are to be placed, or were without anybody noticing."""
+        for uid, each in members.items():
+            former = number(each.labels.get(RETRIES_LABEL, ""))
+            if uid not in self._retries and former is not None:
+                self._retries[uid] = former
+            if not each.node or uid not in self._retries:
+                self._retries[uid] = self._retries.get(uid, 0) + 1
+
+    def _bound(self, members: Mapping[str, Member], tree: ClusterTree, now: float) -> None:
+        # All members count, also those that have succeeded and so need no place any more.
+        placed = {each.name: tree.path(each.node) for each in members.values() if each.placed}
+        self._ranks = ranks(placed, self._ranks)
+        self._results["placement"] = placement_text(placed)
+        self._results["rank"] = rank_text(self._ranks)
+        if self._timed:
+            return
+        self._timed = True
+        assert self._began is not None
+        self._results["schedEndTime"] = precise(now)
+        self._results["schedTotalTimeMilli"] = str(round(1000 * max(now - self._began, 0.0)))
+        self._results["schedSolverTimeMilli"] = str(round(1000 * self.solver_seconds))
+
+    def _labels(self, members: Mapping[str, Member]) -> dict[str, Values]:
+        found: dict[str, Values] = {}
+        for uid, each in members.items():
+            if each.done:
+                continue
+            labels: dict[str, str | None] = {STATUS_LABEL: str(self.state)}
+            if uid in self._retries:
+                labels[RETRIES_LABEL] = str(self._retries[uid])
+            if self.state is State.BOUND:
+                labels[RANK_LABEL] = str(self._ranks[each.name]) if each.name in self._ranks else None
+            found[uid] = labels
+        return found
+
+
+def _began(members: Mapping[str, Member], now: float) -> float:
+    """Return when the first member was there. Creation times are in whole seconds."""
+    created = min(seconds(each.created) or now for each in members.values())
+    return created if now - created >= 1.0 else now
+
+
+def gist(text: str) -> str:
+    """Return a message without its figures, to tell new reasons from other counts."""
+    return _NUMBER.sub("#", text)
+
+
+def precise(at: float) -> str:
+    """Write seconds since the epoch as RFC 3339, UTC, with nanoseconds."""
+    moment = datetime.fromtimestamp(at, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"

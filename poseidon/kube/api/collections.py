@@ -1,0 +1,88 @@
+"""Where the collections of the API are: every group, version and path that is read."""
+
+from __future__ import annotations
+
+from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.core import Namespace, Node, Pod, PriorityClass, Service
+from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.pod_groups import (
+    DisruptionBudget,
+    NativePodGroup,
+    PodGroup,
+    ScaledOwner,
+    Workload,
+)
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.api.storage import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+
+NODES = Resource("nodes", "/api/v1/nodes", Node)
+NAMESPACES = Resource("namespaces", "/api/v1/namespaces", Namespace)
+SERVICES = Resource("services", "/api/v1/services", Service)
+PODS = Resource("pods", "/api/v1/pods", Pod)
+NODE_TOPOLOGIES = Resource(
+    "noderesourcetopologies",
+    "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+    NodeResourceTopology,
+)
+NODE_TOPOLOGIES_ALPHA1 = Resource(
+    "noderesourcetopologies.v1alpha1",
+    "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies",
+    NodeResourceTopology,
+)
+PRIORITY_CLASSES = Resource("priorityclasses", "/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass)
+
+CLAIMS = Resource("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", PersistentVolumeClaim)
+VOLUMES = Resource("persistentvolumes", "/api/v1/persistentvolumes", PersistentVolume)
+STORAGE_CLASSES = Resource("storageclasses", "/apis/storage.k8s.io/v1/storageclasses", StorageClass)
+CSI_NODES = Resource("csinodes", "/apis/storage.k8s.io/v1/csinodes", CsiNode)
+
+POD_GROUPS = Resource("podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", PodGroup)
+WORKLOADS = Resource("workloads", "/apis/scheduling.k8s.io/v1alpha1/workloads", Workload)
+NATIVE_POD_GROUPS = Resource(
+    "podgroups.scheduling.k8s.io", "/apis/scheduling.k8s.io/v1alpha2/podgroups", NativePodGroup
+)
+BUDGETS = Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", DisruptionBudget)
+DAEMON_SETS = Resource("daemonsets", "/apis/apps/v1/daemonsets", ScaledOwner)
+"""As far as their metadata; followed only where it makes a difference whose pods a DaemonSet's are."""
+SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
+    "ReplicaSet": Resource("replicasets", "/apis/apps/v1/replicasets", ScaledOwner),
+    "StatefulSet": Resource("statefulsets", "/apis/apps/v1/statefulsets", ScaledOwner),
+    "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
+}
+"""Owners by kind; followed only once some pod's gang is a share of its owner's pods."""
+
+APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
+TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
+APP_GROUPS = Resource("appgroups", f"/apis/{APP_GROUP_VERSION}/appgroups", AppGroup)
+NETWORK_TOPOLOGIES = Resource(
+    "networktopologies", f"/apis/{TOPOLOGY_VERSION}/networktopologies", NetworkTopology
+)
+
+CONFIG_MAPS = Resource("configmaps", "/api/v1/configmaps", ConfigMap)
+"""All of them; only single ones are ever followed, see ``config_map``, and those with a label."""
+
+
+def config_map(namespace: str, name: str) -> Resource[ConfigMap]:
+    """Return the collection that holds this ConfigMap alone."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    return Resource(CONFIG_MAPS.name, path, ConfigMap, field_selector=f"metadata.name={name}")
+
+
+TREE_MAP_LABEL = "sakkara.topology"
+"""Label, of whatever value, of the ConfigMap that describes the cluster's tree."""
+
+GROUP_MAP_LABEL = "sakkara.group"
+"""Label, of whatever value, of a ConfigMap that describes a group."""
+
+GROUP_MAPS = Resource("group-configmaps", CONFIG_MAPS.path, ConfigMap, label_selector=GROUP_MAP_LABEL)
+
+
+def tree_maps(namespace: str) -> Resource[ConfigMap]:
+    """Return the collection of the ConfigMaps in a namespace that describe the cluster's tree."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    return Resource("tree-configmaps", path, ConfigMap, label_selector=TREE_MAP_LABEL)

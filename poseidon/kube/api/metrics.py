@@ -1,0 +1,132 @@
+"""Objects that report measured use, as msgspec structs.
+
+NodeMetric follows ``slo.koordinator.sh/v1alpha1``, NodeMetrics and PodMetrics ``metrics.k8s.io/v1beta1``. Amounts are
+declared as anything at all: a single odd one is then left out where it is read, and spoils no object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, field
+
+from poseidon.kube.api.core import Integer, KubeStruct, ObjectMeta
+
+# --- slo.koordinator.sh -------------------------------------------------------------------------------------
+
+
+class ResourceMap(KubeStruct, frozen=True):
+    """Amounts by resource. Devices, which stand beside them, are not read."""
+
+    resources: dict[str, Any] = field(default_factory=dict)
+
+
+class AggregatedUsage(KubeStruct, frozen=True):
+    """Statistics over one window: ``usage`` by their name ("avg", "p50", ...), ``duration`` as Go writes it."""
+
+    duration: str = ""
+    usage: dict[str, ResourceMap] = field(default_factory=dict)
+
+
+class NodeMetricInfo(KubeStruct, frozen=True):
+    """What is in use on the node; ``system_usage`` is what neither pods nor host applications use."""
+
+    node_usage: ResourceMap = ResourceMap()
+    aggregated_node_usages: tuple[AggregatedUsage | None, ...] = ()
+    system_usage: ResourceMap = ResourceMap()
+
+
+class PodMetricInfo(KubeStruct, frozen=True):
+    """What one pod uses; ``priority`` is its class as koordlet sees it, such as "koord-prod"."""
+
+    namespace: str = ""
+    name: str = ""
+    priority: str = ""
+    pod_usage: ResourceMap = ResourceMap()
+
+
+class CollectPolicy(KubeStruct, frozen=True):
+    """How koordlet is told to report."""
+
+    report_interval_seconds: Integer | None = None
+
+
+class NodeMetricSpec(KubeStruct, frozen=True):
+    """What is asked of koordlet."""
+
+    metric_collect_policy: CollectPolicy = CollectPolicy()
+
+
+class NodeMetricStatus(KubeStruct, frozen=True):
+    """What koordlet reports. ``node_metric`` is None until it has measured something."""
+
+    update_time: str | None = None
+    node_metric: NodeMetricInfo | None = None
+    pods_metric: tuple[PodMetricInfo | None, ...] = ()
+
+
+class NodeMetric(KubeStruct, frozen=True):
+    """slo.koordinator.sh NodeMetric; its name is that of its node."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeMetricSpec = NodeMetricSpec()
+    status: NodeMetricStatus = NodeMetricStatus()
+
+
+# --- metrics.k8s.io -----------------------------------------------------------------------------------------
+
+
+class MetricsList(KubeStruct, frozen=True):
+    """A list of NodeMetrics or PodMetrics, whose items are left encoded."""
+
+    items: tuple[Raw, ...] | None = None
+
+
+class NodeMetrics(KubeStruct, frozen=True):
+    """metrics.k8s.io NodeMetrics: use of a node, averaged over the ``window`` that ended at ``timestamp``."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    timestamp: str | None = None
+    window: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
+
+
+class ContainerMetrics(KubeStruct, frozen=True):
+    """Use of one container."""
+
+    name: str = ""
+    usage: dict[str, Any] = field(default_factory=dict)
+
+
+class PodMetrics(KubeStruct, frozen=True):
+    """metrics.k8s.io PodMetrics: use of each container of a pod."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    timestamp: str | None = None
+    window: str = ""
+    containers: tuple[ContainerMetrics, ...] = ()
+
+
+# --- Prometheus ---------------------------------------------------------------------------------------------
+
+
+class Series(KubeStruct, frozen=True):
+    """One element of an instant vector: labels, and (seconds since the epoch, value as text)."""
+
+    metric: dict[str, str] = field(default_factory=dict)
+    value: tuple[float, str] | None = None
+
+
+class QueryData(KubeStruct, frozen=True):
+    """The result of a query. Only vectors are read."""
+
+    result_type: str = ""
+    result: tuple[Series, ...] = ()
+
+
+class QueryAnswer(KubeStruct, frozen=True):
+    """What ``/api/v1/query`` answers."""
+
+    status: str = ""
+    data: QueryData = QueryData()
+    error: str = ""

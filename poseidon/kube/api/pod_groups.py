@@ -1,0 +1,139 @@
+"""Objects that say which pods belong together, and how many of a kind may be disrupted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from poseidon.kube.api.core import Condition, Integer, KubeStruct, LabelSelector, Number, ObjectMeta
+
+
+class PodGroupSpec(KubeStruct, frozen=True):
+    """``schedule_timeout_seconds`` None: as the scheduler is configured."""
+
+    min_member: Integer = 0
+    schedule_timeout_seconds: Integer | None = None
+
+
+class PodGroupStatus(KubeStruct, frozen=True):
+    """What a controller has written; counts are of pods."""
+
+    phase: str = ""
+    occupied_by: str = ""
+    scheduled: Integer = 0
+    running: Integer = 0
+    succeeded: Integer = 0
+    failed: Integer = 0
+    schedule_start_time: str | None = None
+
+
+class PodGroup(KubeStruct, frozen=True):
+    """scheduling.x-k8s.io/v1alpha1 PodGroup: pods that bear its name in a label are placed together."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+
+class GangPolicy(KubeStruct, frozen=True):
+    """All or nothing, from so many pods on."""
+
+    min_count: Integer = 0
+
+
+class GroupPolicy(KubeStruct, frozen=True):
+    """How pods of a group are placed: together if ``gang`` is given, else each by itself."""
+
+    gang: GangPolicy | None = None
+
+
+class WorkloadPodGroup(KubeStruct, frozen=True):
+    """A named part of a Workload."""
+
+    name: str = ""
+    policy: GroupPolicy = GroupPolicy()
+
+
+class WorkloadSpec(KubeStruct, frozen=True):
+    """The parts of a Workload."""
+
+    pod_groups: tuple[WorkloadPodGroup, ...] = ()
+
+
+class Workload(KubeStruct, frozen=True):
+    """scheduling.k8s.io/v1alpha1 Workload: pods refer to one of its groups by ``spec.workloadRef``."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class NativePodGroupSpec(KubeStruct, frozen=True):
+    """How the pods of a group are placed. Of what nothing here follows yet, only whether it is given is read."""
+
+    scheduling_policy: GroupPolicy = GroupPolicy()
+    scheduling_constraints: Any = None
+    disruption_mode: Any = None
+
+
+class NativePodGroupStatus(KubeStruct, frozen=True):
+    """What schedulers and controllers have written."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class NativePodGroup(KubeStruct, frozen=True):
+    """scheduling.k8s.io/v1alpha2 PodGroup: pods refer to it by ``spec.schedulingGroup``."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NativePodGroupSpec = NativePodGroupSpec()
+    status: NativePodGroupStatus = NativePodGroupStatus()
+
+
+class DisruptionBudgetSpec(KubeStruct, frozen=True):
+    """Which pods a budget is about, and how many of them must stay, or may be away; in pods or percent."""
+
+    selector: LabelSelector | None = None
+    min_available: Number | None = None
+    max_unavailable: Number | None = None
+
+
+class DisruptionBudgetStatus(KubeStruct, frozen=True):
+    """What the controller has counted, for the spec of generation ``observed_generation``."""
+
+    disruptions_allowed: Integer = 0
+    observed_generation: Integer = 0
+
+
+class GenerationMeta(ObjectMeta, frozen=True):
+    """Metadata with the number of the spec's latest change."""
+
+    generation: Integer = 0
+
+
+class DisruptionBudget(KubeStruct, frozen=True):
+    """policy/v1 PodDisruptionBudget; ``status`` is None while no controller has counted."""
+
+    metadata: GenerationMeta = GenerationMeta()
+    spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
+    status: DisruptionBudgetStatus | None = None
+
+
+class ScaleSpec(KubeStruct, frozen=True):
+    """How many pods an owner is to have: ``replicas``, or a Job's ``parallelism`` and ``completions``."""
+
+    replicas: Integer | None = None
+    parallelism: Integer | None = None
+    completions: Integer | None = None
+
+
+class ScaleStatus(KubeStruct, frozen=True):
+    """How many pods of a Job have succeeded."""
+
+    succeeded: Integer = 0
+
+
+class ScaledOwner(KubeStruct, frozen=True):
+    """A ReplicaSet, StatefulSet or Job, as far as it says how many pods it is to have."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ScaleSpec = ScaleSpec()
+    status: ScaleStatus = ScaleStatus()

@@ -1,0 +1,112 @@
+"""core/v1 Pod, as far as a scheduler looks at it."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from poseidon.kube.api.base import Integer, KubeStruct, Resources
+from poseidon.kube.api.containers import Container, ContainerStatus, ResourceRequirements
+from poseidon.kube.api.metadata import Condition, ObjectMeta
+from poseidon.kube.api.pod_rules import Affinity, Toleration, TopologySpreadConstraint
+
+
+class PodResourceClaim(KubeStruct, frozen=True):
+    """A device claim of a pod (dynamic resource allocation), by its name within the pod."""
+
+    name: str = ""
+
+
+class SchedulingGate(KubeStruct, frozen=True):
+    """A named reason not to schedule a pod yet."""
+
+    name: str = ""
+
+
+class ClaimSource(KubeStruct, frozen=True):
+    """A volume that a PersistentVolumeClaim provides."""
+
+    claim_name: str = ""
+
+
+class EphemeralSource(KubeStruct, frozen=True):
+    """A volume whose claim is made for the pod and goes with it; it is named POD-VOLUME."""
+
+
+class PodVolume(KubeStruct, frozen=True):
+    """A volume of a pod, as far as a scheduler looks at it."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
+
+
+class WorkloadReference(KubeStruct, frozen=True):
+    """The group of a Workload that a pod is in; each replica key makes a group of its own."""
+
+    name: str = ""
+    pod_group: str = ""
+    pod_group_replica_key: str = ""
+
+
+class SchedulingGroup(KubeStruct, frozen=True):
+    """The scheduling.k8s.io PodGroup that a pod is in."""
+
+    pod_group_name: str = ""
+
+
+class PodSpec(KubeStruct, frozen=True):
+    """What a pod asks of a scheduler. ``priority`` is None until admission has resolved the class's name."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    priority: Integer | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    restart_policy: str = ""
+    active_deadline_seconds: int | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: Resources = field(default_factory=dict)
+    resources: ResourceRequirements = ResourceRequirements()
+    node_selector: dict[str, str] = field(default_factory=dict)
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    host_network: bool = False
+    volumes: tuple[PodVolume, ...] = ()
+    workload_ref: WorkloadReference | None = None
+    scheduling_group: SchedulingGroup | None = None
+
+
+class PodStatus(KubeStruct, frozen=True):
+    """How far a pod has come, and why it failed if it did. ``container_statuses`` are of regular containers."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    nominated_node_name: str = ""
+
+
+class Pod(KubeStruct, frozen=True):
+    """core/v1 Pod."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it has ended, and with that given back what it used."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    def condition(self, kind: str) -> Condition | None:
+        """Return the condition of a type such as "PodScheduled", or None."""
+        for condition in self.status.conditions:
+            if condition.type == kind:
+                return condition
+        return None

@@ -1,0 +1,30 @@
+"""A collection of the API: where it is and what its objects decode to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from poseidon.kube.api.core import KubeStruct
+
+T = TypeVar("T", bound=KubeStruct)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T]):
+    """A collection of the API.
+
+    ``path`` is that of the collection over all namespaces, ``name`` what logs and metrics call it, ``kind``
+    the struct that its objects decode to. ``field_selector`` and ``label_selector`` pick some of them, "" all.
+    """
+
+    name: str
+    path: str
+    kind: type[T]
+    field_selector: str = ""
+    label_selector: str = ""
+
+    def query(self, **more: str) -> dict[str, str]:
+        """Return the query of a request for these objects."""
+        chosen = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
+        return {**{key: value for key, value in chosen.items() if value}, **more}

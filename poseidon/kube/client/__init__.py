@@ -1,0 +1,1 @@
+"""Connections to an API server: HTTP, credentials, proxies, typed errors."""

@@ -1,0 +1,248 @@
+"""Kept-open connections that carry small requests at a fraction of what a full HTTP client spends on each.
+
+Thousands of bindings a second are as many requests of a few hundred bytes; what a general client does for each
+costs several times what the system calls do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import cast
+from urllib.parse import urlsplit
+
+from poseidon.kube.client.replies import MalformedReplyError, Reply, ReplyReader, read_whole
+
+_PORTS = {"http": 80, "https": 443}
+_LOOKS_PER_EXCHANGE = 10
+"""How often late replies are looked for in the time that one may take."""
+
+
+class IdleClosedError(ConnectionResetError):
+    """The server closed a connection that had been idle, just as it was used again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where connections lead. ``tls`` is None for plain HTTP; ``server_name`` is whom its certificate has to name."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    server_name: str | None = None
+
+    @classmethod
+    def of(cls, url: str, tls: ssl.SSLContext | None, server_name: str | None) -> Address:
+        """Return the address that a URL names."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = parts.port or _PORTS[parts.scheme]
+        if parts.scheme != "https":
+            return cls(host, port)
+        return cls(host, port, tls or ssl.create_default_context(), server_name or host)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """Seconds: to open a connection, and from a request to its reply (or up to a tenth more).
+
+    A connection that was idle for ``idle`` is not used again: servers close those that they forget.
+    """
+
+    connect: float = 10.0
+    exchange: float = 30.0
+    idle: float = 60.0
+
+
+class ConnectionPool:
+    """Connections to one server, as many as there are requests at a time; the latest used first.
+
+    ``clock`` is monotonic. All calls come from one event loop.
+    """
+
+    def __init__(
+        self, address: Address, *, clock: Callable[[], float], options: PoolOptions | None = None
+    ) -> None:
+        self._address = address
+        self._clock = clock
+        self._options = options or PoolOptions()
+        self._idle: deque[tuple[_Connection, float]] = deque()  # the longest idle first
+        self._open: set[_Connection] = set()
+        self._next_look: asyncio.TimerHandle | None = None
+
+    async def exchange(self, request: bytes) -> Reply:
+        """Send a whole request, and return its reply.
+
+        Raises ``OSError`` (a ``TimeoutError`` or an ``IdleClosedError`` among them) or ``MalformedReplyError``; it is
+        unknown then whether the request has been carried out. It is never sent twice.
+        """
+        reused = self._reuse()
+        connection = reused or await self._connect()
+        try:
+            reply = await connection.send(request, self._options.exchange)
+        except BaseException as error:
+            self._drop(connection)
+            if reused is not None and connection.was_closed_unanswered:
+                raise IdleClosedError("the server closed the connection, which had been idle") from error
+            raise
+        self._give_back(connection, keeps_open=reply.keeps_open)
+        return reply
+
+    def use_tls(self, tls: ssl.SSLContext) -> None:
+        """Open further connections with this; those that idle are closed, others when they have got their replies."""
+        if self._address.tls is None:
+            return
+        self._address = replace(self._address, tls=tls)
+        while self._idle:
+            self._drop(self._idle.popleft()[0])
+
+    def close(self) -> None:
+        """Close all connections; requests in flight fail. Further requests open new ones."""
+        self._idle.clear()
+        while self._open:
+            self._open.pop().close()
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
+
+    def _reuse(self) -> _Connection | None:
+        self._drop_long_idle()
+        while self._idle:
+            connection, _ = self._idle.pop()
+            if connection.is_open:
+                return connection
+            self._drop(connection)
+        return None
+
+    def _drop_long_idle(self) -> None:
+        oldest = self._clock() - self._options.idle
+        while self._idle and self._idle[0][1] <= oldest:
+            self._drop(self._idle.popleft()[0])
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give up what is late, now and from time to time."""
+        # A timer for every request would cost as much as sending it.
+        self._drop_long_idle()
+        now = loop.time()
+        for connection in self._open:
+            connection.give_up_if_late(now)
+        self._next_look = None
+        if self._open:
+            self._look_later(loop)
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._next_look is None:
+            self._next_look = loop.call_later(self._options.exchange / _LOOKS_PER_EXCHANGE, self._look, loop)
+
+    def _give_back(self, connection: _Connection, *, keeps_open: bool) -> None:
+        usable = connection.is_open and connection.tls is self._address.tls
+        if keeps_open and usable and connection in self._open:
+            self._idle.append((connection, self._clock()))
+        else:
+            self._drop(connection)
+
+    async def _connect(self) -> _Connection:
+        address = self._address
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(self._options.connect):
+            _, connection = await loop.create_connection(
+                lambda: _Connection(loop, address.tls),
+                address.host,
+                address.port,
+                ssl=address.tls,
+                server_hostname=address.server_name,
+            )
+        self._open.add(connection)
+        self._look_later(loop)
+        return connection
+
+    def _drop(self, connection: _Connection) -> None:
+        self._open.discard(connection)
+        connection.close()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection; one request at a time. ``tls`` is what it was opened with."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> None:
+        self.tls = tls
+        self.was_closed_unanswered = False
+        """Whether the server closed it before any byte of a reply."""
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._reader: ReplyReader | None = None  # of a reply that came in pieces
+        self._answer: asyncio.Future[Reply] | None = None
+        self._late_at = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request may be sent."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def send(self, request: bytes, seconds: float) -> asyncio.Future[Reply]:
+        """Send a request; return its reply to come, which is an error if it takes so long, or is none.
+
+        Raises ``ConnectionResetError`` if the connection is closed.
+        """
+        if self._transport is None:
+            raise ConnectionResetError("the server closed the connection")
+        self._reader = None
+        self._late_at = self._loop.time() + seconds
+        answer = self._answer = self._loop.create_future()
+        self._transport.write(request)
+        return answer
+
+    def close(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def give_up_if_late(self, now: float) -> None:
+        """End the wait for a reply that has not come in time."""
+        if self._answer is not None and not self._answer.done() and now >= self._late_at:
+            self._answer.set_exception(TimeoutError())
+
+    # --- what the event loop says --------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Those of other event loops need not inherit from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        answer = self._answer
+        if answer is None or answer.done():
+            # A server says why it closes an idle connection; nobody waits for that.
+            self.close()
+            return
+        try:
+            reply = self._read(data)
+        except MalformedReplyError as error:
+            answer.set_exception(error)
+            return
+        if reply is not None:
+            answer.set_result(reply)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        if self._answer is None or self._answer.done():
+            return
+        self.was_closed_unanswered = self._reader is None
+        if error is not None:
+            self._answer.set_exception(error)
+            return
+        try:
+            self._answer.set_result((self._reader or ReplyReader()).finish())
+        except MalformedReplyError as unfinished:
+            self._answer.set_exception(unfinished)
+
+    def _read(self, data: bytes) -> Reply | None:
+        """Take what has come of the reply; return it once it is whole."""
+        if self._reader is None:
+            reply = read_whole(data)
+            if reply is not None:
+                return reply
+            self._reader = ReplyReader()
+        return self._reader.feed(data)

@@ -1,0 +1,197 @@
+"""Where the API server is and how to identify oneself to it: kubeconfig or in-cluster settings.
+
+The official package reads the files (contexts, exec plug-ins, rotating tokens); this module turns its result
+into what an HTTP client needs. The package is imported when settings are loaded, not before.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from poseidon.kube.client.credentials import Credentials, FollowedCredentials, Loaded
+from poseidon.kube.client.errors import SettingsError
+from poseidon.kube.client.proxies import bypasses_proxy
+
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
+    from poseidon.kube.client.credentials import CredentialSource
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """How to reach an API server.
+
+    ``server`` has no trailing slash. ``tls`` is None for plain HTTP. ``credentials`` are asked for again from time
+    to time, since tokens and certificates rotate and those of plug-ins expire; their ``tls`` replaces ``tls``.
+    """
+
+    server: str
+    tls: ssl.SSLContext | None = None
+    tls_server_name: str | None = None
+    credentials: CredentialSource | None = None
+    proxy: str | None = None
+
+
+def load_settings(
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    *,
+    wall: Callable[[], float] = time.time,
+) -> ConnectionSettings:
+    """Find and read the settings, in the order of kubectl.
+
+    ``kubeconfig`` if given; else the files of ``$KUBECONFIG``; else ``~/.kube/config`` if it exists; else the
+    service account of the pod that this runs in. ``wall`` tells seconds since the epoch. Raises ``SettingsError``.
+    """
+    environ = os.environ if environ is None else environ
+    source = _find_kubeconfig(kubeconfig, environ)
+    if source is None and not environ.get("KUBERNETES_SERVICE_HOST"):
+        raise SettingsError(
+            "no API server given: pass --kubeconfig FILE, set KUBECONFIG, "
+            "or run inside a cluster with a service account"
+        )
+    if source is None and context is not None:
+        raise SettingsError(f"context {context!r}: contexts need a kubeconfig; pass --kubeconfig FILE")
+    where = f"kubeconfig {source}" if source else "in-cluster settings"
+    configuration, loaded = _load(source, context, where)
+    server = str(configuration.host).rstrip("/")
+    return ConnectionSettings(
+        server=server,
+        tls=loaded.credentials.tls,
+        tls_server_name=configuration.tls_server_name or None,
+        credentials=FollowedCredentials(lambda: _load(source, context, where)[1], loaded, wall),
+        proxy=_proxy(configuration, server),
+    )
+
+
+def _find_kubeconfig(given: Path | None, environ: Mapping[str, str]) -> str | None:
+    """Return the kubeconfig path (or several, joined as in the variable), or None for in-cluster settings."""
+    if given is not None:
+        if not given.is_file():
+            raise SettingsError(f"kubeconfig {given}: no such file; pass an existing one with --kubeconfig")
+        return str(given)
+    listed = environ.get("KUBECONFIG", "")
+    if listed:
+        if not any(Path(path).expanduser().is_file() for path in listed.split(os.pathsep) if path):
+            raise SettingsError(
+                f"kubeconfig {listed} (from KUBECONFIG): no such file; correct or unset the variable"
+            )
+        return listed
+    default = Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"
+    return str(default) if default.is_file() else None
+
+
+def _load(source: str | None, context: str | None, where: str) -> tuple[Configuration, Loaded]:
+    """Read everything there is to know, running plug-ins. Raises ``SettingsError``."""
+    from kubernetes.client import Configuration
+
+    configuration = Configuration()
+    try:
+        if source:
+            files, expires_at = _load_kubeconfig(source, context, configuration)
+        else:
+            files, expires_at = _load_in_cluster(configuration), None
+    except (AttributeError, TypeError, KeyError, IndexError) as error:
+        raise SettingsError(
+            f"{where}: does not have the shape of a kubeconfig; compare it with what `kubectl config view` prints"
+        ) from error
+    except SettingsError as error:
+        raise SettingsError(f"{where}: {error}") from error
+    except Exception as error:
+        # The package lets errors of its parsers through (YAML, base64, types); all mean the same here.
+        raise SettingsError(f"{where}: {_one_line(error)}") from error
+    server = str(configuration.host)
+    parts = urlsplit(server)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise SettingsError(f"{where}: cluster.server: {server!r} is not an http(s) URL; correct it")
+    tls, tls_files = None, []
+    if parts.scheme == "https":
+        tls = _tls_context(configuration, where)
+        certificates = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+        tls_files = [str(name) for name in certificates if name]
+    credentials = Credentials(_authorization(configuration), tls)
+    return configuration, Loaded(credentials, [*files, *tls_files], tls_files, expires_at)
+
+
+def _load_kubeconfig(
+    source: str, context: str | None, configuration: Configuration
+) -> tuple[list[str], float | None]:
+    """Fill the configuration from a kubeconfig; return its files, and when its credentials expire."""
+    from kubernetes.config.kube_config import KubeConfigLoader, KubeConfigMerger
+
+    merger = KubeConfigMerger(source)  # type: ignore[no-untyped-call]  # the package is not annotated
+    if merger.config is None:
+        raise SettingsError("the file is empty; compare it with what `kubectl config view` prints")
+    loader = KubeConfigLoader(merger.config, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
+    loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+    files = [str(path) for path in merger.paths]
+    user, user_file = _user_of(merger.config, loader.current_context)
+    if user.get("tokenFile"):
+        files.append(str(Path(user_file).parent / user["tokenFile"]))
+    if user.get("exec") and not (_authorization(configuration) or configuration.cert_file):
+        command = user["exec"].get("command", "")
+        raise SettingsError(f"users[].user.exec: {command!r} gave no credentials; run it by hand to see why")
+    expiry = getattr(loader, "expiry", None)
+    return files, expiry.timestamp() if expiry is not None else None
+
+
+def _user_of(config: Any, context: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return what a kubeconfig says of a context's user, and the file that says so."""
+    name = context["context"].get("user")
+    if not name or not config.safe_get("users"):
+        return {}, "."
+    user = config["users"].get_with_name(name, safe=True)
+    return ({}, ".") if user is None else (user.value.get("user") or {}, user.path or ".")
+
+
+def _load_in_cluster(configuration: Configuration) -> list[str]:
+    """Fill the configuration from the service account of this pod; return the files that it has."""
+    from kubernetes.config import incluster_config
+
+    incluster_config.load_incluster_config(configuration, try_refresh_token=False)  # type: ignore[no-untyped-call]
+    return [incluster_config.SERVICE_TOKEN_FILENAME]
+
+
+def _proxy(configuration: Configuration, server: str) -> str | None:
+    parts = urlsplit(server)
+    port = parts.port or _PORTS[parts.scheme]
+    if not configuration.proxy or bypasses_proxy(parts.hostname or "", port, configuration.no_proxy or ""):
+        return None
+    return str(configuration.proxy)
+
+
+def _tls_context(configuration: Configuration, where: str) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+        # Cluster authorities often lack extensions that Python >= 3.13 demands by default and kubectl does
+        # not.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if not configuration.verify_ssl:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if configuration.cert_file:
+            context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(f"{where}: certificates cannot be used: {_one_line(error)}") from error
+    return context
+
+
+def _authorization(configuration: Configuration) -> str:
+    settings: Mapping[str, Any] = configuration.auth_settings()
+    bearer = settings.get("BearerToken")
+    return str(bearer["value"] or "").strip() if bearer else ""
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,327 @@
+"""HTTP to an API server: raw bytes in, raw bytes out, typed errors. The only module that makes requests.
+
+Lists and watches go through a full HTTP client; so does everything if a proxy is in the way. Writes, which are small
+and may be thousands a second, have kept-open connections of their own. Nothing is decoded here but the ``Status``
+bodies of errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlencode, urlsplit
+
+import aiohttp
+from yarl import URL
+
+from poseidon.kube.api.core import Status
+from poseidon.kube.api.decoding import MalformedObjectError, decode_object
+from poseidon.kube.client.connections import Address, ConnectionPool, IdleClosedError, PoolOptions
+from poseidon.kube.client.errors import ApiError, UnreachableError, UnsendableError
+from poseidon.kube.client.replies import MalformedReplyError, Reply
+from poseidon.kube.client.sockets import probing_socket
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.credentials import Credentials
+    from poseidon.kube.client.settings import ConnectionSettings
+
+JSON = "application/json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+
+_log = logging.getLogger(__name__)
+_MAX_MESSAGE = 500
+_MAX_RETRY_AFTER = 60.0
+"""The longest wait that a server's Retry-After is heeded for, in seconds; API servers ask for one or a few."""
+# Plain numbers: looking up a member of an enumeration takes longer than comparing it.
+_NO_SUCCESS = int(HTTPStatus.MULTIPLE_CHOICES)
+_UNAUTHORIZED = int(HTTPStatus.UNAUTHORIZED)
+_TARGET = re.compile(r"/[!-~]*")
+"""What may stand between method and version of a request: no blanks, no line ends."""
+_CONNECT_SECONDS = 10.0
+_IDLE_SECONDS = 60.0
+_RENEWAL_SECONDS = 1.0
+"""How often at most credentials are asked for again because a request was refused."""
+
+
+class Transport:
+    """A client of one API server.
+
+    ``timeout`` bounds every exchange that is not a stream, in seconds. ``clock`` is monotonic. Credentials are
+    asked for again after ``refresh_seconds``, in a thread; connections opened from then on use them, and those that
+    idle are closed when certificates have changed. Use as ``async with``, or call ``close()``.
+    """
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        *,
+        clock: Callable[[], float],
+        user_agent: str = "poseidon",
+        timeout: float = 30.0,
+        refresh_seconds: float = 10.0,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._refresh_seconds = refresh_seconds
+        self._timeout = aiohttp.ClientTimeout(total=timeout, connect=_CONNECT_SECONDS)
+        # Identity: compressing lists costs the server more time than the bytes cost on a cluster network.
+        self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
+        self._tls = settings.tls
+        self._authorized_until = float("-inf") if settings.credentials else float("inf")
+        self._refreshed = True
+        self._renewable_at = float("-inf")
+        self._renewing = asyncio.Lock()
+        self._authorizing = asyncio.Lock()
+        self._session: aiohttp.ClientSession | None = None
+        self._writes: ConnectionPool | None = None
+        self._heads: dict[str, bytes] = {}
+        self._base_path = urlsplit(settings.server).path.rstrip("/")
+        if settings.proxy is None:
+            address = Address.of(settings.server, settings.tls, settings.tls_server_name)
+            limits = PoolOptions(connect=_CONNECT_SECONDS, exchange=timeout, idle=_IDLE_SECONDS)
+            self._writes = ConnectionPool(address, clock=clock, options=limits)
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server, for messages."""
+        return self._settings.server
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections. Further requests open new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+        if self._writes is not None:
+            self._writes.close()
+            await asyncio.sleep(0)  # connections end in the next turn of the event loop
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """Return the body of a GET. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("GET", path, query, None, JSON)
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        """Return the body of a POST of JSON. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("POST", path, None, body, JSON)
+
+    async def patch(self, path: str, body: bytes, content_type: str = STRATEGIC_MERGE_PATCH) -> bytes:
+        """Return the body of a PATCH. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("PATCH", path, None, body, content_type)
+
+    async def delete(self, path: str, body: bytes | None = None) -> bytes:
+        """Return the body of a DELETE, with options as JSON if given. Raises ``ApiError`` or ``UnreachableError``."""
+        return await self._exchange("DELETE", path, None, body, JSON)
+
+    async def lines(
+        self, path: str, query: Mapping[str, str], read_timeout: float
+    ) -> AsyncGenerator[list[bytes], None]:
+        """Stream a response: each item holds all whole lines that one read brought, without their newlines.
+
+        Ends when the server ends the response; an unfinished last line is dropped. Raises ``ApiError`` for an
+        error status, ``UnreachableError`` when the connection breaks or is silent for ``read_timeout``
+        seconds. Close the iterator (``contextlib.aclosing``) to release the connection.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT_SECONDS, sock_read=read_timeout)
+        try:
+            for last in (False, True):
+                await self._authorize()
+                used = self._identity()
+                async with await self._open(
+                    "GET", path, query=query, body=None, content_type=JSON, patience=timeout
+                ) as response:
+                    if response.status >= _NO_SUCCESS:
+                        reply = await _read(response)
+                        if reply.status == _UNAUTHORIZED and not last and await self._renewed(used):
+                            continue
+                        raise _refusal(reply)
+                    async for lines in _whole_lines(response.content):
+                        yield lines
+                    return
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unreachable("GET", path, error) from error
+
+    async def _exchange(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None, content_type: str
+    ) -> bytes:
+        writes = self._writes if body is not None else None
+        try:
+            for last in (False, True):
+                if self._clock() >= self._authorized_until:
+                    await self._authorize()
+                used = self._identity()
+                if writes is not None and body is not None:
+                    reply = await writes.exchange(self._request(method, path, body, content_type))
+                else:
+                    async with await self._open(
+                        method,
+                        path,
+                        query=query,
+                        body=body,
+                        content_type=content_type,
+                        patience=self._timeout,
+                    ) as response:
+                        reply = await _read(response)
+                # What was refused for its credentials was not carried out: with new ones it is made again.
+                if reply.status != _UNAUTHORIZED or last or not await self._renewed(used):
+                    if reply.status >= _NO_SUCCESS:
+                        raise _refusal(reply)
+                    return reply.body
+            raise AssertionError("unreachable: the last try returns or raises")
+        except (aiohttp.ClientError, MalformedReplyError, TimeoutError, OSError) as error:
+            raise _unreachable(method, path, error) from error
+
+    def _request(self, method: str, path: str, body: bytes, content_type: str) -> bytes:
+        """Encode a whole request; raises ``UnsendableError``."""
+        _check_path(path)
+        head = self._heads.get(content_type)
+        if head is None:
+            # The same for all requests until credentials change.
+            parts = urlsplit(self._settings.server)
+            headers = {"Host": parts.netloc.rpartition("@")[2], **self._headers, "Content-Type": content_type}
+            lines = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in headers.items())
+            head = self._heads[content_type] = f" HTTP/1.1\r\n{lines}".encode("latin-1")
+        line = f"{method} {self._base_path}{path}".encode("ascii")
+        return b"%b%bContent-Length: %d\r\n\r\n%b" % (line, head, len(body), body)
+
+    async def _open(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        patience: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        _check_path(path)
+        await self._authorize()
+        session = self._session
+        if session is None:
+            session = self._session = self._new_session()
+        url = self._settings.server + path + ("?" + urlencode(query) if query else "")
+        headers = self._headers if body is None else {**self._headers, "Content-Type": content_type}
+        return await session.request(
+            method,
+            URL(url, encoded=True),
+            data=body,
+            headers=headers,
+            timeout=patience,
+            proxy=self._settings.proxy,
+            ssl=self._tls if self._tls is not None else True,
+            server_hostname=self._settings.tls_server_name,
+        )
+
+    def _new_session(self) -> aiohttp.ClientSession:
+        # Callers bound their own concurrency; a limit here could make a binding wait for a watch.
+        connector = aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=probing_socket
+        )
+        return aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18, trust_env=False
+        )
+
+    def _identity(self) -> tuple[str | None, ssl.SSLContext | None]:
+        """Return what requests identify themselves with at present."""
+        return self._headers.get("Authorization"), self._tls
+
+    async def _renewed(self, used: tuple[str | None, ssl.SSLContext | None]) -> bool:
+        """Return whether there are other credentials than ``used``, asking for them if that is due."""
+        if self._settings.credentials is None:
+            return False
+        async with self._renewing:
+            if self._identity() == used and self._clock() >= self._renewable_at:
+                self._renewable_at = self._clock() + _RENEWAL_SECONDS
+                self._authorized_until = float("-inf")
+                await self._authorize(refused=True)
+        return self._identity() != used
+
+    async def _authorize(self, *, refused: bool = False) -> None:
+        """Ask for credentials if that is due; on failure keep the former ones, which may still be valid."""
+        if self._clock() < self._authorized_until:
+            return
+        async with self._authorizing:
+            source = self._settings.credentials
+            if source is None or self._clock() < self._authorized_until:
+                return
+            try:
+                credentials = await asyncio.to_thread(source.read, refused=refused)
+            except Exception as error:  # noqa: BLE001 - plug-ins and file systems raise anything
+                if self._refreshed:
+                    _log.warning("credentials not refreshed error=%s", " ".join(str(error).split()))
+                self._refreshed = False
+            else:
+                self._use(credentials)
+                self._refreshed = True
+            self._authorized_until = self._clock() + self._refresh_seconds
+
+    def _use(self, credentials: Credentials) -> None:
+        """Identify all further requests by these; where certificates are others, on other connections too."""
+        if credentials.authorization:
+            self._headers = {**self._headers, "Authorization": credentials.authorization}
+            self._heads.clear()
+        if credentials.tls is not None and credentials.tls is not self._tls:
+            self._tls = credentials.tls
+            if self._writes is not None:
+                self._writes.use_tls(credentials.tls)
+
+
+async def _whole_lines(content: aiohttp.StreamReader) -> AsyncGenerator[list[bytes], None]:
+    """Split what comes into lines, as many at a time as each read completes."""
+    rest = b""
+    async for chunk in content.iter_any():
+        lines = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+        rest = lines.pop()
+        if lines:
+            yield lines
+
+
+def _check_path(path: str) -> None:
+    if _TARGET.fullmatch(path) is None:
+        raise UnsendableError(path)
+
+
+async def _read(response: aiohttp.ClientResponse) -> Reply:
+    retry_after = response.headers.get("Retry-After")
+    body = await response.read()
+    return Reply(response.status, response.reason or "", retry_after, body, keeps_open=True)
+
+
+def _refusal(reply: Reply) -> ApiError:
+    """Return the error that a reply stands for."""
+    raw = reply.body
+    reason, message = "", raw.decode("utf-8", "replace").strip()
+    retry_after = _seconds(reply.retry_after)
+    try:
+        status = decode_object(raw, Status)
+    except MalformedObjectError:
+        pass  # a proxy or load balancer answered, not the API server
+    else:
+        reason, message = status.reason, status.message or message
+        retry_after = retry_after or status.details.retry_after_seconds or None
+    message = " ".join(message.split())[:_MAX_MESSAGE] or reply.reason
+    if retry_after is not None:
+        retry_after = min(retry_after, _MAX_RETRY_AFTER)
+    return ApiError(reply.status, reason, message, retry_after)
+
+
+def _seconds(text: str | None) -> float | None:
+    """Read a Retry-After header. Dates are not used by API servers and count as absent."""
+    return float(text) if text is not None and text.isdecimal() else None
+
+
+def _unreachable(method: str, path: str, error: BaseException) -> UnreachableError:
+    what = "timed out" if isinstance(error, TimeoutError) else " ".join(str(error).split())
+    return UnreachableError(
+        f"{method} {path}: {what or type(error).__name__}", idle_closed=isinstance(error, IdleClosedError)
+    )

@@ -1,0 +1,52 @@
+"""What all parts that talk to one API server share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+from poseidon.kube.api.core import KubeStruct
+from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.watch.reflector import Reflector
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.resource import Resource
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
+    from poseidon.kube.watch.changes import Handler, ReflectorOptions
+
+T = TypeVar("T", bound=KubeStruct)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The way to an API server, and what a process has once. ``random`` is for jitter.
+
+    ``clock`` is monotonic, ``wall`` tells seconds since the epoch. What cannot be dealt with goes to ``quarantine``.
+    """
+
+    transport: Transport
+    metrics: KubeMetrics
+    random: Random
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    quarantine: Quarantine = field(default_factory=Quarantine)
+
+    def reflector(
+        self, resource: Resource[T], handler: Handler[T], options: ReflectorOptions
+    ) -> Reflector[T]:
+        """Make what follows a resource and tells ``handler``."""
+        return Reflector(
+            self.transport,
+            resource,
+            handler,
+            metrics=self.metrics,
+            random=self.random,
+            clock=self.clock,
+            options=options,
+            quarantine=self.quarantine,
+        )

@@ -1,0 +1,149 @@
+"""Objects that could not be dealt with: set aside one by one, so that none of them holds up the others.
+
+Whatever is read was written by somebody who may not wish this cluster well, and the object is still there after a
+restart. So every change of an object, and everything that is done for one, goes through here: what raises sets its
+object aside, which is counted by kind and logged once; the next change of the object tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import KubeStruct
+    from poseidon.kube.watch.changes import Change
+
+    T = TypeVar("T", bound=KubeStruct)
+
+_log = logging.getLogger(__name__)
+
+_MOST_REMEMBERED = 100_000
+_LONGEST_REASON = 300
+
+
+class Quarantine:
+    """What has been set aside, by kind and key (an object's uid or name), with the reason.
+
+    ``count`` is called with the kind whenever something fails. Not thread-safe.
+    """
+
+    def __init__(self, count: Callable[[str], None] | None = None) -> None:
+        self._count = count
+        self._reasons: dict[str, dict[str, str]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._reasons.values()))
+
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        """Yield kind, key and reason of what is set aside."""
+        return ((kind, key, why) for kind, found in self._reasons.items() for key, why in found.items())
+
+    def reason(self, kind: str, key: str) -> str:
+        """Return why something is set aside, "" if it is not."""
+        return self._reasons.get(kind, {}).get(key, "")
+
+    def set_aside(self, kind: str, key: str, error: Exception, *, name: str = "") -> str:
+        """Set something aside because of an error; returns the reason. ``name`` is what people know it by."""
+        reason = _reason(error)
+        if self._count is not None:
+            self._count(kind)
+        known = self._reasons.setdefault(kind, {})
+        if known.get(key) != reason:
+            _log.error(
+                'object set aside until it changes kind=%s name=%s error="%s" where=%s',
+                kind,
+                name or key,
+                reason,
+                _where(error),
+            )
+            _log.debug("traceback of what set it aside", exc_info=error)
+        if key in known or len(known) < _MOST_REMEMBERED:
+            known[key] = reason
+        return reason
+
+    def release(self, kind: str, key: str) -> None:
+        """Something has been dealt with, or exists no longer."""
+        known = self._reasons.get(kind)
+        if known:
+            known.pop(key, None)
+
+    def attempt(self, kind: str, key: str, *, name: str = "") -> Attempt:
+        """Return a context in which something is dealt with: what is raised in it sets that aside, and ends there."""
+        return Attempt(self, kind, key, name)
+
+    def deliver(
+        self, kind: str, take: Callable[[Sequence[Change[T]]], None], changes: Sequence[Change[T]]
+    ) -> None:
+        """Hand changes over: all at once, or one by one if that fails, so that only those at fault are set aside.
+
+        ``take`` may be given a change again, also one that it has seen half of.
+        """
+        try:
+            take(changes)
+        except Exception as error:  # noqa: BLE001 - anything at all may be wrong with an object
+            if len(changes) == 1:
+                self._fail(kind, changes[0], error)
+                return
+        else:
+            if self._reasons.get(kind):
+                for change in changes:
+                    self.release(kind, change.uid)
+            return
+        for change in changes:
+            self.deliver(kind, take, [change])
+
+    def _fail(self, kind: str, change: Change[T], error: Exception) -> None:
+        found = change.object
+        metadata = getattr(found, "metadata", None)
+        parts = (metadata.namespace, metadata.name) if metadata is not None else ()
+        self.set_aside(kind, change.uid, error, name="/".join(part for part in parts if part))
+        if found is None:
+            # It will not change any more.
+            self.release(kind, change.uid)
+
+
+class Attempt:
+    """A context that sets something aside instead of raising; ``failed`` says afterwards whether it has."""
+
+    __slots__ = ("_key", "_kind", "_name", "_quarantine", "failed")
+
+    def __init__(self, quarantine: Quarantine, kind: str, key: str, name: str) -> None:
+        self._quarantine = quarantine
+        self._kind = kind
+        self._key = key
+        self._name = name
+        self.failed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool:
+        if error is None:
+            self._quarantine.release(self._kind, self._key)
+            return False
+        if not isinstance(error, Exception):
+            return False
+        self.failed = True
+        self._quarantine.set_aside(self._kind, self._key, error, name=self._name)
+        return True
+
+
+def _reason(error: Exception) -> str:
+    """Say in one short line what went wrong."""
+    text = " ".join(str(error).encode("utf-8", "replace").decode().split())
+    return f"{type(error).__name__}: {text}"[:_LONGEST_REASON].rstrip(": ")
+
+
+def _where(error: Exception) -> str:
+    """Return module and line of this project that an error came from, for those who mend it."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if "poseidon" in each.filename]
+    if not frames:
+        return "?"
+    path = frames[-1].filename.replace("\\", "/")
+    return f"poseidon{path.rpartition('/poseidon')[2]}:{frames[-1].lineno}"

@@ -1,0 +1,289 @@
+"""Keeps a handler informed of all objects of one resource: list, watch, recover from whatever breaks.
+
+A list comes in pages, each handed on as it arrives. The watch starts at the list's version and asks for
+bookmarks, so that after a broken stream it resumes where it stopped. When the server has forgotten that
+version (410) the reflector lists anew and reports what has vanished in between. An absent API group (404) is
+no error: it is tried again slowly, so that a resource which is installed later is picked up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from http import HTTPStatus
+from random import Random
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from poseidon.kube.api.core import KubeStruct, ObjectMeta, Status
+from poseidon.kube.api.decoding import (
+    MalformedObjectError,
+    WatchEvent,
+    decode_metadata,
+    decode_object,
+    decode_watch_event,
+)
+from poseidon.kube.api.resource import Resource
+from poseidon.kube.client.backoff import Backoff
+from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
+from poseidon.kube.watch.changes import Change, Handler, ReflectorOptions
+from poseidon.kube.watch.listing import pages
+from poseidon.kube.watch.quarantine import Quarantine
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
+
+T = TypeVar("T", bound=KubeStruct)
+
+_log = logging.getLogger(__name__)
+
+
+class Reflector(Generic[T]):
+    """Lists and watches one resource until cancelled.
+
+    ``random`` draws time-outs and jitter, ``clock`` is monotonic, ``sleep`` waits. A change at which the handler raises
+    goes to ``quarantine``. ``run`` returns only by cancellation.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        resource: Resource[T],
+        handler: Handler[T],
+        *,
+        metrics: KubeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: ReflectorOptions | None = None,
+        quarantine: Quarantine | None = None,
+    ) -> None:
+        self._transport = transport
+        self._resource = resource
+        self._handler = handler
+        self._metrics = metrics
+        self._random = random
+        self._clock = clock
+        self._sleep = sleep
+        self._options = options or ReflectorOptions()
+        self._quarantine = quarantine or Quarantine()
+        self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
+        self._version = ""
+        self._relist_reason = "start"
+        self._known: set[str] = set()
+        self._broken_in_a_row = 0
+        self._absent = False
+        self._synced = asyncio.Event()
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the handler has been given a complete list, or the resource is known not to be served."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Wait until ``has_synced``."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """Keep the handler informed for ever."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+            except ApiError as error:
+                await self._recover_from_answer(error)
+            except KubeError as error:
+                await self._recover_from_silence(error)
+
+    # --- list ----------------------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        """Hand over everything there is, and the absence of what was there before."""
+        self._metrics.relists.labels(self._resource.name, self._relist_reason).inc()
+        seen: set[str] = set()
+        version = ""
+        async with aclosing(pages(self._transport, self._resource, self._options.page_size)) as listed:
+            async for page in listed:
+                version = page.resource_version
+                for rejected in page.rejected:
+                    self._reject(rejected.metadata, rejected.problem)
+                    # It still exists: what is known of it stays as it was.
+                    seen.add(rejected.metadata.uid)
+                batch = [Change(_metadata(item).uid, item) for item in page.items]
+                uids = [change.uid for change in batch]
+                seen.update(uids)
+                self._known.update(uids)
+                self._hand_over(batch, "LISTED")
+        gone = self._known - seen
+        self._known &= seen
+        self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
+        if self._backoff.failures or self._absent:
+            _log.info("list recovered resource=%s objects=%d", self._resource.name, len(seen))
+        self._backoff.reset()
+        self._absent = False
+        self._broken_in_a_row = 0
+        self._version = version
+        self._mark_synced()
+
+    # --- watch ---------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Follow changes from the current version until the server ends the watch."""
+        seconds = int(self._random.uniform(*self._options.watch_seconds))
+        query = self._resource.query(
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=self._version,
+            timeoutSeconds=str(max(1, seconds)),
+        )
+        started = self._clock()
+        heard = False
+        lines = self._transport.lines(self._resource.path, query, seconds + self._options.read_margin)
+        async with aclosing(lines) as stream:
+            async for batch in stream:
+                self._take(batch)
+                heard = True
+                self._backoff.reset()
+                self._broken_in_a_row = 0
+        if not heard and self._clock() - started < 1.0:
+            # A proxy that ends streams at once would otherwise be asked in a tight loop.
+            raise UnreachableError(f"watch of {self._resource.path}: ended at once")
+
+    def _take(self, lines: Sequence[bytes]) -> None:
+        """Hand over the changes of some watch lines as one batch; then raise the error among them, if any."""
+        batch: list[Change[T]] = []
+        error: ApiError | None = None
+        counts: dict[str, int] = {}
+        for line in lines:
+            if not line:
+                continue
+            try:
+                event = decode_watch_event(line)
+                counts[event.type] = counts.get(event.type, 0) + 1
+                if event.type == "ERROR":
+                    error = _error_of(event)
+                    break
+                self._take_event(event, batch)
+            except MalformedObjectError as problem:
+                self._reject(ObjectMeta(), str(problem))
+        for kind, count in counts.items():
+            self._metrics.watch_events.labels(self._resource.name, kind).inc(count)
+        if batch:
+            self._deliver(batch)
+        if error is not None:
+            raise error
+
+    def _take_event(self, event: WatchEvent, batch: list[Change[T]]) -> None:
+        if event.type not in ("ADDED", "MODIFIED"):
+            # Of a bookmark, and of an object that is gone, only the metadata matter.
+            metadata = decode_metadata(event.object)
+            if event.type == "DELETED":
+                self._known.discard(metadata.uid)
+                batch.append(Change(metadata.uid, None))
+        else:
+            try:
+                item = decode_object(event.object, self._resource.kind)
+            except MalformedObjectError as problem:
+                metadata = decode_metadata(event.object)
+                self._reject(metadata, str(problem))
+            else:
+                metadata = _metadata(item)
+                self._known.add(metadata.uid)
+                batch.append(Change(metadata.uid, item))
+        self._version = metadata.resource_version or self._version
+
+    # --- recovery ------------------------------------------------------------------------------------------
+
+    async def _recover_from_answer(self, error: ApiError) -> None:
+        if error.expired:
+            self._metrics.watch_errors.labels(self._resource.name, "expired").inc()
+            _log.info("version expired, listing anew resource=%s", self._resource.name)
+            self._relist("expired")
+            # At once the first time; a server that keeps saying so gets a pause.
+            if self._backoff.failures:
+                await self._sleep(self._backoff.next())
+            else:
+                self._backoff.next()
+        elif error.not_found or (self._options.optional and error.status == HTTPStatus.FORBIDDEN):
+            await self._wait_until_served(error)
+        else:
+            self._metrics.watch_errors.labels(self._resource.name, "api").inc()
+            await self._pause(error, error.retry_after or 0.0)
+
+    async def _recover_from_silence(self, error: KubeError) -> None:
+        self._metrics.watch_errors.labels(self._resource.name, "connection").inc()
+        await self._pause(error, 0.0)
+
+    async def _pause(self, error: KubeError, at_least: float) -> None:
+        first = self._backoff.failures == 0
+        delay = max(self._backoff.next(), at_least)
+        self._broken_in_a_row += 1
+        # Every failure at debug, the first of a streak for people: an outage is one line, not thousands.
+        _log.log(
+            logging.WARNING if first else logging.DEBUG,
+            'api server request failed, retrying resource=%s server=%s in=%.1fs error="%s"',
+            self._resource.name,
+            self._transport.server,
+            delay,
+            error,
+        )
+        if self._version and self._broken_in_a_row >= self._options.broken_watches:
+            self._relist("broken")
+        await self._sleep(delay)
+
+    async def _wait_until_served(self, error: ApiError) -> None:
+        if not self._absent:
+            _log.info(
+                'resource is not served, will look again resource=%s error="%s"', self._resource.name, error
+            )
+        self._absent = True
+        self._relist("served")
+        gone, self._known = self._known, set()
+        self._hand_over([Change(uid, None) for uid in sorted(gone)], "VANISHED")
+        self._mark_synced()
+        await self._sleep(self._options.absent_seconds * (0.75 + 0.5 * self._random.random()))
+
+    def _relist(self, reason: str) -> None:
+        self._version = ""
+        self._relist_reason = reason
+        self._broken_in_a_row = 0
+
+    # --- handing over --------------------------------------------------------------------------------------
+
+    def _hand_over(self, batch: Sequence[Change[T]], kind: str) -> None:
+        if batch:
+            self._metrics.watch_events.labels(self._resource.name, kind).inc(len(batch))
+            self._deliver(batch)
+
+    def _deliver(self, batch: Sequence[Change[T]]) -> None:
+        self._quarantine.deliver(self._resource.name, self._handler.on_changes, batch)
+
+    def _mark_synced(self) -> None:
+        if not self._synced.is_set():
+            self._synced.set()
+            self._handler.on_synced()
+
+    def _reject(self, metadata: ObjectMeta, problem: str) -> None:
+        self._metrics.rejected_objects.labels(self._resource.name).inc()
+        name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+        _log.warning(
+            'object cannot be decoded and is left out resource=%s name=%s error="%s"',
+            self._resource.name,
+            name or "?",
+            problem,
+        )
+
+
+def _metadata(item: KubeStruct) -> ObjectMeta:
+    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every listed kind has metadata
+    return metadata
+
+
+def _error_of(event: WatchEvent) -> ApiError:
+    status = decode_object(event.object, Status)
+    return ApiError(
+        status.code or 500, status.reason, status.message, status.details.retry_after_seconds or None
+    )

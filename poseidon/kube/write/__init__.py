@@ -1,0 +1,1 @@
+"""Writes: bindings, evictions, events, conditions, statuses; in parallel, retried, behind what is more urgent."""

@@ -1,0 +1,236 @@
+"""Posts bindings in parallel over kept-open connections, and says what became of each.
+
+A binding carries the pod's uid as a precondition: a namesake that was created meanwhile is
+never bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
+from poseidon.kube.write.concurrency import AdaptiveLimit, ConcurrencyOptions
+from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.kube.write.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
+
+_log = logging.getLogger(__name__)
+_ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')
+_REPLACED = re.compile(r"UID in (the )?precondition")
+
+
+class BindRequest(NamedTuple):
+    """One pod to be bound to one node."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+
+
+class BindResult(Enum):
+    """What became of a binding."""
+
+    BOUND = "bound"
+    ELSEWHERE = "elsewhere"
+    """The pod runs on another node already."""
+    GONE = "gone"
+    """The pod does not exist any more, is being deleted, or a namesake has taken its place."""
+    FAILED = "failed"
+    """Not bound, but it may succeed another time."""
+    WITHHELD = "withheld"
+    """Not posted: the node would not take the pod any more."""
+
+
+class BindOutcome(NamedTuple):
+    """The end of a binding; ``reason`` is empty when bound."""
+
+    request: BindRequest
+    result: BindResult
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BinderOptions(RetryOptions):
+    """``concurrency`` bounds the number of bindings in flight.
+
+    ``lull_seconds`` is how long after a binding less urgent writes wait for the next: longer than a round of the solver
+    in a burst usually takes. What they put in flight in such a gap would delay the bindings that follow it.
+    """
+
+    lull_seconds: float = 0.2
+    concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
+
+
+class Binder:
+    """Binds pods until cancelled.
+
+    ``on_outcome`` is called once per request, from the event loop's thread. Posting is idempotent: a binding
+    that had been carried out although its answer was lost counts as bound when it is posted again.
+    ``refusal`` is asked right before a binding is posted, and returns why it must not be, or "".
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        on_outcome: Callable[[BindOutcome], None],
+        *,
+        metrics: KubeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        refusal: Callable[[BindRequest], str] = lambda _: "",
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: BinderOptions | None = None,
+    ) -> None:
+        self._transport = transport
+        self._on_outcome = on_outcome
+        self._refusal = refusal
+        self._metrics = metrics
+        self._random = random
+        self._clock = clock
+        self._sleep = sleep
+        self._options = options or BinderOptions()
+        self._limit = AdaptiveLimit(clock, self._options.concurrency)
+        metrics.bind_concurrency.set_function(self._limit)
+        self._pool = WorkerPool(self._carry_out, self._limit)
+        self._ended_at = float("-inf")
+        # Looked up once: finding a series by its labels takes longer than counting in it.
+        self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
+
+    @property
+    def unfinished(self) -> int:
+        """How many requests wait or are in flight."""
+        return self._pool.unfinished
+
+    def submit(self, request: BindRequest) -> None:
+        """Queue a binding."""
+        self._pool.submit(request)
+
+    def discard_waiting(self) -> int:
+        """Drop the requests that have not been posted yet, without an outcome. Returns how many."""
+        return self._pool.discard_waiting()
+
+    async def wait_idle(self) -> None:
+        """Wait until nothing waits or is in flight."""
+        await self._pool.wait_idle()
+
+    async def wait_quiet(self) -> None:
+        """Wait until nothing has waited or been in flight for ``lull_seconds``."""
+        while True:
+            await self._pool.wait_idle()
+            rest = self._ended_at + self._options.lull_seconds - self._clock()
+            if rest <= 0:
+                return
+            await self._sleep(rest)
+
+    async def run(self) -> None:
+        """Bind for ever."""
+        await self._pool.run()
+
+    async def _carry_out(self, request: BindRequest) -> None:
+        started = self._clock()
+        try:
+            outcome = await self._bind(request, started)
+        except Exception as error:  # noqa: BLE001 - one binding that cannot be made must not end the others
+            outcome = BindOutcome(request, BindResult.FAILED, f"cannot be bound: {error!r}")
+        self._ended_at = self._clock()
+        self._durations[outcome.result].observe(self._ended_at - started)
+        self._limit.answered(self._pool.waiting)
+        self._on_outcome(outcome)
+
+    async def _bind(self, request: BindRequest, started: float) -> BindOutcome:
+        path = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}/binding"
+        body = binding_body(request)
+        tries: Tries | None = None  # most succeed at once
+        perhaps_done = False
+        while True:
+            # No await between asking and giving the place back: others are asked with it free.
+            refused = "" if perhaps_done else self._refusal(request)
+            if refused:
+                return BindOutcome(request, BindResult.WITHHELD, refused)
+            try:
+                await self._transport.post(path, body)
+            except ApiError as error:
+                perhaps_done = perhaps_done or not error.throttled
+                if error.transient:
+                    self._limit.turned_away()
+                outcome = judge(request, error)
+                tries = tries or Tries(self._options, self._random, self._clock, since=started)
+                pause = tries.pause(error, may_help=_may_help(error, outcome))
+                if pause is None:
+                    return outcome
+            except KubeError as error:
+                perhaps_done = True
+                if not (isinstance(error, UnreachableError) and error.idle_closed):
+                    self._limit.turned_away()
+                tries = tries or Tries(self._options, self._random, self._clock, since=started)
+                pause = tries.pause(error)
+                if pause is None:
+                    return BindOutcome(request, BindResult.FAILED, str(error))
+            else:
+                return BindOutcome(request, BindResult.BOUND)
+            self._metrics.bind_retries.inc()
+            _log.debug("binding retried pod=%s/%s in=%.1fs", request.namespace, request.name, pause)
+            await self._sleep(pause)
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    name: str
+    namespace: str
+    uid: str
+
+
+class _Target(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    api_version: str = "v1"
+    kind: str = "Node"
+
+
+class _Binding(msgspec.Struct, gc=False, rename="camel"):
+    metadata: _Metadata
+    target: _Target
+    api_version: str = "v1"
+    kind: str = "Binding"
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def binding_body(request: BindRequest) -> bytes:
+    """Encode a core/v1 Binding with the uid as its precondition."""
+    metadata = _Metadata(request.name, request.namespace, request.uid)
+    return _encode(_Binding(metadata, _Target(request.node)))
+
+
+def _may_help(error: ApiError, outcome: BindOutcome) -> bool:
+    """Whether posting again may help: the server is in trouble, or another write came in between."""
+    return error.transient or (error.conflict and outcome.result is BindResult.FAILED)
+
+
+def judge(request: BindRequest, error: ApiError) -> BindOutcome:
+    """Say what a final refusal means. The words of a 409 are those of kube-apiserver's binding storage."""
+    if error.not_found:
+        return BindOutcome(request, BindResult.GONE, "the pod is gone")
+    if error.conflict:
+        assigned = _ASSIGNED.search(error.message)
+        if assigned is not None and assigned.group(1) == request.node:
+            return BindOutcome(request, BindResult.BOUND)
+        if assigned is not None:
+            return BindOutcome(request, BindResult.ELSEWHERE, f"already assigned to node {assigned.group(1)}")
+        if "being deleted" in error.message:
+            return BindOutcome(request, BindResult.GONE, "the pod is being deleted")
+        if _REPLACED.search(error.message):
+            return BindOutcome(request, BindResult.GONE, "another pod has taken its name")
+    return BindOutcome(request, BindResult.FAILED, str(error))

@@ -1,0 +1,146 @@
+"""Writes what begins the binding of a claim: the chosen node, or the volume that it gets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from poseidon.kube.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.transport import MERGE_PATCH
+from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.kube.write.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.transport import Transport
+
+_log = logging.getLogger(__name__)
+
+
+class SelectNode(NamedTuple):
+    """Tell a claim's provisioner for which node to make a volume; ``pod`` is the uid of the pod behind it."""
+
+    pod: str
+    namespace: str
+    claim: str
+    claim_uid: str
+    node: str
+
+
+class GiveVolume(NamedTuple):
+    """Give a volume to a claim, if it is still as it was at ``version``."""
+
+    pod: str
+    namespace: str
+    claim: str
+    claim_uid: str
+    volume: str
+    volume_uid: str
+    version: str
+
+
+ClaimWrite: TypeAlias = SelectNode | GiveVolume
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWriterOptions(RetryOptions):
+    """``concurrency`` is the number of writes in flight."""
+
+    concurrency: int = 16
+
+
+class ClaimWriter:
+    """Writes until cancelled.
+
+    ``on_refused`` is told of each write that has failed for good, with the reason. Success is not told: what
+    follows from it is seen by watching claims and volumes. Uids in the patches see to it that namesakes are left
+    alone; writing twice does no harm.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        on_refused: Callable[[ClaimWrite, str], None],
+        *,
+        random: Random,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: ClaimWriterOptions | None = None,
+    ) -> None:
+        self._transport = transport
+        self._on_refused = on_refused
+        self._random = random
+        self._sleep = sleep
+        self._options = options or ClaimWriterOptions()
+        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
+
+    def submit(self, write: ClaimWrite) -> None:
+        """Queue a write."""
+        self._pool.submit(write)
+
+    async def run(self) -> None:
+        """Write for ever."""
+        await self._pool.run()
+
+    async def _carry_out(self, write: ClaimWrite) -> None:
+        try:
+            reason = await self._write(write)
+        except Exception as error:  # noqa: BLE001 - one write that cannot be made must not end the others
+            reason = f"cannot be written: {error!r}"
+        if reason:
+            _log.debug('claim not written claim=%s/%s reason="%s"', write.namespace, write.claim, reason)
+            self._on_refused(write, reason)
+
+    async def _write(self, write: ClaimWrite) -> str:
+        """Write with retries; returns why it cannot be done, "" if it is done."""
+        path, body = patch_of(write)
+        tries = Tries(self._options, self._random)
+        while True:
+            try:
+                await self._transport.patch(path, body, MERGE_PATCH)
+            except KubeError as error:
+                pause = tries.pause(error)
+                if pause is None:
+                    return _refusal(write, error) if isinstance(error, ApiError) else str(error)
+            else:
+                return ""
+            await self._sleep(pause)
+
+
+def patch_of(write: ClaimWrite) -> tuple[str, bytes]:
+    """Return path and body of the merge patch that carries out a write, as kube-scheduler's binder would."""
+    if isinstance(write, SelectNode):
+        metadata: dict[str, Any] = {"uid": write.claim_uid, "annotations": {SELECTED_NODE: write.node}}
+        path = f"/api/v1/namespaces/{write.namespace}/persistentvolumeclaims/{write.claim}"
+        return path, msgspec.json.encode({"metadata": metadata})
+    metadata = {
+        "uid": write.volume_uid,
+        "resourceVersion": write.version,
+        "annotations": {BOUND_BY_CONTROLLER: "yes"},
+    }
+    given = {
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "namespace": write.namespace,
+        "name": write.claim,
+        "uid": write.claim_uid,
+    }
+    path = f"/api/v1/persistentvolumes/{write.volume}"
+    return path, msgspec.json.encode({"metadata": metadata, "spec": {"claimRef": given}})
+
+
+def _refusal(write: ClaimWrite, error: ApiError) -> str:
+    if isinstance(write, GiveVolume):
+        what = f'persistentvolume "{write.volume}"'
+    else:
+        what = f'persistentvolumeclaim "{write.claim}"'
+    if error.not_found:
+        return f"{what} not found"
+    if error.conflict:
+        return f"{what} has changed meanwhile"
+    return f"{what} cannot be written: {error}"

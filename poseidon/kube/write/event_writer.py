@@ -1,0 +1,181 @@
+"""Events about pods and groups of them, in kube-scheduler's words.
+
+Every pod has at most one event object per reason: when its state changes again, that object's count, message
+and time are updated, so that neither flapping states nor restarts flood a cluster with events.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from poseidon.kube.api.references import ObjectRef, PodRef, timestamp
+from poseidon.kube.client.errors import ApiError
+from poseidon.kube.client.transport import MERGE_PATCH, Transport
+from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.metrics import KubeMetrics
+
+SCHEDULED = "Scheduled"
+FAILED_SCHEDULING = "FailedScheduling"
+REFUSED = "Refused"
+PREEMPTED = "Preempted"
+
+_ACTIONS = {SCHEDULED: "Binding", PREEMPTED: "Preempting"}
+_MAX_MESSAGE = 1024
+_MAX_NAME = 230
+_REMEMBERED = 100_000
+
+
+class _Write(NamedTuple):
+    name: str
+    about: ObjectRef
+    reason: str
+    message: str
+    at: float
+
+
+class _Posted(NamedTuple):
+    name: str
+    times: int
+
+
+class EventWriter:
+    """Writes events behind bindings.
+
+    ``component`` is the name that the events report as their source, ``instance`` that of this process.
+    ``wall`` tells seconds since the epoch. ``wait_quiet`` returns once no binding waits.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        component: str,
+        instance: str,
+        wait_quiet: Callable[[], Awaitable[None]],
+        metrics: KubeMetrics,
+        random: Random,
+        wall: Callable[[], float],
+        options: WriteBehindOptions | None = None,
+    ) -> None:
+        self._transport = transport
+        self._component = component
+        self._instance = instance
+        self._wall = wall
+        self._serial = int(wall() * 1e9)
+        # The failure events of pods that still wait, oldest first; forgetting one only costs a second object.
+        self._posted: OrderedDict[str, _Posted] = OrderedDict()
+        self._queue: WriteBehind[_Write] = WriteBehind(
+            "event", self._perform, wait_quiet, metrics=metrics, random=random, options=options
+        )
+
+    def scheduled(self, pod: PodRef, node: str) -> None:
+        """Say that a pod has been bound."""
+        self._queue.withdraw((pod.uid, FAILED_SCHEDULING))
+        self._submit(pod, SCHEDULED, f"Successfully assigned {pod.namespace}/{pod.name} to {node}")
+
+    def failed_scheduling(self, pod: PodRef, message: str) -> None:
+        """Say why a pod stays pending. Callers report changes only."""
+        self._submit(pod, FAILED_SCHEDULING, message)
+
+    def refused(self, pod: PodRef, message: str) -> None:
+        """Say that a kubelet refused a pod, and what becomes of it."""
+        self._submit(pod, REFUSED, message)
+
+    def preempted(self, pod: PodRef, message: str) -> None:
+        """Say that a pod has been evicted for the sake of others."""
+        self._submit(pod, PREEMPTED, message)
+
+    def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
+        """Say how a group stands. Callers report changes only."""
+        self._submit_about(group, reason, message)
+
+    def withdraw_failure(self, uid: str) -> None:
+        """Forget a failure that still waits: the pod is being bound."""
+        self._queue.withdraw((uid, FAILED_SCHEDULING))
+
+    async def run(self) -> None:
+        """Write for ever."""
+        await self._queue.run()
+
+    async def wait_drained(self) -> None:
+        """Wait until nothing waits."""
+        await self._queue.wait_drained()
+
+    def _submit(self, pod: PodRef, reason: str, message: str) -> None:
+        self._submit_about(ObjectRef("v1", "Pod", pod.uid, pod.namespace, pod.name), reason, message)
+
+    def _submit_about(self, about: ObjectRef, reason: str, message: str) -> None:
+        # Named here, so that a try whose answer is lost is not followed by a second event.
+        self._serial += 1
+        name = f"{about.name[:_MAX_NAME]}.{self._serial:x}"
+        self._queue.submit((about.uid, reason), _Write(name, about, reason, message, self._wall()))
+
+    async def _perform(self, write: _Write) -> None:
+        posted = self._posted.get(write.about.uid) if write.reason == FAILED_SCHEDULING else None
+        if posted is not None and await self._repeat(write, posted):
+            return
+        path = f"/api/v1/namespaces/{write.about.namespace}/events"
+        try:
+            await self._transport.post(path, msgspec.json.encode(self._body(write)))
+        except ApiError as error:
+            if not error.already_exists:
+                raise
+        if write.reason == FAILED_SCHEDULING:
+            self._remember(write.about.uid, _Posted(write.name, 1))
+        else:
+            self._posted.pop(write.about.uid, None)
+
+    async def _repeat(self, write: _Write, posted: _Posted) -> bool:
+        """Update the event that was posted before; False when the server has let it expire."""
+        change = {
+            "count": posted.times + 1,
+            "lastTimestamp": timestamp(write.at),
+            "message": write.message[:_MAX_MESSAGE],
+        }
+        path = f"/api/v1/namespaces/{write.about.namespace}/events/{posted.name}"
+        try:
+            await self._transport.patch(path, msgspec.json.encode(change), MERGE_PATCH)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            return False
+        self._remember(write.about.uid, _Posted(posted.name, posted.times + 1))
+        return True
+
+    def _remember(self, uid: str, posted: _Posted) -> None:
+        self._posted[uid] = posted
+        self._posted.move_to_end(uid)
+        if len(self._posted) > _REMEMBERED:
+            self._posted.popitem(last=False)
+
+    def _body(self, write: _Write) -> dict[str, Any]:
+        about, at = write.about, timestamp(write.at)
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": write.name, "namespace": about.namespace},
+            "involvedObject": {
+                "apiVersion": about.api_version,
+                "kind": about.kind,
+                "namespace": about.namespace,
+                "name": about.name,
+                "uid": about.uid,
+            },
+            "type": "Normal" if write.reason in (SCHEDULED, PREEMPTED) else "Warning",
+            "reason": write.reason,
+            "message": write.message[:_MAX_MESSAGE],
+            "action": _ACTIONS.get(write.reason, "Scheduling"),
+            "count": 1,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+        }

@@ -1,0 +1,192 @@
+"""Has pods leave their nodes: through the eviction subresource, which disruption budgets may refuse.
+
+Where the scheduler has found that nothing else helps, a pod is deleted as kube-scheduler deletes its victims: with a
+condition that says why, and the pod's own grace period.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from poseidon.kube.api.references import PodRef, timestamp
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.client.transport import STRATEGIC_MERGE_PATCH
+from poseidon.kube.write.retrying import RetryOptions, Tries
+from poseidon.kube.write.worker_pool import WorkerPool
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
+
+_log = logging.getLogger(__name__)
+
+_BUDGET_REFUSAL = "disruption budget"
+_WITHDRAWN = "nobody needs its place any more"
+_SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionLimits:
+    """``per_second`` evictions over time, ``burst`` at once after a quiet time."""
+
+    per_second: float = 50.0
+    burst: int = 1000
+
+
+class EvictionRequest(NamedTuple):
+    """One pod to leave one node. ``beyond_budget``: whatever disruption budgets say."""
+
+    pod: PodRef
+    node: str
+    beyond_budget: bool
+    message: str
+
+    @property
+    def uid(self) -> str:
+        """The uid of the pod."""
+        return self.pod.uid
+
+
+class EvictionOutcome(NamedTuple):
+    """The end of a request: ``refusal`` is "" where the pod goes, or is gone, else why it stays.
+
+    ``gone``: it was not there any more, and whether by this request is not known.
+    """
+
+    request: EvictionRequest
+    refusal: str = ""
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EvictorOptions(RetryOptions):
+    """``concurrency`` is the number of evictions in flight."""
+
+    concurrency: int = 16
+
+
+class Evictor:
+    """Evicts until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
+
+    Every request names the pod's uid, so that a namesake is left alone; asking twice does no harm. ``wall`` tells
+    seconds since the epoch, ``clock`` is monotonic.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        on_outcome: Callable[[EvictionOutcome], None],
+        *,
+        metrics: KubeMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: EvictorOptions | None = None,
+    ) -> None:
+        self._transport = transport
+        self._on_outcome = on_outcome
+        self._metrics = metrics
+        self._random = random
+        self._clock = clock
+        self._wall = wall
+        self._sleep = sleep
+        self._options = options or EvictorOptions()
+        self._pool = WorkerPool(self._carry_out, lambda: self._options.concurrency)
+        self._wanted: set[str] = set()
+
+    def submit(self, request: EvictionRequest) -> None:
+        """Queue an eviction."""
+        self._wanted.add(request.uid)
+        self._pool.submit(request)
+
+    def withdraw(self, uid: str) -> None:
+        """Do not evict a pod after all, unless it has been asked to leave: its outcome is a refusal then."""
+        self._wanted.discard(uid)
+
+    async def run(self) -> None:
+        """Evict for ever."""
+        await self._pool.run()
+
+    async def _carry_out(self, request: EvictionRequest) -> None:
+        try:
+            outcome = await self._evict(request)
+        except Exception as error:  # noqa: BLE001 - one eviction that cannot be made must not end the others
+            outcome = EvictionOutcome(request, f"cannot be evicted: {error!r}")
+        self._wanted.discard(request.uid)
+        self._metrics.evictions.labels(_label(outcome)).inc()
+        self._on_outcome(outcome)
+
+    async def _evict(self, request: EvictionRequest) -> EvictionOutcome:
+        """Ask until there is an answer that asking again would not change."""
+        tries = Tries(self._options, self._random, self._clock)
+        delete = request.beyond_budget
+        while True:
+            if request.uid not in self._wanted:
+                return EvictionOutcome(request, _WITHDRAWN)
+            try:
+                await (self._delete(request) if delete else self._post(request))
+            except ApiError as error:
+                if error.not_found or error.conflict:
+                    # Gone, or a namesake has its place: the pod that was meant is not there any more.
+                    return EvictionOutcome(request, gone=True)
+                if not delete and _SEVERAL_BUDGETS in error.message:
+                    # The subresource cannot tell whether all of them allow it; the solver has counted each.
+                    delete = True
+                    continue
+                refused = error.throttled and _BUDGET_REFUSAL in error.message
+                pause = None if refused else tries.pause(error)
+                if pause is None:
+                    return EvictionOutcome(request, _words(error))
+            except KubeError as error:
+                pause = tries.pause(error)
+                if pause is None:
+                    return EvictionOutcome(request, str(error))
+            else:
+                return EvictionOutcome(request)
+            await self._sleep(pause)
+
+    async def _post(self, request: EvictionRequest) -> None:
+        pod = request.pod
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.name, "namespace": pod.namespace},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+        await self._transport.post(f"{_path(pod)}/eviction", msgspec.json.encode(body))
+
+    async def _delete(self, request: EvictionRequest) -> None:
+        pod = request.pod
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": request.message,
+            "lastTransitionTime": timestamp(self._wall()),
+        }
+        told = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        await self._transport.patch(f"{_path(pod)}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+        await self._transport.delete(_path(pod), msgspec.json.encode(options))
+
+
+def _path(pod: PodRef) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+
+def _words(error: ApiError) -> str:
+    return error.message if error.throttled else str(error)
+
+
+def _label(outcome: EvictionOutcome) -> str:
+    if outcome.refusal == _WITHDRAWN:
+        return "withdrawn"
+    return "refused" if outcome.refusal else "accepted"

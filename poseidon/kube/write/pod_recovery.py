@@ -1,0 +1,276 @@
+"""Creates refused pods again under their names, or deletes what their controllers have replaced.
+
+A name can be given again only once the object is gone, so that between the two steps nothing but this process
+knows the pod. Therefore everything that could stand in the way of creating it is found out before it is deleted,
+and from then on creating is tried until it works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.client.backoff import Backoff
+from poseidon.kube.client.errors import ApiError, KubeError
+from poseidon.kube.write.retrying import RetryOptions, Tries
+
+if TYPE_CHECKING:
+    from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
+
+Object = dict[str, Any]
+
+_log = logging.getLogger(__name__)
+
+_RETRIES = RetryOptions(attempts=5, backoff_initial=0.2, backoff_cap=5.0)
+_STUBBORN = 60
+"""How often a refusal (4xx) of what had been allowed a moment ago is met with another try."""
+_PROBE_SUFFIX = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryOptions:
+    """What is done about refused pods.
+
+    ``recreate_bare``: pods without a controller are created again, ``max_recreations`` times at most, after
+    ``first_delay`` seconds, doubled from time to time up to ``last_delay``. ``delete_replaced``: the failed
+    pods that controllers leave behind are deleted.
+    """
+
+    recreate_bare: bool = False
+    max_recreations: int = 5
+    delete_replaced: bool = False
+    first_delay: float = 1.0
+    last_delay: float = 300.0
+
+
+class PodRecovery:
+    """Carries out recoveries, each in its own task: they are rare, and wait most of the time.
+
+    ``annotation`` is where a recreated pod says how often that has happened to it.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        annotation: str,
+        metrics: KubeMetrics,
+        random: Random,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._transport = transport
+        self._annotation = annotation
+        self._metrics = metrics
+        self._random = random
+        self._sleep = sleep
+        self._waiting: asyncio.Queue[Coroutine[Any, Any, None]] = asyncio.Queue()
+        self._urgent = 0
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    def recreate(self, pod: PodRef, times: int, delay: float) -> None:
+        """Create a failed pod again after ``delay`` seconds, for the ``times``-th time."""
+        self._waiting.put_nowait(self._guard(pod, self._recreate(pod, times, delay)))
+
+    def delete(self, pod: PodRef) -> None:
+        """Delete a failed pod that its controller has replaced."""
+        self._waiting.put_nowait(self._guard(pod, self._delete_replaced(pod)))
+
+    async def wait_settled(self) -> None:
+        """Wait until no pod is known to this process alone."""
+        await self._settled.wait()
+
+    async def run(self) -> None:
+        """Work for ever."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                group.create_task(await self._waiting.get())
+
+    async def _guard(self, pod: PodRef, work: Awaitable[str]) -> None:
+        """Do one recovery, count it, and keep its failure from the others."""
+        try:
+            result = await work
+        except KubeError as error:
+            result = "failed"
+            _log.warning('refused pod cannot be recovered pod=%s error="%s"', pod, error)
+        except Exception as error:  # noqa: BLE001 - whatever a manifest holds, it must not end the others
+            result = "failed"
+            _log.error('refused pod cannot be recovered pod=%s error="%r"', pod, error)
+        self._metrics.recoveries.labels(result).inc()
+
+    async def _delete_replaced(self, pod: PodRef) -> str:
+        return "deleted" if await self._delete(pod) else "obsolete"
+
+    async def _recreate(self, pod: PodRef, times: int, delay: float) -> str:
+        await self._sleep(delay)
+        path = f"/api/v1/namespaces/{pod.namespace}/pods"
+        found = await self._find(pod)
+        if found is None:
+            return "obsolete"
+        obstacle = _obstacle(found)
+        if obstacle:
+            _log.warning('refused pod is left as it is pod=%s because="%s"', pod, obstacle)
+            return "left"
+        body = successor(found, {self._annotation: str(times)})
+        # Rights, quotas and admission have their say while the pod still exists, under a name of no consequence.
+        probe = {**body, "metadata": {**body["metadata"], "generateName": pod.name[:50] + _PROBE_SUFFIX}}
+        del probe["metadata"]["name"]
+        await self._persist(lambda: self._transport.post(f"{path}?dryRun=All", msgspec.json.encode(probe)))
+        self._urgent += 1
+        self._settled.clear()
+        try:
+            if not await self._delete(pod):
+                return "obsolete"
+            return await self._create(pod, path, body)
+        finally:
+            self._urgent -= 1
+            if not self._urgent:
+                self._settled.set()
+
+    async def _find(self, pod: PodRef) -> Object | None:
+        """Return the pod if it is still there, failed, and not being deleted."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        try:
+            raw = await self._persist(lambda: self._transport.get(path))
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+        found: Object = msgspec.json.decode(raw)
+        metadata = found["metadata"]
+        current = metadata["uid"] == pod.uid and not metadata.get("deletionTimestamp")
+        return found if current and (found.get("status") or {}).get("phase") == "Failed" else None
+
+    async def _delete(self, pod: PodRef) -> bool:
+        """Delete this very pod; False if it is gone, or a namesake has its place.
+
+        By eviction, which no budget refuses to a pod that has failed. A DELETE would be sent twice by the HTTP
+        library when its answer is lost, and the second answer, 404, would not say whose doing that is.
+        """
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
+        body = msgspec.json.encode(
+            {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": pod.name, "namespace": pod.namespace},
+                "deleteOptions": {"gracePeriodSeconds": 0, "preconditions": {"uid": pod.uid}},
+            }
+        )
+        lost = False
+
+        async def attempt() -> bytes:
+            nonlocal lost
+            try:
+                return await self._transport.post(path, body)
+            except KubeError as error:
+                lost = lost or not isinstance(error, ApiError) or error.transient
+                raise
+
+        try:
+            await self._persist(attempt)
+        except ApiError as error:
+            if error.not_found or error.conflict:
+                # After an answer that was lost, its absence is our own doing.
+                return lost and error.not_found
+            raise
+        return True
+
+    async def _create(self, pod: PodRef, path: str, body: Object) -> str:
+        """Create the pod; there is no way back, so only a namesake ends the tries."""
+        encoded = msgspec.json.encode(body)
+        backoff = Backoff(self._random, 0.2, 10.0)
+        refusals = 0
+        while True:
+            try:
+                await self._transport.post(path, encoded)
+            except ApiError as error:
+                if error.conflict:
+                    # Somebody else took the name, or the answer to an earlier try was lost.
+                    return "recreated"
+                refusals += not error.transient
+                if refusals >= _STUBBORN:
+                    _log.error(
+                        'refused pod was deleted and cannot be created again pod=%s error="%s" manifest=%s',
+                        pod,
+                        error,
+                        msgspec.json.encode(without_environment(body)).decode(),
+                    )
+                    return "lost"
+                await self._sleep(max(backoff.next(), error.retry_after or 0.0))
+            except KubeError:
+                await self._sleep(backoff.next())
+            else:
+                _log.info("refused pod created again pod=%s", pod)
+                return "recreated"
+
+    async def _persist(self, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Make a request, a few times if the server is in trouble. Raises ``KubeError``."""
+        tries = Tries(_RETRIES, self._random)
+        while True:
+            try:
+                return await attempt()
+            except KubeError as error:
+                pause = tries.pause(error)
+                if pause is None:
+                    raise
+            await self._sleep(pause)
+
+
+def successor(pod: Object, annotations: dict[str, str]) -> Object:
+    """Return the manifest of the same pod as it was before any scheduler saw it, with more annotations.
+
+    What the API server or admission decides anew is left out: identity, node, status, resolved priority.
+    """
+    given = pod["metadata"]
+    metadata: Object = {
+        "name": given["name"],
+        "namespace": given["namespace"],
+        "annotations": {**(given.get("annotations") or {}), **annotations},
+    }
+    for name in ("labels", "ownerReferences"):
+        if given.get(name):
+            metadata[name] = given[name]
+    left_out = ("nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
+    spec = {name: value for name, value in pod["spec"].items() if name not in left_out}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def without_environment(pod: Object) -> Object:
+    """Return a manifest fit for a log: without what containers get as their environment, which may be secret.
+
+    What kubectl keeps of the whole manifest in an annotation is left out with it.
+    """
+    metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
+    notes = metadata.get("annotations") or {}
+    metadata["annotations"] = {key: value for key, value in notes.items() if key != _LAST_APPLIED}
+    for kind in ("containers", "initContainers"):
+        if spec.get(kind):
+            spec[kind] = [
+                {key: value for key, value in each.items() if key not in ("env", "envFrom")}
+                for each in spec[kind]
+            ]
+    return {**pod, "metadata": metadata, "spec": spec}
+
+
+def _obstacle(pod: Object) -> str:
+    """Return why a pod must not be created again, or ""."""
+    metadata = pod["metadata"]
+    if metadata.get("finalizers"):
+        return "finalizers keep its name taken"
+    for entry in metadata.get("managedFields") or ():
+        fields = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+        # A binding leaves no trace among the managed fields: whoever is named there chose the node.
+        if "f:nodeName" in fields:
+            return f"its node was chosen by {entry.get('manager', 'its creator')}"
+    return ""

@@ -1,0 +1,153 @@
+"""Whether a node still takes a pod, as both are known at this moment.
+
+The solver decides for a picture of the cluster, and some time passes until a binding is posted. Meanwhile other
+schedulers bind pods, and people cordon nodes. The API server does not look at that: a binding that no longer
+fits is carried out, and the kubelet then fails the pod. So the bridge looks again right before it posts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from poseidon.lifecycle.requested import Amounts, Occupancy
+    from poseidon.nodes.machines import Machines
+    from poseidon.pods.classes import ClassTable
+
+PODS = "pods"
+"""The resource of which every pod takes one."""
+
+_SOFT_EFFECT = "PreferNoSchedule"
+_CORDONED = pb.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_NOT_READY = pb.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
+
+
+class Absent(NamedTuple):
+    """Pods that are counted on a node and take nothing there (task class of each).
+
+    ``now``: those that have the node, but wait until others have left it; ``later``: those that will have left it once
+    all who leave are gone, and those that come after the pod in question.
+    """
+
+    now: tuple[int, ...] = ()
+    later: tuple[int, ...] = ()
+
+
+def _nobody() -> Absent:
+    return Absent()
+
+
+class _Offer(NamedTuple):
+    """What a machine has to give, and what keeps pods away unless they tolerate it: (taint, in words)."""
+
+    machine: pb.Machine
+    allocatable: dict[str, int]
+    repellents: tuple[tuple[pb.Taint, str], ...]
+
+
+class Fitness:
+    """Compares classes with nodes. The rules are the solver's: capacity, cordon, readiness and hard taints.
+
+    Selectors are left to the solver: labels change too seldom to be looked at twice.
+    """
+
+    def __init__(self, machines: Machines, occupancy: Occupancy, classes: ClassTable) -> None:
+        self._machines = machines
+        self._occupancy = occupancy
+        self._classes = classes
+        self._offers: dict[str, _Offer] = {}
+        self._requests: dict[int, Amounts] = {}
+        self._interned: dict[Amounts, Amounts] = {}
+
+    def requests(self, task_class: int) -> Amounts:
+        """Return what a pod of a class takes on its node. Classes that ask for the same share one tuple."""
+        known = self._requests.get(task_class)
+        if known is None:
+            message = self._classes.message(task_class)
+            amounts = {quantity.resource: quantity.amount for quantity in message.requests} | {PODS: 1}
+            known = tuple(sorted(amounts.items()))
+            known = self._requests[task_class] = self._interned.setdefault(known, known)
+        return known
+
+    def forget_classes(self, numbers: Iterable[int]) -> None:
+        """No pod has these classes any more."""
+        for number in numbers:
+            self._requests.pop(number, None)
+        self._interned = {amounts: amounts for amounts in self._requests.values()}
+
+    def refusal(self, task_class: int, node: str, absent: Callable[[], Absent] = _nobody) -> str:
+        """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may.
+
+        It has to fit beside those that are there now, and later beside those that wait for others to leave: their
+        room is promised to them. ``absent`` is asked only where not all that are counted fit together.
+        """
+        machine = self._machines.get(node)
+        if machine is None:
+            return f"node {node} is gone"
+        offer = self._offers.get(node)
+        if offer is None or offer.machine is not machine:
+            offer = self._offers[node] = _offer(machine)
+        for taint, words in offer.repellents:
+            if not any(_tolerates(each, taint) for each in self._classes.message(task_class).tolerations):
+                return f"node {node} {words} now"
+        used = self._occupancy.used(node)
+        lacking = self._lacking(task_class, node, offer, used)
+        if lacking:
+            lacking = next(
+                (
+                    lacks
+                    for others in absent()
+                    if (lacks := self._lacking(task_class, node, offer, self._without(used, others)))
+                ),
+                "",
+            )
+        return lacking
+
+    def _lacking(self, task_class: int, node: str, offer: _Offer, used: Mapping[str, int]) -> str:
+        for resource, amount in self.requests(task_class):
+            offered = offer.allocatable.get(resource, 0)
+            if used.get(resource, 0) > offered:
+                others = used[resource] - amount
+                return (
+                    f"node {node} has too little {resource} left: {amount} needed, "
+                    f"{others} of {offered} in use by now"
+                )
+        return ""
+
+    def _without(self, used: Mapping[str, int], classes: Iterable[int]) -> Mapping[str, int]:
+        left = dict(used)
+        for task_class in classes:
+            for resource, amount in self.requests(task_class):
+                left[resource] = left.get(resource, 0) - amount
+        return left
+
+    def forget(self, node: str) -> None:
+        """A node is gone."""
+        self._offers.pop(node, None)
+
+
+def _offer(machine: pb.Machine) -> _Offer:
+    repellents = [
+        (taint, f"has the untolerated taint {{{taint.key}: {taint.value}}}")
+        for taint in machine.taints
+        if taint.effect != _SOFT_EFFECT
+    ]
+    if machine.unschedulable:
+        repellents.insert(0, (_CORDONED, "is unschedulable"))
+    if machine.not_ready:
+        repellents.append((_NOT_READY, "is not ready"))
+    allocatable = {quantity.resource: quantity.amount for quantity in machine.allocatable}
+    return _Offer(machine, allocatable, tuple(repellents))
+
+
+def _tolerates(toleration: pb.Toleration, taint: pb.Taint) -> bool:
+    """Whether a toleration lets a pod onto a node with the taint (core/v1 ``ToleratesTaint``)."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    return toleration.operator == "Exists" or (bool(toleration.key) and toleration.value == taint.value)

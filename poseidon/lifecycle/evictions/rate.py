@@ -1,0 +1,34 @@
+"""How many pods may be told to go in a while: what a solver that has gone wrong can do at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.kube.write.evictor import EvictionLimits
+
+
+class EvictionRate:
+    """A token bucket. ``clock`` is monotonic.
+
+    What has to go together is not divided: where more go than the bucket ever holds, a full one lets them, and the
+    others wait for longer.
+    """
+
+    def __init__(self, limits: EvictionLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._left = float(limits.burst)
+        self._at = clock()
+
+    def allows(self, count: int) -> bool:
+        """Whether ``count`` pods may go together now; if so, they count."""
+        now = self._clock()
+        burst = float(self._limits.burst)
+        self._left = min(burst, self._left + (now - self._at) * self._limits.per_second)
+        self._at = now
+        if self._left < min(count, burst):
+            return False
+        self._left -= count
+        return True

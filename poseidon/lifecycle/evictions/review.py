@@ -1,0 +1,148 @@
+"""Looks at the evictions that a round asks for: a solver is believed only as far as the bridge can see a reason itself.
+
+A pod goes for one that takes its place, and is more important; or because its gang has failed. Where one waits for
+several to go, and one of them stays, nobody goes in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from poseidon.lifecycle.refusals import Reason
+
+if TYPE_CHECKING:
+    from poseidon.lifecycle.evictions.gang_view import GangView
+    from poseidon.lifecycle.evictions.rate import EvictionRate
+    from poseidon.lifecycle.pods import Tasks
+    from poseidon.lifecycle.records import PodRecord
+    from poseidon.pods.tasks import Task
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+SYSTEM_CRITICAL = 2_000_000_000
+"""From this value of a PriorityClass on nobody of the same value displaces a pod, whatever groups state."""
+
+
+class Verdict(NamedTuple):
+    """Why a pod is not evicted, for figures and for people."""
+
+    reason: Reason
+    words: str
+
+
+class Asked(NamedTuple):
+    """What a round asks for: ``victims`` by uid, and the placements that could be made. ``unmade``: uids of others."""
+
+    victims: Mapping[str, pb.Delta]
+    places: Sequence[pb.Delta]
+    unmade: frozenset[str]
+
+
+def outranks(guest: Task, victim: Task) -> bool:
+    """Whether ``victim`` may go for ``guest``: by their own priority; of equal ones, both in groups, by the groups'."""
+    if guest.priority != victim.priority:
+        return guest.priority > victim.priority
+    if guest.group_priority is None or victim.group_priority is None or victim.priority >= SYSTEM_CRITICAL:
+        return False
+    return guest.group_priority > victim.group_priority
+
+
+class EvictionReview:
+    """``evicts`` says whether a pod may have others evicted at all; ``rate`` is how many may go."""
+
+    def __init__(
+        self, tasks: Tasks, gangs: GangView, rate: EvictionRate, evicts: Callable[[PodRecord], bool]
+    ) -> None:
+        self._tasks = tasks
+        self._gangs = gangs
+        self._rate = rate
+        self._evicts = evicts
+
+    def refused(self, asked: Asked) -> dict[str, Verdict]:
+        """Return the victims (uids) that have to stay, and why. All of them are known, and where they should be."""
+        inquiry = _Inquiry(self._tasks, self._gangs, asked, self._evicts)
+        inquiry.settle()
+        for together in inquiry.going_together():
+            if not self._rate.allows(len(together)):
+                inquiry.refuse(together, Verdict(Reason.RATE, "too many pods have been evicted lately"))
+        inquiry.settle()
+        return inquiry.verdicts
+
+
+class _Inquiry:
+    """The evictions of one round. ``verdicts`` are about those that have to stay."""
+
+    def __init__(
+        self, tasks: Tasks, gangs: GangView, asked: Asked, evicts: Callable[[PodRecord], bool]
+    ) -> None:
+        self._tasks = tasks
+        self._gangs = gangs
+        self._evicts = evicts
+        self._victims = asked.victims
+        self._places = {place.task: place for place in asked.places}
+        self._void = set(asked.unmade)
+        self.verdicts: dict[str, Verdict] = {}
+        self._causes: dict[str, list[str]] = {}
+        self._words: dict[str, Verdict] = {}
+        self._failing = {uid for uid in asked.victims if gangs.is_failing(uid)}
+        comes_to, goes_from = self._nodes(asked.places), self._nodes(asked.victims.values())
+        for place in asked.places:
+            guest, nodes = tasks.get(place.task), comes_to[self._kin(place.task)]
+            for uid in place.depends_on:
+                if guest is not None and uid in self._victims:
+                    self._examine(guest, uid, near=not nodes.isdisjoint(goes_from[self._kin(uid)]))
+
+    def refuse(self, uids: Iterable[str], verdict: Verdict) -> None:
+        """Let these pods stay."""
+        self.verdicts.update(dict.fromkeys(uids, verdict))
+
+    def settle(self) -> None:
+        """Let all pods stay whose eviction nothing speaks for, or speaks for any more."""
+        while True:
+            before = len(self.verdicts), len(self._void)
+            for uid in self._victims.keys() - self.verdicts.keys() - self._failing:
+                if all(cause in self._void for cause in self._causes.get(uid, ())):
+                    self.verdicts[uid] = self._why(uid)
+            for task, place in self._places.items():
+                if any(uid in self.verdicts or uid in self._void for uid in place.depends_on):
+                    self._void.add(task)
+            if (len(self.verdicts), len(self._void)) == before:
+                return
+
+    def going_together(self) -> list[list[str]]:
+        """Return the pods that go, those together that go for the same one."""
+        found = [[uid] for uid in self._victims if uid in self._failing and uid not in self.verdicts]
+        seen = self._failing | self.verdicts.keys()
+        for task, place in self._places.items():
+            if task not in self._void:
+                new = [uid for uid in place.depends_on if uid in self._victims and uid not in seen]
+                seen.update(new)
+                found += [new] if new else []
+        return found
+
+    def _examine(self, guest: PodRecord, uid: str, *, near: bool) -> None:
+        """Note whether one pod has to go for another; ``near``: its gang leaves a node that the other's comes to."""
+        victim = self._tasks.get(uid)
+        if not self._evicts(guest):
+            self._words[uid] = Verdict(Reason.NOT_LOWER, f"{guest.task.name} evicts nobody")
+        elif victim is None or not outranks(guest.task, victim.task):
+            self._words[uid] = Verdict(Reason.NOT_LOWER, f"it is no less important than {guest.task.name}")
+        elif not near:
+            self._words[uid] = Verdict(Reason.NO_REASON, f"{guest.task.name} comes to another node")
+        else:
+            self._causes.setdefault(uid, []).append(guest.task.uid)
+
+    def _nodes(self, deltas: Iterable[pb.Delta]) -> dict[str, set[str]]:
+        """Return the nodes that deltas are about, by what comes or goes together."""
+        nodes: dict[str, set[str]] = {}
+        for delta in deltas:
+            nodes.setdefault(self._kin(delta.task), set()).add(delta.machine)
+        return nodes
+
+    def _kin(self, uid: str) -> str:
+        return self._gangs.gang_of(uid) or uid
+
+    def _why(self, uid: str) -> Verdict:
+        if self._causes.get(uid):
+            return Verdict(Reason.IN_VAIN, "whoever needs its place cannot come")
+        return self._words.get(uid) or Verdict(Reason.NO_REASON, "nobody needs its place")

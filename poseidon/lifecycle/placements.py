@@ -1,0 +1,293 @@
+"""From the solver's deltas to bindings, and from their outcomes to reports."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from poseidon.kube.write.binder import BindOutcome, BindResult
+from poseidon.lifecycle.actions import (
+    Action,
+    AnnouncePreempted,
+    AnnounceScheduled,
+    WriteClaim,
+)
+from poseidon.lifecycle.pending_bindings import PendingBindings
+from poseidon.lifecycle.refusals import Kind, Reason, Refusals
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from poseidon.kube.watch.quarantine import Quarantine
+    from poseidon.kube.write.claim_writer import ClaimWrite
+    from poseidon.kube.write.evictor import EvictionOutcome
+    from poseidon.lifecycle.bind_check import Fitness
+    from poseidon.lifecycle.evictions.under_way import Evictions
+    from poseidon.lifecycle.nominations import Nominations
+    from poseidon.lifecycle.pending_reasons import Announcements
+    from poseidon.lifecycle.pods import Tasks
+    from poseidon.lifecycle.records import PodRecord
+    from poseidon.nodes.machines import Machines
+    from poseidon.volumes.state import VolumeState
+
+_log = logging.getLogger(__name__)
+
+_UNSUPPORTED = "this driver can neither move running pods nor do what it does not know"
+
+
+class Placements:
+    """Decides what to post for a round, and what to report back.
+
+    When a placed pod is bound is for `PendingBindings` to decide, with ``volumes`` and the monotonic ``clock``; what
+    is said of pods that stay pending, and when, for ``announcements``.
+    """
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        machines: Machines,
+        fitness: Fitness,
+        volumes: VolumeState,
+        announcements: Announcements,
+        evictions: Evictions,
+        refusals: Refusals,
+        clock: Callable[[], float],
+        nominations: Nominations,
+        quarantine: Quarantine,
+    ) -> None:
+        self._quarantine = quarantine
+        self._tasks = tasks
+        self._machines = machines
+        self._fitness = fitness
+        self._announcements = announcements
+        self._evictions = evictions
+        self._refusals = refusals
+        self._actions: list[Action] = []
+        self._waiting = PendingBindings(
+            tasks, self._evictions, volumes, announcements, self._act, clock, nominations
+        )
+        self._settlement = self._waiting.settlement
+
+    def take_reports(self) -> list[pb.BindingReport]:
+        """Return the reports for the solver, once."""
+        return self._settlement.take_reports()
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _act(self, action: Action) -> None:
+        self._actions.append(action)
+
+    def forget_reports(self) -> None:
+        """A snapshot says it all: reports about deltas of an earlier stream mean nothing on the next."""
+        self._settlement.forget_reports()
+
+    # --- rounds --------------------------------------------------------------------------------------------
+
+    def on_round(self, result: pb.RoundResult) -> None:
+        """Turn deltas into bindings, and reasons into announcements where they are new."""
+        staying = self._evict(result)
+        for delta in result.deltas:
+            if delta.kind == pb.Delta.PLACE:
+                with self._quarantine.attempt("deltas", delta.task) as attempt:
+                    self._place(delta, staying)
+                if attempt.failed:
+                    self._settlement.report(delta.task, delta.machine, "cannot be carried out", retry=True)
+            elif delta.kind != pb.Delta.PREEMPT:
+                self._refusals.note(Kind.MIGRATION, Reason.UNSUPPORTED, delta.task, _UNSUPPORTED)
+                self._settlement.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
+        for group in result.unscheduled:
+            for uid in group.tasks:
+                with self._quarantine.attempt("reasons", uid):
+                    self._stays(uid, group.message)
+
+    def _evict(self, result: pb.RoundResult) -> set[str]:
+        """Begin the evictions of a round; returns the pods that stay nevertheless."""
+        evictions, refused = self._evictions.begin_all(result, self._can_be_placed)
+        self._actions += evictions
+        for victim, verdict in refused:
+            self._settlement.report(victim.task, victim.machine, verdict.words, retry=True)
+        return {victim.task for victim, _ in refused}
+
+    def _stays(self, uid: str, message: str) -> None:
+        """Say why a pod got no place, unless something else is known of it by now."""
+        record = self._tasks.get(uid)
+        if record is not None and record.schedulable and not record.waits_for:
+            if not record.place:
+                self._settlement.without_place(record)
+            self.announce(record, message)
+
+    def announce(self, record: PodRecord, message: str) -> None:
+        """Say why a pod stays pending, if that is new."""
+        said = self._announcements.consider(record, message)
+        if said is not None:
+            self._actions.append(said)
+
+    def announce_due(self) -> None:
+        """Say what was put off for a while, if the while is over."""
+        self._actions.extend(self._announcements.take_due())
+
+    def _place(self, delta: pb.Delta, staying: set[str]) -> None:
+        uid, machine = delta.task, delta.machine
+        record = self._tasks.get(uid)
+        if record is not None and record.in_flight and not record.node and self._waiting.holds(uid):
+            self._waiting.take_back(record)
+        if record is None:
+            self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
+        elif record.node:
+            self._already_bound(record, machine)
+        elif record.binding:
+            self._placed_twice(record, machine)
+        elif not record.schedulable or record.waits_for:
+            self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
+        elif record.claims_refuse:
+            # Decided before the solver was told. It has to look again, and say what keeps the pod.
+            self._refuse(delta, Reason.NOT_PENDING, record.claims_refuse, retry=True)
+        elif machine not in self._machines:
+            self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
+            # Whatever the solver made of the task when the machine went: it is pending.
+            self._tasks.doubt(record)
+        else:
+            _log.debug("placed pod=%s node=%s", record.ref, machine)
+            self._tasks.move(record, binding=machine)
+            self._waiting.begin(record, delta.depends_on, staying)
+
+    def _can_be_placed(self, delta: pb.Delta) -> bool:
+        """Whether a pod may have others make way for it on a node."""
+        record = self._tasks.get(delta.task)
+        if record is None or record.node or not record.schedulable or record.waits_for:
+            return False
+        if record.claims_refuse and not record.binding:
+            return False
+        waits = record.in_flight and self._waiting.holds(delta.task)
+        return (waits or not record.binding) and delta.machine in self._machines
+
+    def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
+        """Do not bind a pod, count that, and tell the solver."""
+        self._refusals.note(Kind.BINDING, reason, delta.task, words)
+        self._settlement.report(delta.task, delta.machine, words, retry=retry)
+
+    def write_claim(self, write: ClaimWrite) -> None:
+        """Have something written that begins the binding of a claim."""
+        self._actions.append(WriteClaim(write))
+
+    def volumes_settled(self, record: PodRecord, reason: str) -> None:
+        """The claims of a pod have been bound, or, with a ``reason``, will not be."""
+        if not record.in_flight:
+            return
+        if not reason:
+            self._waiting.claims_bound(record)
+            return
+        _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
+        self._settlement.fail(record, reason, retry=True, nominated=True)
+        self.announce(record, f"volumes could not be bound: {reason}")
+
+    def _already_bound(self, record: PodRecord, machine: str) -> None:
+        if record.node == machine:
+            self._settlement.confirm(record)
+        else:
+            # The event that says where it runs follows the report and overrides it.
+            words = f"already assigned to node {record.node}"
+            self._refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
+            self._settlement.report(record.task.uid, machine, words, retry=False)
+
+    def _placed_twice(self, record: PodRecord, machine: str) -> None:
+        """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
+        if machine != record.binding or record.confirmed:
+            self._tasks.doubt(record)
+
+    def refusal(self, uid: str, node: str) -> str:
+        """Return why a binding that is under way must not be posted now, or "".
+
+        It is counted on its node already. A refused one gives its place back as soon as its outcome is taken,
+        so that of several that no longer fit together only as many are refused as have to be.
+        """
+        record = self._tasks.get(uid)
+        if record is not None and not record.place:
+            return "it has been given up"
+        if record is None or record.binding != node:
+            # Whatever is wrong with it is not the node's doing; the API server knows.
+            return ""
+        problem = self._fitness.refusal(record.task.task_class, node, lambda: self._waiting.absent(record))
+        if problem:
+            self._refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
+        return problem
+
+    # --- outcomes ------------------------------------------------------------------------------------------
+
+    def binding_ended(self, outcome: BindOutcome) -> None:
+        """Take the outcome of a binding."""
+        uid = outcome.request.uid
+        record = self._tasks.get(uid)
+        if record is None or record.binding != outcome.request.node:
+            return
+        if outcome.result is BindResult.BOUND:
+            record.confirmed = True
+            self._settlement.confirm(record)
+            self._announce_bound(record)
+            self._waiting.settled(uid)
+        elif record.node == record.binding:
+            # The answer was lost; the watch has told already.
+            record.confirmed = True
+            self._settlement.confirm(record)
+            self.seen_bound(record)
+        else:
+            _log.debug(
+                'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
+            )
+            again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
+            self._settlement.fail(record, outcome.reason, retry=again, nominated=again)
+
+    def seen_bound(self, record: PodRecord) -> None:
+        """The watch shows that a pod of ours has got a node. The outcome of a binding that is under way may follow."""
+        posted = record.in_flight and not self._waiting.holds(record.task.uid)
+        if posted and record.binding == record.node:
+            return
+        self._announce_bound(record)
+        self._waiting.settled(record.task.uid)
+
+    def _announce_bound(self, record: PodRecord) -> None:
+        if not record.announced:
+            record.announced = True
+            record.nominated = ""
+            self._actions.append(AnnounceScheduled(record.ref, record.place))
+
+    def eviction_ended(self, outcome: EvictionOutcome) -> None:
+        """Take what has become of an eviction. One that was accepted is over when the pod is gone."""
+        uid = outcome.request.uid
+        record = self._tasks.get(uid)
+        if not outcome.refusal:
+            # The pod may be gone before the answer is there.
+            if not outcome.gone:
+                self._actions.append(AnnouncePreempted(outcome.request.pod, outcome.request.message))
+            return
+        if record is None:
+            return
+        _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
+        self._evictions.end(uid)
+        if not record.leaving:
+            self._settlement.report(uid, outcome.request.node, outcome.refusal, retry=True)
+            reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
+            self._settlement.fail_followers(uid, reason)
+
+    def ended(self, uid: str) -> None:
+        """A pod is gone: it holds back nobody."""
+        self._evictions.end(uid)
+        self._waiting.settled(uid)
+
+    def recall(self, uids: Iterable[str], reason: str) -> None:
+        """The solver has given up the places of these pods: do not bind those that are not bound yet.
+
+        A binding that is on its way may succeed nevertheless; the watch tells then, as of any other pod.
+        """
+        for uid in uids:
+            record = self._tasks.get(uid)
+            if record is not None and record.in_flight and not record.node:
+                self._settlement.fail(record, reason, retry=True)
+
+    def node_gone(self, node: str) -> None:
+        """A node is gone: nothing is to be waited for on it."""
+        self._waiting.node_gone(node)

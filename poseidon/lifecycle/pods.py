@@ -1,0 +1,195 @@
+"""The pods that the solver should know of, and what it has been told of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from poseidon.pods.task_events import bound, submitted
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.lifecycle.bind_check import Fitness
+    from poseidon.lifecycle.records import PodRecord, Standing
+    from poseidon.lifecycle.requested import Occupancy
+    from poseidon.nodes.machines import Machines
+    from poseidon.pods.tasks import Task
+
+
+class Tasks:
+    """Pod records by uid, with the changes that the current stream has not been told yet.
+
+    What has to be told is found by comparison: of how a task should stand with what was told last. Any order
+    and any repetition of the events that led there gives the same messages. What each task takes where it
+    runs, or is being bound to, is kept in ``occupancy``; ``on_moved`` is told of uid and place.
+    """
+
+    def __init__(
+        self,
+        machines: Machines,
+        occupancy: Occupancy,
+        fitness: Fitness,
+        on_moved: Callable[[str, str], None],
+    ) -> None:
+        self._machines = machines
+        self._occupancy = occupancy
+        self._fitness = fitness
+        self._on_moved = on_moved
+        self._records: dict[str, PodRecord] = {}
+        self._uids: dict[str, str] = {}
+        self._on_node: dict[str, dict[str, None]] = {}  # in the order in which they came
+        self._changed: dict[str, None] = {}
+        self._removed: dict[str, None] = {}
+        self._doubted: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[PodRecord]:
+        return iter(self._records.values())
+
+    def get(self, uid: str) -> PodRecord | None:
+        """Return the record of a pod, or None."""
+        return self._records.get(uid)
+
+    def named(self, name: str) -> PodRecord | None:
+        """Return the record of the pod that is called ``namespace/name`` now, or None."""
+        return self._records.get(self._uids.get(name, ""))
+
+    def add(self, record: PodRecord) -> None:
+        """Take up a new record."""
+        uid = record.task.uid
+        self._records[uid] = record
+        self._uids[record.task.name] = uid
+        self._changed[uid] = None
+        self._occupy(uid, record.place)
+        self._charge(record)
+
+    def move(self, record: PodRecord, *, node: str | None = None, binding: str | None = None) -> None:
+        """Change where a task runs or is being bound to."""
+        before = record.place
+        record.node = record.node if node is None else node
+        record.binding = record.binding if binding is None else binding
+        uid = record.task.uid
+        if record.place != before:
+            self._leave(uid, before)
+            self._occupy(uid, record.place)
+            self._on_moved(uid, record.place)
+        self._charge(record)
+        self._changed[uid] = None
+
+    def mark(self, uid: str) -> None:
+        """Look at this task anew: what it takes at once, what the solver was told when changes are taken."""
+        self._charge(self._records[uid])
+        self._changed[uid] = None
+
+    def touch(self, uid: str) -> None:
+        """Compare this task anew with what the solver was told. Where it is, and what it takes, is as it was."""
+        self._changed[uid] = None
+
+    def doubt(self, record: PodRecord) -> None:
+        """What the solver makes of this task is unclear: say how it stands, also if that is nowhere."""
+        record.told = None
+        self._doubted.add(record.task.uid)
+        self.mark(record.task.uid)
+
+    def on_node(self, node: str) -> list[PodRecord]:
+        """Return the records of a node, in the order in which they came to it."""
+        return [self._records[uid] for uid in self._on_node.get(node, ())]
+
+    def mark_moved(self) -> None:
+        """Compare all tasks anew whose class is no longer the one that the solver was told."""
+        for uid, record in self._records.items():
+            if record.told is not None and record.told.task_class != record.task.task_class:
+                self._changed[uid] = None
+
+    def mark_node(self, node: str) -> None:
+        """Compare all tasks of a node anew: it appeared or vanished."""
+        self._changed.update(dict.fromkeys(self._on_node.get(node, ())))
+
+    def forget_node(self, node: str) -> None:
+        """The solver is told that a machine is gone, and forgets the tasks on it."""
+        for uid in self._on_node.get(node, ()):
+            record = self._records[uid]
+            if record.awaits_report:
+                # What becomes of a task that was only assumed there is not ours to guess: take it back.
+                self._removed[uid] = None
+            record.told = None
+            self._changed[uid] = None
+
+    def remove(self, uid: str) -> PodRecord | None:
+        """Drop a record. Returns it, or None if there was none."""
+        record = self._records.pop(uid, None)
+        if record is None:
+            return None
+        if self._uids.get(record.task.name) == uid:
+            del self._uids[record.task.name]
+        self._leave(uid, record.place)
+        self._occupancy.drop(uid)
+        self._changed.pop(uid, None)
+        if record.told is not None or uid in self._doubted:
+            self._removed[uid] = None
+        return record
+
+    def forget_told(self) -> None:
+        """Begin a stream: its solver knows no task."""
+        self._removed.clear()
+        self._doubted.clear()
+        for record in self._records.values():
+            record.told = None
+        self._changed = dict.fromkeys(self._records)
+
+    def take(self) -> tuple[Iterator[pb.Event], list[Task]]:
+        """Return what brings the solver up to date, once, and the tasks that this defines or changes.
+
+        The events are made while they are gone through.
+        """
+        removed = list(self._removed)
+        waiting: list[Task] = []
+        placed: list[tuple[Task, str]] = []
+        for uid in self._changed:
+            record = self._records[uid]
+            standing = self._standing(record)
+            if self._report_will_do(record) or (standing == record.told and uid not in self._doubted):
+                continue
+            if standing is None or (record.told is not None and record.told.machine and not standing.machine):
+                # A solver keeps the machine of a bound task that is submitted again: it has to be removed
+                # first.
+                removed.append(uid)
+            if standing is not None and standing.machine:
+                placed.append((record.task, standing.machine))
+            elif standing is not None:
+                waiting.append(record.task)
+            record.told = standing
+        self._changed.clear()
+        self._removed.clear()
+        self._doubted.clear()
+        events = chain((pb.Event(task_removed=uid) for uid in removed), bound(placed), submitted(waiting))
+        return events, [*(task for task, _ in placed), *waiting]
+
+    def _standing(self, record: PodRecord) -> Standing | None:
+        standing = record.standing()
+        if standing is not None and standing.machine and standing.machine not in self._machines:
+            return None
+        return standing
+
+    @staticmethod
+    def _report_will_do(record: PodRecord) -> bool:
+        """Whether the solver assumes the task where it is being bound, so that the report will settle it."""
+        return record.in_flight and record.awaits_report and record.node in ("", record.binding)
+
+    def _charge(self, record: PodRecord) -> None:
+        task = record.task
+        self._occupancy.put(task.uid, record.place, self._fitness.requests(task.task_class))
+
+    def _occupy(self, uid: str, node: str) -> None:
+        if node:
+            self._on_node.setdefault(node, {})[uid] = None
+
+    def _leave(self, uid: str, node: str) -> None:
+        there = self._on_node.get(node)
+        if there is not None:
+            there.pop(uid, None)
+            if not there:
+                del self._on_node[node]

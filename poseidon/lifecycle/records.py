@@ -1,0 +1,103 @@
+"""What the bridge remembers of each pod: no more than it takes to describe it to a solver and to bind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from poseidon.kube.api.references import PodRef
+
+if TYPE_CHECKING:
+    from poseidon.pods.tasks import Task
+
+
+class Standing(NamedTuple):
+    """How a task stands in a solver's books; ``machine`` is "" while it is pending there.
+
+    ``initialized`` is when it was, 0 for not yet and where no model asks; the others as in ``Task``.
+    """
+
+    machine: str
+    task_class: int
+    job: str
+    priority: int
+    initialized: float = 0.0
+    group_priority: int | None = None
+    spread: str = ""
+
+
+class PodRecord(Struct, eq=False, gc=False):
+    """One pod that a solver should know of.
+
+    ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API
+    server says that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or
+    has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
+    is the reason last reported for its being unschedulable, "" if none was. ``waits_for`` is why it is not
+    offered to the solver although it is schedulable, in words for people, "" if it is: because it could not be
+    dealt with (``fault``), or for its priority class, its group, or its claims. ``claims_refuse`` is why its claims let
+    it have no node at present, although it is offered, "" if they do. ``announced_at`` is when ``message`` was
+    reported, by the monotonic clock. ``ran``: something of it may have run on its node. ``leaving``: it is being
+    deleted. ``nominated`` is the node that its status names as the one where pods make way for it, as far as is
+    known here. ``announced``: its event that it has been bound is under way or written.
+    """
+
+    task: Task
+    schedulable: bool
+    node: str = ""
+    binding: str = ""
+    confirmed: bool = False
+    told: Standing | None = None
+    message: str = ""
+    group_wait: str = ""
+    claims_wait: str = ""
+    claims_refuse: str = ""
+    priority_wait: str = ""
+    fault: str = ""
+    announced_at: float = float("-inf")
+    ran: bool = False
+    leaving: bool = False
+    nominated: str = ""
+    announced: bool = False
+
+    @property
+    def ref(self) -> PodRef:
+        """The pod's name in the API."""
+        namespace, _, name = self.task.name.partition("/")
+        return PodRef(self.task.uid, namespace, name)
+
+    @property
+    def place(self) -> str:
+        """Where it runs, or will if all goes well; "" if nowhere."""
+        return self.node or self.binding
+
+    @property
+    def waits_for(self) -> str:
+        """Why it is not offered to the solver, "" if it is."""
+        return self.fault or self.priority_wait or self.group_wait or self.claims_wait
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether a binding is under way."""
+        return bool(self.binding) and not self.confirmed
+
+    @property
+    def awaits_report(self) -> bool:
+        """Whether the solver placed it itself on this stream, so that a report settles the matter."""
+        return self.told is not None and not self.told.machine
+
+    def standing(self) -> Standing | None:
+        """How it should stand in the books of a solver that knows all machines; None: not at all."""
+        place = self.place
+        if not place and (not self.schedulable or self.waits_for):
+            return None
+        task = self.task
+        return Standing(
+            place,
+            task.task_class,
+            task.job,
+            task.priority,
+            task.initialized,
+            task.group_priority,
+            task.spread,
+        )

@@ -1,0 +1,100 @@
+"""What becomes of our pods that a kubelet refused: told once, and recovered where nobody else does it.
+
+A refused pod is Failed for good. ReplicaSets, ReplicationControllers and Jobs create another one by themselves
+and leave the failed one behind; StatefulSets and DaemonSets delete it and create it anew. A pod without a
+controller would be lost: it is created again under its name, unless something of it may have run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from poseidon.kube.api.references import PodRef
+from poseidon.kube.write.pod_recovery import RecoveryOptions
+from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
+from poseidon.pods.kubelet_refusals import may_have_run, refused
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import Pod
+    from poseidon.lifecycle.records import PodRecord
+
+RECREATIONS = "poseidon.firmament.io/recreations"
+"""Annotation: how often a pod has been created again under its name because kubelets refused it."""
+
+LEAVING_BEHIND = frozenset({"ReplicaSet", "ReplicationController", "Job"})
+"""Controllers that replace a failed pod and do not delete it."""
+
+_LONGEST_DOUBLING = 30
+_LONGEST_COUNT = 9
+_MOST_COUNTED = 10**_LONGEST_COUNT
+
+
+class RefusedPods:
+    """Decides about refused pods, once for each; sans I/O, like the rest of the state."""
+
+    def __init__(self, options: RecoveryOptions) -> None:
+        self._options = options
+        self._handled: set[str] = set()
+        self._actions: list[Action] = []
+
+    def take_actions(self) -> list[Action]:
+        """Return what has to be done, once."""
+        actions, self._actions = self._actions, []
+        return actions
+
+    def finished(self, uid: str, pod: Pod, known: PodRecord | None) -> None:
+        """Take one of our pods that has ended; ``known`` is what was known of it when it had not.
+
+        One that had failed before this process knew it is told about only if it is recovered now: what
+        controllers left behind long ago is no news.
+        """
+        if uid in self._handled or not refused(pod):
+            return
+        self._handled.add(uid)
+        if pod.metadata.deletion_timestamp is not None:
+            return
+        owner = pod.metadata.controller()
+        ran = may_have_run(pod) or (known is not None and known.ran)
+        ref = PodRef(uid, pod.metadata.namespace or "default", pod.metadata.name)
+        done: Action | None = None
+        if owner is not None:
+            outcome = f"its {owner.kind} {owner.name} takes care of it"
+            if self._options.delete_replaced and owner.kind in LEAVING_BEHIND:
+                done = DeleteRefused(ref)
+        else:
+            times = _recreations(pod)
+            outcome = self._reason_to_leave(times, ran=ran)
+            if not outcome:
+                delay = self._options.first_delay * 2.0 ** min(times, _LONGEST_DOUBLING)
+                done = RecreateRefused(ref, times + 1, min(delay, self._options.last_delay))
+                outcome = (
+                    f"it is created again ({times + 1} of at most {self._options.max_recreations} times)"
+                )
+        if done is not None:
+            self._actions.append(done)
+        if known is not None or isinstance(done, RecreateRefused):
+            status = pod.status
+            words = f"Node {pod.spec.node_name} refused the pod: {status.reason}: {status.message or '-'}"
+            self._actions.append(AnnounceRefused(ref, status.reason, f"{words.rstrip('.')}; {outcome}"))
+
+    def gone(self, uid: str) -> None:
+        """A pod exists no longer."""
+        self._handled.discard(uid)
+
+    def _reason_to_leave(self, times: int, *, ran: bool) -> str:
+        """Return why a pod without a controller is left as it is, or ""."""
+        if not self._options.recreate_bare:
+            return "it has no controller and is left as it is (recovery.recreateBarePods is off)"
+        if ran:
+            return "it may have run before and is left as it is"
+        if times >= self._options.max_recreations:
+            return f"it was created again {times} times already and is left as it is"
+        return ""
+
+
+def _recreations(pod: Pod) -> int:
+    """Return how often a pod has been created again; what is no number counts as never, a long one as very often."""
+    text = pod.metadata.annotations.get(RECREATIONS, "")
+    if not (text.isascii() and text.isdecimal()):
+        return 0
+    return int(text) if len(text) <= _LONGEST_COUNT else _MOST_COUNTED

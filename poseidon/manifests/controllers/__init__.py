@@ -1,0 +1,1 @@
+"""What controllers of a cluster would make of manifests: pods of workloads, groups, records."""

@@ -1,0 +1,78 @@
+"""What the DaemonSet controller adds to a template: tolerations, and the node that each pod is meant for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.core import (
+    Affinity,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Toleration,
+)
+from poseidon.manifests.controllers.node_matching import admits
+from poseidon.pod_rules.node_affinity import NAME_FIELD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.kube.api.core import Node, Pod, PodSpec
+    from poseidon.kube.api.workloads import PodTemplate
+
+_TOLERATED = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+_TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
+
+
+def nodes_of(template: PodTemplate, nodes: Iterable[Node]) -> list[str]:
+    """Return the sorted names of the nodes that should run a pod of the template."""
+    spec = _tolerant(template.spec)
+    return sorted(node.metadata.name for node in nodes if admits(spec, node))
+
+
+def daemon_template(template: PodTemplate, node: str) -> PodTemplate:
+    """Return the template for one node.
+
+    Required affinity is replaced by the node's name, as the controller does; node selector and preferred
+    affinity stay.
+    """
+    spec = _tolerant(template.spec)
+    by_name = NodeSelectorRequirement(key=NAME_FIELD, operator="In", values=(node,))
+    required = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(by_name,)),))
+    affinity = spec.affinity or Affinity()
+    node_affinity = replace(affinity.node_affinity or NodeAffinity(), required=required)
+    return replace(
+        template, spec=replace(spec, node_name="", affinity=replace(affinity, node_affinity=node_affinity))
+    )
+
+
+def node_of(pod: Pod) -> str:
+    """Return the node of a DaemonSet's pod: where it runs, else where its affinity sends it, else ""."""
+    if pod.spec.node_name:
+        return pod.spec.node_name
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    for term in affinity.required.node_selector_terms if affinity and affinity.required else ():
+        for requirement in term.match_fields:
+            if (
+                requirement.key == NAME_FIELD
+                and requirement.operator == "In"
+                and len(requirement.values) == 1
+            ):
+                return requirement.values[0]
+    return ""
+
+
+def _tolerant(spec: PodSpec) -> PodSpec:
+    wanted = (*_TOLERATED, _TOLERATED_ON_HOST_NETWORK) if spec.host_network else _TOLERATED
+    added = (Toleration(key=key, operator="Exists", effect=effect) for key, effect in wanted)
+    return replace(spec, tolerations=(*spec.tolerations, *added))

@@ -1,0 +1,232 @@
+"""From workloads to the pods that their controllers would create, less those that exist already."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from poseidon.kube.api.core import ClaimSource, ObjectMeta, OwnerReference, Pod, PodVolume
+from poseidon.kube.api.storage import PersistentVolumeClaim
+from poseidon.kube.api.workloads import DaemonSet, Job, ReplicaWorkload
+from poseidon.manifests.controllers.daemon_sets import daemon_template, node_of, nodes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from poseidon.kube.api.workloads import PodTemplate
+    from poseidon.manifests.inventory import Inventory, Workload
+
+_HASH_LABEL = "pod-template-hash"
+
+Key = tuple[str, str, str]
+"""Namespace, kind and name of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Pods that are still to be created, and the claims that come with them.
+
+    ``pinned`` maps uid to node where the template names one; the pods themselves carry no ``nodeName``, as they
+    run nowhere yet.
+    """
+
+    pods: tuple[Pod, ...]
+    pinned: dict[str, str]
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+
+
+def expand(inventory: Inventory) -> Expansion:
+    """Find the pods that the controllers would create.
+
+    They are named NAME-0, NAME-1, … (a StatefulSet by its ordinals), skipping names that are taken, carry
+    labels and spec of the template, and are owned by the workload. Workloads that are being deleted create
+    nothing.
+    """
+    expander = _Expander(inventory)
+    pods = tuple(expander.pods())
+    return Expansion(pods, expander.pinned, tuple(expander.claims))
+
+
+class _Expander:
+    def __init__(self, inventory: Inventory) -> None:
+        self._nodes = inventory.nodes
+        self._workloads = inventory.workloads
+        self._owned: dict[Key, list[tuple[str, Pod]]] = defaultdict(list)
+        self._taken: dict[tuple[str, str], Pod | None] = {}
+        self.pinned: dict[str, str] = {}
+        self.claims: list[PersistentVolumeClaim] = []
+        self._claimed = {
+            (each.metadata.namespace, each.metadata.name)
+            for each in inventory.storage
+            if isinstance(each, PersistentVolumeClaim)
+        }
+        self._replica_sets: dict[Key, list[tuple[str, ReplicaWorkload]]] = defaultdict(list)
+        self._index(inventory)
+
+    def pods(self) -> Iterator[Pod]:
+        """Yield the missing pods of every workload.
+
+        StatefulSets come first: their names are fixed, others give way.
+        """
+        for kind, workload in sorted(self._workloads, key=lambda each: each[0] != "StatefulSet"):
+            if workload.metadata.deletion_timestamp is not None:
+                continue
+            if isinstance(workload, DaemonSet):
+                yield from self._of_daemon_set(kind, workload)
+            elif isinstance(workload, Job):
+                yield from self._named(
+                    kind, workload, workload.spec.template, self._missing_of_job(kind, workload)
+                )
+            elif kind == "StatefulSet":
+                yield from self._of_stateful_set(workload)
+            else:
+                missing = self._missing_replicas(kind, workload)
+                yield from self._named(kind, workload, workload.spec.template, missing)
+
+    # --- who owns what -------------------------------------------------------------------------------------
+
+    def _index(self, inventory: Inventory) -> None:
+        for kind, workload in inventory.workloads:
+            owner = workload.metadata.controller()
+            if kind == "ReplicaSet" and owner and isinstance(workload, ReplicaWorkload):
+                key = (workload.metadata.namespace, owner.kind, owner.name)
+                self._replica_sets[key].append((owner.uid, workload))
+        known = {
+            (workload.metadata.namespace, kind, workload.metadata.name)
+            for kind, workload in inventory.workloads
+        }
+        for pod in inventory.pods:
+            metadata = pod.metadata
+            self._taken[metadata.namespace, metadata.name] = pod
+            owner = metadata.controller()
+            if owner is None:
+                continue
+            key = (metadata.namespace, owner.kind, owner.name)
+            if key not in known and owner.kind == "ReplicaSet":
+                # The ReplicaSet is not in the input. Its name is that of the Deployment and the template's
+                # hash.
+                suffix = f"-{metadata.labels.get(_HASH_LABEL, '')}"
+                if len(suffix) > 1 and owner.name.endswith(suffix):
+                    deployment = (metadata.namespace, "Deployment", owner.name.removesuffix(suffix))
+                    self._owned[deployment].append(("", pod))
+            else:
+                self._owned[key].append((owner.uid, pod))
+
+    def _pods_of(self, kind: str, metadata: ObjectMeta) -> list[Pod]:
+        """Return all pods of a workload, by uid where both sides have one."""
+        found = self._owned.get((metadata.namespace, kind, metadata.name), ())
+        return [pod for uid, pod in found if not uid or not metadata.uid or uid == metadata.uid]
+
+    def _active(self, kind: str, metadata: ObjectMeta) -> int:
+        """Return how many pods the controller counts: not ended, and not being deleted."""
+        return sum(_is_active(pod) for pod in self._pods_of(kind, metadata))
+
+    # --- how many are missing ------------------------------------------------------------------------------
+
+    def _missing_replicas(self, kind: str, workload: ReplicaWorkload) -> int:
+        metadata = workload.metadata
+        provided = self._active(kind, metadata)
+        if kind == "Deployment":
+            for uid, owned in self._replica_sets.get((metadata.namespace, kind, metadata.name), ()):
+                if not uid or not metadata.uid or uid == metadata.uid:
+                    # The ReplicaSet is expanded by itself, up to its own replicas.
+                    provided += max(owned.spec.replicas, self._active("ReplicaSet", owned.metadata))
+        return workload.spec.replicas - provided
+
+    def _missing_of_job(self, kind: str, job: Job) -> int:
+        """Return parallelism, or what completions leave to do if that is less, minus the active pods."""
+        if job.spec.suspend or job.over:
+            return 0
+        pods = self._pods_of(kind, job.metadata)
+        succeeded = max(job.status.succeeded, sum(pod.status.phase == "Succeeded" for pod in pods))
+        wanted = 1 if job.spec.parallelism is None else job.spec.parallelism
+        completions = job.spec.completions
+        if completions is None and job.spec.parallelism is None:
+            completions = 1
+        if completions is not None:
+            wanted = min(wanted, completions - succeeded)
+        elif succeeded:
+            return 0  # a work queue whose first success means that no more pods are started
+        return wanted - sum(_is_active(pod) for pod in pods)
+
+    # --- the pods ------------------------------------------------------------------------------------------
+
+    def _named(
+        self, kind: str, workload: Workload, template: PodTemplate | None, missing: int
+    ) -> Iterator[Pod]:
+        """Yield ``missing`` pods under the first free numbers."""
+        if template is None:
+            return
+        numbers = count()
+        for _ in range(missing):
+            yield self._pod(kind, workload.metadata, template, self._free_name(workload.metadata, numbers))
+
+    def _free_name(self, metadata: ObjectMeta, numbers: Iterator[int]) -> str:
+        while True:
+            name = f"{metadata.name}-{next(numbers)}"
+            if (metadata.namespace, name) not in self._taken:
+                return name
+
+    def _of_stateful_set(self, workload: ReplicaWorkload) -> Iterator[Pod]:
+        """Yield the ordinals whose name is free; a pod that has ended is replaced, a dying one not yet."""
+        template = workload.spec.template
+        if template is None:
+            return
+        first = workload.spec.ordinals.start
+        for ordinal in range(first, first + workload.spec.replicas):
+            name = f"{workload.metadata.name}-{ordinal}"
+            holder = self._taken.get((workload.metadata.namespace, name))
+            if holder is None or holder.terminal:
+                pod = self._pod("StatefulSet", workload.metadata, template, name)
+                yield self._with_claims(pod, workload.spec.volume_claim_templates)
+
+    def _with_claims(self, pod: Pod, templates: tuple[PersistentVolumeClaim, ...]) -> Pod:
+        """Give a pod the claims TEMPLATE-POD, which take the place of volumes named like the template."""
+        if not templates:
+            return pod
+        namespace, volumes = pod.metadata.namespace, {each.name: each for each in pod.spec.volumes}
+        for template in templates:
+            name = f"{template.metadata.name}-{pod.metadata.name}"
+            source = ClaimSource(claim_name=name)
+            volumes[template.metadata.name] = PodVolume(
+                name=template.metadata.name, persistent_volume_claim=source
+            )
+            if (namespace, name) not in self._claimed:
+                metadata = ObjectMeta(name=name, namespace=namespace, uid=f"{namespace}/{name}")
+                self.claims.append(PersistentVolumeClaim(metadata=metadata, spec=template.spec))
+        return replace(pod, spec=replace(pod.spec, volumes=tuple(volumes.values())))
+
+    def _of_daemon_set(self, kind: str, workload: DaemonSet) -> Iterator[Pod]:
+        """Yield one pod per eligible node that has none, in order of the nodes' names."""
+        template = workload.spec.template
+        if template is None:
+            return
+        served = {node_of(pod) for pod in self._pods_of(kind, workload.metadata) if not pod.terminal}
+        numbers = count()
+        for node in nodes_of(template, self._nodes):
+            if node not in served:
+                name = self._free_name(workload.metadata, numbers)
+                yield self._pod(kind, workload.metadata, daemon_template(template, node), name)
+
+    def _pod(self, kind: str, owner: ObjectMeta, template: PodTemplate, name: str) -> Pod:
+        self._taken[owner.namespace, name] = None
+        metadata = ObjectMeta(
+            name=name,
+            namespace=owner.namespace,
+            uid=f"{owner.namespace}/{name}",
+            labels=template.metadata.labels,
+            annotations=template.metadata.annotations,
+            owner_references=(OwnerReference(kind=kind, name=owner.name, uid=owner.uid, controller=True),),
+        )
+        if not template.spec.node_name:
+            return Pod(metadata=metadata, spec=template.spec)
+        self.pinned[metadata.uid] = template.spec.node_name
+        return Pod(metadata=metadata, spec=replace(template.spec, node_name=""))
+
+
+def _is_active(pod: Pod) -> bool:
+    return not pod.terminal and pod.metadata.deletion_timestamp is None

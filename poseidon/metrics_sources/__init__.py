@@ -1,0 +1,1 @@
+"""Measured use of nodes and pods, from whatever source."""

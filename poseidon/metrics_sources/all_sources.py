@@ -1,0 +1,138 @@
+"""All sources of measured use together: which run, when a first look is done, when there is something to tell."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from poseidon.kube.client.transport import Transport
+from poseidon.kube.watch.changes import ReflectorOptions
+from poseidon.metrics_sources.intake import Intake
+from poseidon.metrics_sources.koordinator.follower import NODE_METRICS, NodeMetricHandler
+from poseidon.metrics_sources.metrics import SourceMetrics
+from poseidon.metrics_sources.metrics_server.poller import MetricsServerSource
+from poseidon.metrics_sources.polling import Poller
+from poseidon.metrics_sources.prometheus.poller import PrometheusSource
+from poseidon.metrics_sources.prometheus.queries import connection
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from poseidon.kube.api.metrics import NodeMetric
+    from poseidon.kube.watch.environment import Environment
+    from poseidon.kube.watch.reflector import Reflector
+    from poseidon.metrics_sources.options import UtilisationOptions
+    from poseidon.metrics_sources.samples import SampleBook
+    from poseidon.metrics_sources.view import ClusterView
+
+_log = logging.getLogger(__name__)
+
+NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServer", "prometheus")
+"""Names of the sources, in order of precedence."""
+
+FIRST_LOOK_SECONDS = 10.0
+"""How long the first round waits for sources that do not answer."""
+
+GATHER_SECONDS = 0.25
+"""How long samples are gathered before the solver is told, unless there is something else to tell it."""
+
+
+class Utilisation:
+    """Runs the configured sources, which write in ``book``; ``changed`` is called soon after they have."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        options: UtilisationOptions,
+        book: SampleBook,
+        view: ClusterView,
+        changed: Callable[[], None],
+        *,
+        registry: CollectorRegistry,
+        reflector: ReflectorOptions | None = None,
+    ) -> None:
+        self._environment = environment
+        self._options = options
+        self._book = book
+        self._view = view
+        self._changed = changed
+        self._metrics = SourceMetrics(registry)
+        self._metrics.nodes.set_function(lambda: len(book))
+        self._reflector = reflector or ReflectorOptions(optional=True)
+        self._fresh = asyncio.Event()
+        self._settled = asyncio.Event()
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether every source has been asked once, or was given the time to answer."""
+        return self._settled.is_set()
+
+    async def run(self) -> None:
+        """Run all sources until cancelled. Raises ``SettingsError`` for a connection that cannot be set up."""
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+            first_looks: list[Awaitable[None]] = []
+            if self._options.node_metric:
+                reflector = self._koordinator()
+                group.create_task(reflector.run(), name="nodemetrics")
+                first_looks.append(reflector.wait_synced())
+            for poller in await self._pollers(stack):
+                group.create_task(poller.run(), name="utilisation")
+                first_looks.append(poller.wait_asked())
+            group.create_task(self._announce(), name="utilisation-changes")
+            await self._await_first_looks(first_looks)
+
+    async def _await_first_looks(self, first_looks: list[Awaitable[None]]) -> None:
+        try:
+            async with asyncio.timeout(FIRST_LOOK_SECONDS):
+                await asyncio.gather(*first_looks)
+        except TimeoutError:
+            _log.warning("going on without all sources of utilisation seconds=%.0f", FIRST_LOOK_SECONDS)
+        self._settled.set()
+        self._changed()
+
+    async def _announce(self) -> None:
+        """Tell of changes, several at a time: each batch costs the solver more than each sample in it."""
+        while True:
+            await self._fresh.wait()
+            await self._environment.sleep(GATHER_SECONDS)
+            self._fresh.clear()
+            self._changed()
+
+    def _intake(self, source: str) -> Intake:
+        return Intake(source, self._book, self._view, metrics=self._metrics, changed=self._fresh.set)
+
+    def _koordinator(self) -> Reflector[NodeMetric]:
+        handler = NodeMetricHandler(self._intake(NODE_METRIC), self._environment.wall)
+        return self._environment.reflector(NODE_METRICS, handler, self._reflector)
+
+    async def _pollers(self, stack: AsyncExitStack) -> list[Poller]:
+        """Make the pollers of the sources that are polled; their connections close with ``stack``."""
+        environment, pollers = self._environment, list[Poller]()
+        server = self._options.metrics_server
+        if server is not None:
+            source = MetricsServerSource(
+                environment.transport, self._intake(METRICS_SERVER), server, environment.wall
+            )
+            pollers.append(self._poller(METRICS_SERVER, source.poll, server.interval))
+        prometheus = self._options.prometheus
+        if prometheus is not None:
+            transport = await stack.enter_async_context(
+                Transport(connection(prometheus), clock=environment.clock, timeout=prometheus.timeout)
+            )
+            asked = PrometheusSource(transport, self._intake(PROMETHEUS), prometheus)
+            pollers.append(self._poller(PROMETHEUS, asked.poll, prometheus.interval))
+        return pollers
+
+    def _poller(self, source: str, poll: Callable[[], Awaitable[None]], interval: float) -> Poller:
+        return Poller(
+            source,
+            poll,
+            interval=interval,
+            metrics=self._metrics,
+            random=self._environment.random,
+            clock=self._environment.clock,
+            sleep=self._environment.sleep,
+        )

@@ -1,0 +1,1 @@
+"""Koordinator's NodeMetric."""

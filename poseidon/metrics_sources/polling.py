@@ -1,0 +1,119 @@
+"""Asks a source again and again, patiently: growing pauses while it fails, one log line per outage."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from random import Random
+from typing import TYPE_CHECKING
+
+from poseidon.kube.client.backoff import Backoff
+from poseidon.kube.client.errors import ApiError, KubeError
+
+if TYPE_CHECKING:
+    from poseidon.metrics_sources.metrics import SourceMetrics
+
+_log = logging.getLogger(__name__)
+
+_ABSENT = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class PollerOptions:
+    """Times in seconds: pauses after failures, and between looks at a source that is not served."""
+
+    backoff_initial: float = 1.0
+    backoff_cap: float = 60.0
+    absent_seconds: float = 60.0
+
+
+class Poller:
+    """Calls ``poll`` every ``interval`` seconds until cancelled.
+
+    ``poll`` raises ``KubeError`` when it fails. A source that is not served, or that this client may not read, counts
+    as absent: it is looked for again slowly. ``clock`` is monotonic, ``sleep`` waits.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        poll: Callable[[], Awaitable[None]],
+        *,
+        interval: float,
+        metrics: SourceMetrics,
+        random: Random,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        options: PollerOptions | None = None,
+    ) -> None:
+        self._source = source
+        self._poll = poll
+        self._interval = interval
+        self._metrics = metrics
+        self._random = random
+        self._clock = clock
+        self._sleep = sleep
+        self._options = options or PollerOptions()
+        self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
+        self._absent = False
+        self._asked = asyncio.Event()
+
+    async def wait_asked(self) -> None:
+        """Wait until the source has been asked once, whatever came of it."""
+        await self._asked.wait()
+
+    async def run(self) -> None:
+        """Ask for ever, whatever ``poll`` raises. Returns only by cancellation."""
+        while True:
+            started = self._clock()
+            try:
+                await self._poll()
+            except ApiError as error:
+                pause = (
+                    self._not_served(error)
+                    if error.status in _ABSENT
+                    else self._failed(error, error.retry_after)
+                )
+            except Exception as error:  # noqa: BLE001 - what a source answers is anybody's guess
+                pause = self._failed(error if isinstance(error, KubeError) else KubeError(repr(error)), None)
+            else:
+                pause = self._answered(self._clock() - started)
+            self._asked.set()
+            await self._sleep(pause)
+
+    def _answered(self, spent: float) -> float:
+        if self._backoff.failures or self._absent:
+            _log.info("source of utilisation answers again source=%s", self._source)
+        self._backoff.reset()
+        self._absent = False
+        self._metrics.polls.labels(self._source, "answered").inc()
+        return max(0.0, self._interval - spent)
+
+    def _not_served(self, error: ApiError) -> float:
+        if not self._absent:
+            _log.info(
+                'source of utilisation is not served, will look again source=%s error="%s"',
+                self._source,
+                error,
+            )
+        self._absent = True
+        self._backoff.reset()
+        self._metrics.polls.labels(self._source, "absent").inc()
+        return self._options.absent_seconds * (0.75 + 0.5 * self._random.random())
+
+    def _failed(self, error: KubeError, retry_after: float | None) -> float:
+        first = self._backoff.failures == 0
+        pause = max(self._backoff.next(), retry_after or 0.0)
+        self._metrics.polls.labels(self._source, "failed").inc()
+        # Every failure at debug, the first of a streak for people: an outage is one line.
+        _log.log(
+            logging.WARNING if first else logging.DEBUG,
+            'source of utilisation does not answer, retrying source=%s in=%.1fs error="%s"',
+            self._source,
+            pause,
+            error,
+        )
+        return pause

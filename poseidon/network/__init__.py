@@ -1,1 +1,0 @@
-"""Applications and networks, without any I/O: what AppGroup and NetworkTopology say, and what is said of them."""

@@ -1,0 +1,1 @@
+"""NodeResourceTopology objects as records for models that align tasks with NUMA zones."""

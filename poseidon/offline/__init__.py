@@ -1,0 +1,1 @@
+"""Plans and explanations of manifests, by a scheduler in this process."""

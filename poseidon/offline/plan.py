@@ -1,0 +1,298 @@
+"""What a scheduler would do with the pods of some manifests: rounds in this process until nothing changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from poseidon.manifests.missing import printed_by
+from poseidon.offline.cluster import build
+from poseidon.offline.planned_groups import PlannedGroup, planned_groups
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.embedding import Configuration, EmbeddedScheduler
+    from poseidon.manifests.controllers.applications import OrderedAppGroup
+    from poseidon.manifests.loader import Manifests
+    from poseidon.pod_groups.groups import Groups
+
+NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
+"""kube-scheduler's words for a cluster without nodes."""
+
+_MAX_ROUNDS = 100
+"""One round is the rule; this bounds a scheduler that claims to have work and never does any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A pod (``namespace/name``) that gets a node, once the pods of ``after`` are gone or bound."""
+
+    pod: str
+    node: str
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """A running pod that must give way; ``preemptor`` is the pod that needs its place."""
+
+    pod: str
+    node: str
+    preemptor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A running pod that would be better off elsewhere."""
+
+    pod: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A pod that gets no node, and why."""
+
+    pod: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUse:
+    """A node after the plan; amounts by resource. ``free`` is negative where it was overcommitted before."""
+
+    node: str
+    pods: int
+    allocatable: dict[str, int]
+    free: dict[str, int]
+
+
+@dataclass(slots=True)
+class Round:
+    """Figures of all rounds together: sums, but machines, tasks and classes of the largest.
+
+    ``network_cost``: of all pods of applications at the end; None without the overlay.
+    """
+
+    machines: int = 0
+    tasks: int = 0
+    classes: int = 0
+    arcs: int = 0
+    waves: int = 0
+    passes: int = 0
+    solves: int = 0
+    certified: bool = True
+    gap: float = 0.0
+    cost: int = 0
+    network_cost: float | None = None
+    seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("snapshot", "network", "solve", "admit"), 0.0)
+    )
+
+    def add(self, stats: pb.RoundStats) -> None:
+        """Take in one more round."""
+        for name in ("machines", "tasks", "classes", "arcs"):
+            setattr(self, name, max(getattr(self, name), getattr(stats, name)))
+        for name in ("waves", "passes", "solves", "cost"):
+            setattr(self, name, getattr(self, name) + getattr(stats, name))
+        self.certified = self.certified and stats.certified
+        self.gap = max(self.gap, stats.gap)
+        if stats.HasField("pair_cost"):
+            self.network_cost = stats.pair_cost
+        for name in self.seconds:
+            self.seconds[name] += getattr(stats, f"{name}_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The outcome, every list sorted; ``nodes`` is the state afterwards, ``warnings`` are for people.
+
+    ``admitted``: the pods of ``bindings`` in an order in which every rule between pods holds for each that comes.
+    """
+
+    bindings: tuple[Binding, ...]
+    preemptions: tuple[Preemption, ...]
+    migrations: tuple[Migration, ...]
+    pending: tuple[Pending, ...]
+    nodes: tuple[NodeUse, ...]
+    round: Round
+    warnings: tuple[str, ...]
+    app_groups: tuple[OrderedAppGroup, ...] = ()
+    groups: tuple[PlannedGroup, ...] = ()
+    admitted: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the documented JSON object; every key is always there, but ``networkCost``."""
+        figures = self.round
+        return {
+            "bindings": [
+                {"pod": each.pod, "node": each.node, "after": list(each.after)} for each in self.bindings
+            ],
+            "preemptions": [
+                {"pod": each.pod, "node": each.node, "for": each.preemptor} for each in self.preemptions
+            ],
+            "migrations": [
+                {"pod": each.pod, "from": each.source, "to": each.target} for each in self.migrations
+            ],
+            "pending": [{"pod": each.pod, "reason": each.reason} for each in self.pending],
+            "groups": [
+                {
+                    "group": each.group,
+                    "status": each.status,
+                    "placement": each.placement_json(),
+                    "ranks": dict(each.ranks),
+                    "message": each.message,
+                    "priority": each.priority,
+                    "statedPriority": each.stated,
+                }
+                for each in self.groups
+            ],
+            "appGroups": [
+                {
+                    "appGroup": each.app_group,
+                    "topologyOrder": [
+                        {"workload": workload.workload, "index": workload.index}
+                        for workload in each.workloads
+                    ],
+                }
+                for each in self.app_groups
+            ],
+            "round": {
+                "machines": figures.machines,
+                "tasks": figures.tasks,
+                "classes": figures.classes,
+                "arcs": figures.arcs,
+                "waves": figures.waves,
+                "passes": figures.passes,
+                "solves": figures.solves,
+                "certified": figures.certified,
+                "gap": round(figures.gap, 9),
+                "cost": figures.cost,
+                **({} if figures.network_cost is None else {"networkCost": round(figures.network_cost)}),
+                "seconds": {name: round(spent, 6) for name, spent in figures.seconds.items()},
+            },
+        }
+
+
+def make_plan(
+    manifests: Manifests,
+    configuration: Configuration,
+    now: float,
+    scheduler_names: frozenset[str] = frozenset(),
+) -> Plan:
+    """Schedule the waiting pods of ``manifests``, or those of ``scheduler_names`` alone if any are given."""
+    cluster = build(manifests, configuration, now, scheduler_names=scheduler_names)
+    outcome = _Outcome()
+    scheduler = cluster.scheduler
+    while scheduler.has_work() and outcome.rounds < _MAX_ROUNDS:
+        result = scheduler.run_round()
+        outcome.take(result)
+        if not result.deltas:
+            break
+        scheduler.report_bound(
+            (delta.task, delta.machine)
+            for delta in result.deltas
+            if delta.kind == pb.Delta.PLACE and not outcome.victims.keys() & set(delta.depends_on)
+        )
+    pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
+    pending.extend(_left_waiting(scheduler, outcome, has_nodes=bool(manifests.nodes)))
+    groups = planned_groups(cluster.groups, cluster.tree, scheduler.tasks(), outcome, cluster.held)
+    # What is shown of nodes is how they are once everybody has gone who has to.
+    scheduler.apply(pb.Event(task_removed=uid) for uid in outcome.victims)
+    return Plan(
+        bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),
+        preemptions=tuple(sorted(outcome.preemptions(cluster.groups), key=lambda each: each.pod)),
+        migrations=tuple(sorted(outcome.migrations, key=lambda each: each.pod)),
+        pending=tuple(sorted(pending, key=lambda each: each.pod)),
+        nodes=tuple(sorted(_node_uses(scheduler), key=lambda each: each.node)),
+        round=outcome.figures,
+        warnings=(*cluster.warnings, *scheduler.notes, *_budgets_unknown(manifests, outcome)),
+        app_groups=cluster.app_groups,
+        groups=groups,
+        admitted=tuple(each.pod for each in outcome.bindings),
+    )
+
+
+class _Outcome:
+    """Gathers what the rounds decide. Uids are ``namespace/name`` here, see `Manifests`."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.figures = Round()
+        self._placed: dict[str, Binding] = {}
+        self.migrations: list[Migration] = []
+        self.reasons: dict[str, str] = {}
+        self.gangs: dict[str, pb.GangState] = {}
+        self.victims: dict[str, str] = {}
+
+    def take(self, result: pb.RoundResult) -> None:
+        """Add a round."""
+        self.rounds += 1
+        self.figures.add(result.stats)
+        for group in result.unscheduled:
+            self.reasons.update(dict.fromkeys(group.tasks, group.message))
+        self.gangs.update((gang.job, gang) for gang in result.gangs)
+        for delta in result.deltas:
+            if delta.kind == pb.Delta.PLACE:
+                # One that still waits for victims may be given another node by a later round.
+                self._placed.pop(delta.task, None)
+                self._placed[delta.task] = Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on)))
+            elif delta.kind == pb.Delta.MIGRATE:
+                self.migrations.append(Migration(delta.task, delta.from_machine, delta.machine))
+            elif delta.withdrawn:
+                self.victims.pop(delta.task, None)
+            else:
+                self.victims[delta.task] = delta.machine
+
+    @property
+    def bindings(self) -> Iterable[Binding]:
+        """Pods that get a node, in the order of the decisions."""
+        return self._placed.values()
+
+    @property
+    def preemptors(self) -> frozenset[str]:
+        """Pods that get a node which others have to leave first."""
+        return frozenset(each.pod for each in self.bindings if not self.victims.keys().isdisjoint(each.after))
+
+    def preemptions(self, groups: Groups) -> Iterable[Preemption]:
+        """Yield each victim with the pod, or the gang, that waits for it."""
+        preemptors = {gone: each.pod for each in self.bindings for gone in each.after}
+        for victim, machine in self.victims.items():
+            preemptor = preemptors.get(victim, "")
+            group = groups.group_of(preemptor)
+            if group is not None and groups.job(group).min_members > 1:
+                preemptor = group.member.name
+            yield Preemption(victim, machine, preemptor)
+
+
+def _budgets_unknown(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
+    """Yield a line if pods of a real cluster would be evicted, and nothing is known of what protects them."""
+    dumped = any(
+        pod.metadata.uid in outcome.victims and pod.metadata.resource_version for pod in manifests.pods
+    )
+    if dumped and not manifests.budgets:
+        yield (
+            "no PodDisruptionBudget is in the input, so pods are evicted as if there were none; "
+            + printed_by("poddisruptionbudgets")
+        )
+
+
+def _left_waiting(scheduler: EmbeddedScheduler, outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:
+    placed = {each.pod for each in outcome.bindings}
+    for task in scheduler.tasks():
+        if task.state in ("PENDING", "BACKOFF") and task.uid not in placed:
+            reason = outcome.reasons.get(task.uid) or task.message
+            yield Pending(task.uid, reason if has_nodes else NO_NODES)
+
+
+def _node_uses(scheduler: EmbeddedScheduler) -> Iterable[NodeUse]:
+    for state in scheduler.machines():
+        yield NodeUse(
+            node=state.name,
+            pods=state.tasks,
+            allocatable={each.resource: each.amount for each in state.allocatable},
+            free={each.resource: each.amount for each in state.free},
+        )

@@ -1,0 +1,133 @@
+"""How the groups of an input stand after a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from poseidon.group_trees.status.placement import Placement, pods_of
+from poseidon.group_trees.status.placement import placement as placement_of
+from poseidon.group_trees.status.ranks import ranks
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from poseidon.group_trees.spec.cluster_tree import ClusterTree
+    from poseidon.pod_groups.groups import Group, Groups
+
+BOUND, WAITING, FAILED = "Bound", "Waiting", "Failed"
+PREEMPTING, PREEMPTED = "Preempting", "Preempted"
+
+_STATUSES = {
+    pb.GangState.WAITING: WAITING,
+    pb.GangState.PLACED: BOUND,
+    pb.GangState.BOUND: BOUND,
+    pb.GangState.FAILED: FAILED,
+    pb.GangState.PREEMPTING: PREEMPTING,
+    pb.GangState.PREEMPTED: PREEMPTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedGroup:
+    """A group (``namespace/name``): its pods by node, the uids of all, and what it waits for, if it does.
+
+    A group that is placed by a tree has its nodes within their units, and ``ranks`` of pods by name; ``stated`` is the
+    priority by which it stands among such groups, None where it states none. ``priority`` is that of its pods, the
+    highest if they have several; None if none of them takes part.
+    """
+
+    group: str
+    status: str
+    placement: Placement
+    members: frozenset[str]
+    message: str = ""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    priority: int | None = None
+    stated: int | None = None
+
+    def pods_by_node(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of its pods by node."""
+        return pods_of(self.placement)
+
+    def placement_json(self) -> dict[str, Any]:
+        """Return the placement in plain JSON values."""
+        return _plain(self.placement)
+
+
+class Decided(Protocol):
+    """What rounds have decided, by job and by uid."""
+
+    @property
+    def gangs(self) -> Mapping[str, pb.GangState]:
+        """The latest state of each gang."""
+        ...
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why pods stay pending."""
+        ...
+
+    @property
+    def preemptors(self) -> frozenset[str]:
+        """Pods that get a node which others have to leave first."""
+        ...
+
+
+def planned_groups(
+    groups: Groups,
+    tree: ClusterTree,
+    tasks: Iterable[pb.TaskState],
+    decided: Decided,
+    held: Mapping[str, str],
+) -> tuple[PlannedGroup, ...]:
+    """Return all groups that have pods, sorted. ``held`` says why pods were not offered at all."""
+    known = {task.uid: task for task in tasks}
+    found = (_planned(groups, tree, each, known, decided, held) for each in groups)
+    return tuple(sorted(found, key=lambda each: each.group))
+
+
+def _planned(
+    groups: Groups,
+    tree: ClusterTree,
+    group: Group,
+    known: Mapping[str, pb.TaskState],
+    decided: Decided,
+    held: Mapping[str, str],
+) -> PlannedGroup:
+    spec = groups.topology(group)
+    by_tree = spec is not None
+    tasks = [known[uid] for uid in group.progress if uid in known]
+    node_of = {task.uid: task.machine for task in tasks if task.machine}
+    placed = {
+        uid.partition("/")[2]: tree.path(node_of[uid]) if by_tree else (node_of[uid],) for uid in node_of
+    }
+    kept = {each.name: each.rank for each in group.members.values() if each.rank is not None}
+    job = groups.job(group)
+    state = decided.gangs.get(job.id)
+    status = BOUND if len(placed) >= max(job.min_members, 1) else WAITING
+    if state is not None:
+        status = _STATUSES.get(state.state, status)
+    if status == BOUND and not decided.preemptors.isdisjoint(group.progress):
+        status = PREEMPTING
+    message = groups.waits_for(group)
+    if not message and status != BOUND:
+        waiting = (held.get(uid) or decided.reasons.get(uid, "") for uid in sorted(group.progress))
+        message = (state.message if state is not None else "") or next(filter(None, waiting), "")
+    return PlannedGroup(
+        group=group.member.name,
+        status=status,
+        placement=placement_of(placed),
+        members=frozenset(group.progress),
+        message=message,
+        ranks=ranks(placed, kept) if by_tree and len(placed) >= job.min_members else {},
+        priority=max((task.priority for task in tasks), default=None),
+        stated=spec.priority if spec is not None else None,
+    )
+
+
+def _plain(placement: Placement) -> dict[str, Any]:
+    return {
+        unit: list(below) if isinstance(below, tuple) else _plain(below) for unit, below in placement.items()
+    }

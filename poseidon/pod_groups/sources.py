@@ -1,0 +1,142 @@
+"""The objects that describe groups, and what each says of the groups in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from poseidon.group_trees.spec.described_maps import DescribedMap
+from poseidon.group_trees.spec.groups import GroupSpec, read_pod_group
+from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
+from poseidon.kube.api.collections import GROUP_MAP_LABEL
+from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
+from poseidon.pod_groups import demands
+from poseidon.pod_groups.demands import Demand
+from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey
+from poseidon.pods.tasks import qualified_name
+
+Source: TypeAlias = PodGroup | Workload | NativePodGroup | ScaledOwner
+Described: TypeAlias = DescribedMap[GroupSpec]
+Known: TypeAlias = Source | Described
+"""What describes a group: an object, or the ConfigMap that counts for it."""
+
+OWNER_KINDS = frozenset({"ReplicaSet", "StatefulSet", "Job", "Deployment"})
+"""Owners of whose size a share can be taken. A Deployment's pods name it themselves in offline commands only."""
+
+
+class _Entry(NamedTuple):
+    """An object; ``spec`` is what it says of a group that is placed by a tree, as far as it does."""
+
+    uid: str
+    found: Known
+    spec: GroupSpec | None = None
+
+
+class Sources:
+    """Objects by name; those of now are told from earlier namesakes by their uids."""
+
+    def __init__(self) -> None:
+        self._entries: dict[ObjectKey, _Entry] = {}
+        self._keys: dict[str, ObjectKey] = {}
+
+    def put(self, kind: str, uid: str, found: Source) -> ObjectKey:
+        """Take an object as it is now; returns its key."""
+        key = ObjectKey(kind, found.metadata.namespace or "default", found.metadata.name)
+        spec = None
+        if isinstance(found, PodGroup) and not demands.of_pod_group(found).problem:
+            spec = read_pod_group(found).spec
+        self._keys[uid] = key
+        self._entries[key] = _Entry(uid, found, spec)
+        return key
+
+    def put_described(self, namespace: str, name: str, found: Described | None) -> ObjectKey:
+        """Take the ConfigMap that counts for a topology group, None for none; returns the group's key."""
+        key = ObjectKey(TOPOLOGY_GROUP, namespace, name)
+        if found is not None:
+            self._entries[key] = _Entry(found.uid, found, found.spec)
+        else:
+            self._entries.pop(key, None)
+        return key
+
+    def remove(self, uid: str) -> ObjectKey | None:
+        """Forget an object; returns its key, None if it is unknown or a namesake has replaced it."""
+        key = self._keys.pop(uid, None)
+        if key is None or key not in self._entries or self._entries[key].uid != uid:
+            return None
+        del self._entries[key]
+        return key
+
+    def of(self, member: Membership) -> tuple[str, Known] | None:
+        """Return uid and content of what describes a group, None if nothing does."""
+        entry = self._entry(member)
+        return (entry.uid, entry.found) if entry is not None else None
+
+    def _entry(self, member: Membership) -> _Entry | None:
+        found = (self._entries.get(place) for place in places(member.source))
+        return next((entry for entry in found if entry is not None), None)
+
+    def topology(self, member: Membership) -> GroupSpec | None:
+        """Return size and rules of a group that is to be placed by a tree, None for another one."""
+        entry = self._entry(member)
+        if entry is None or not isinstance(entry.found, PodGroup):
+            return entry.spec if entry is not None else None
+        # A PodGroup without rules is an ordinary gang, unless its pods say otherwise.
+        named = member.source.kind == TOPOLOGY_GROUP
+        return entry.spec if named or CONSTRAINTS_ANNOTATION in entry.found.metadata.annotations else None
+
+    def demand(self, member: Membership) -> Demand | None:
+        """Return what a group asks for; None while nothing describes it."""
+        entry = self._entry(member)
+        if entry is None:
+            return None
+        found = entry.found
+        if isinstance(found, DescribedMap):
+            return demands.of_described(found)
+        if isinstance(found, PodGroup):
+            return demands.of_pod_group(found)
+        if isinstance(found, Workload):
+            return demands.of_workload(found, member.part)
+        if isinstance(found, NativePodGroup):
+            return demands.of_native_pod_group(found)
+        return demands.of_owner(found, member.share)
+
+    def waits_for(self, member: Membership) -> str:
+        """Return why none of a group's pods may be placed at present, "" if they may."""
+        problem = demands.share_problem(member)
+        if problem:
+            return problem
+        if member.share and member.source.kind not in OWNER_KINDS:
+            return (
+                f"annotation firmament-gang-scheduling: the size of a {member.source.kind} is not known here; "
+                "use a PodGroup"
+            )
+        demand = self.demand(member)
+        if demand is None:
+            return _missing(member.source)
+        return f"{self._name(member)}: {demand.problem}" if demand.problem else ""
+
+    def _name(self, member: Membership) -> str:
+        entry = self._entry(member)
+        if entry is not None and isinstance(entry.found, DescribedMap):
+            return f"ConfigMap {qualified_name(entry.found.found.metadata)}"
+        if entry is not None and isinstance(entry.found, PodGroup):
+            return str(member.source._replace(kind=POD_GROUP))
+        return str(member.source)
+
+
+def places(key: ObjectKey) -> tuple[ObjectKey, ...]:
+    """Return where a group may be described, first what counts first.
+
+    A topology group may be described by a PodGroup of its name, and the other way round: a ConfigMap wins.
+    """
+    if key.kind not in (TOPOLOGY_GROUP, POD_GROUP):
+        return (key,)
+    return key._replace(kind=TOPOLOGY_GROUP), key._replace(kind=POD_GROUP)
+
+
+def _missing(source: ObjectKey) -> str:
+    if source.kind != TOPOLOGY_GROUP:
+        return f"waits for {source}, which does not exist"
+    return (
+        f"waits for the group {source.namespace}/{source.name}: no ConfigMap in namespace {source.namespace} with the "
+        f"label {GROUP_MAP_LABEL} describes it, nor does a PodGroup of this name"
+    )

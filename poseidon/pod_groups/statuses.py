@@ -1,0 +1,115 @@
+"""The status of PodGroups, in the words and counts of scheduler-plugins' controller.
+
+Phases are those of ``pkg/controllers/podgroup_controller.go``, with one difference: a phase says how the group stands
+now. There Failed is final; here a group whose failed pods have been replaced is Running again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from poseidon.kube.api.pod_groups import PodGroup, PodGroupStatus
+from poseidon.kube.api.references import timestamp
+from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.write.pod_group_writers import GroupStatusWrite
+from poseidon.pod_groups.groups import Group, Groups
+from poseidon.pod_groups.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PENDING, SCHEDULING, SCHEDULED = "Pending", "Scheduling", "Scheduled"
+RUNNING, FAILED, FINISHED = "Running", "Failed", "Finished"
+
+
+class PodGroupStatuses:
+    """Decides what is written to PodGroups, and when: a new phase at once, counts with ``take_late``.
+
+    What others write is left alone until the group itself changes. ``wall`` tells seconds since the epoch.
+    """
+
+    def __init__(
+        self, groups: Groups, wall: Callable[[], float], quarantine: Quarantine | None = None
+    ) -> None:
+        self._quarantine = quarantine if quarantine is not None else Quarantine()
+        self._groups = groups
+        self._wall = wall
+        self._told: dict[str, PodGroupStatus] = {}
+        self._late: dict[str, GroupStatusWrite] = {}
+
+    def take(self, moved: list[Group]) -> list[GroupStatusWrite]:
+        """Return what is to be written at once for groups that have changed."""
+        writes: list[GroupStatusWrite] = []
+        for group in moved:
+            with self._quarantine.attempt("statuses of groups", group.job.id, name=group.member.name):
+                writes.extend(self._take(group))
+        return writes
+
+    def _take(self, group: Group) -> Iterator[GroupStatusWrite]:
+        known = self._groups.source(group)
+        if known is None:
+            return
+        uid, found = known
+        if not isinstance(found, PodGroup):
+            return
+        told = self._told.setdefault(uid, found.status)
+        status = self._status(group, found, told)
+        if status == told:
+            self._late.pop(uid, None)
+            return
+        source = group.member.source
+        write = GroupStatusWrite(uid, source.namespace, source.name, status)
+        if status.phase != told.phase:
+            self._late.pop(uid, None)
+            self._told[uid] = status
+            yield write
+        else:
+            self._late[uid] = write
+
+    def take_late(self) -> list[GroupStatusWrite]:
+        """Return the writes that were put off, once."""
+        late, self._late = list(self._late.values()), {}
+        self._told.update((write.uid, write.status) for write in late)
+        return late
+
+    def forget(self, uid: str) -> None:
+        """A PodGroup is gone."""
+        self._told.pop(uid, None)
+        self._late.pop(uid, None)
+
+    def _status(self, group: Group, found: PodGroup, told: PodGroupStatus) -> PodGroupStatus:
+        counts = group.counts
+        phase = phase_of(counts, found.spec.min_member)
+        started = told.schedule_start_time
+        if started is None and phase != PENDING:
+            started = timestamp(self._wall())
+        ended = counts[Progress.SUCCEEDED] + counts[Progress.FAILED]
+        return PodGroupStatus(
+            phase=phase,
+            occupied_by=told.occupied_by or group.owners,
+            scheduled=counts[Progress.PLACED] + counts[Progress.RUNNING] + ended,
+            running=counts[Progress.RUNNING],
+            succeeded=counts[Progress.SUCCEEDED],
+            failed=counts[Progress.FAILED],
+            schedule_start_time=started,
+        )
+
+
+def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
+    """Return the phase of a group of which ``needed`` pods go together."""
+    succeeded, failed = counts.get(Progress.SUCCEEDED, 0), counts.get(Progress.FAILED, 0)
+    active = counts.get(Progress.RUNNING, 0) + succeeded
+    total = sum(counts.values())
+    if needed < 1:
+        return PENDING
+    if succeeded >= needed:
+        return FINISHED
+    if active >= needed:
+        return RUNNING
+    if failed and failed + active >= needed:
+        return FAILED
+    if total < needed:
+        return PENDING
+    placed = counts.get(Progress.PLACED, 0) + active
+    return SCHEDULED if placed >= needed else SCHEDULING

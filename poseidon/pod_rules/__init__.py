@@ -1,0 +1,1 @@
+"""Rules of pods about nodes and other pods, in the terms of the protocol."""

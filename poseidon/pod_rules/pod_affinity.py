@@ -1,0 +1,95 @@
+"""Affinity and anti-affinity between pods, as rules between tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.parsing.label_syntax import key_fault, namespace_fault
+from poseidon.pod_rules.canonical import canonical
+from poseidon.pod_rules.label_selectors import distinct, label_key_requirements, requirements
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import ObjectMeta, PodAffinity, PodAffinityTerm
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def required_terms(
+    rules: PodAffinity, path: str, metadata: ObjectMeta, defects: list[Defect]
+) -> list[pb.TaskTerm]:
+    """Return the terms that must all hold, each once. ``path`` is that of ``rules``, ``metadata`` the pod's."""
+    found = {}
+    for index, term in enumerate(rules.required):
+        message = _term(term, f"{path}.{_REQUIRED}[{index}]", metadata, defects)
+        found[canonical(message)] = message
+    return [found[content] for content in sorted(found)]
+
+
+def preferred_terms(
+    rules: PodAffinity, path: str, metadata: ObjectMeta, defects: list[Defect]
+) -> list[pb.TaskTerm]:
+    """Return the weighted terms; equal ones count as often as they are given."""
+    found = []
+    for index, preferred in enumerate(rules.preferred):
+        where = f"{path}.{_PREFERRED}[{index}]"
+        message = _term(preferred.pod_affinity_term, f"{where}.podAffinityTerm", metadata, defects)
+        if 1 <= preferred.weight <= 100:
+            message.weight = preferred.weight
+            found.append(message)
+        else:
+            problem = f"{preferred.weight} is out of range; give a weight from 1 to 100"
+            defects.append(Defect(f"{where}.weight", problem))
+    return sorted(found, key=canonical)
+
+
+def topology_key_defects(key: str, path: str) -> list[Defect]:
+    """Return what is wrong with a ``topologyKey``."""
+    fault = "empty; name a label of nodes, such as kubernetes.io/hostname" if not key else key_fault(key)
+    return [Defect(f"{path}.topologyKey", fault)] if fault else []
+
+
+def _term(term: PodAffinityTerm, path: str, metadata: ObjectMeta, defects: list[Defect]) -> pb.TaskTerm:
+    defects.extend(topology_key_defects(term.topology_key, path))
+    for index, name in enumerate(term.namespaces):
+        fault = namespace_fault(name)
+        if fault:
+            defects.append(Defect(f"{path}.namespaces[{index}]", fault))
+    return pb.TaskTerm(topology_key=term.topology_key, selector=_selector(term, path, metadata, defects))
+
+
+def _selector(
+    term: PodAffinityTerm, path: str, metadata: ObjectMeta, defects: list[Defect]
+) -> pb.TaskSelector:
+    added = label_key_requirements(
+        term.label_selector,
+        metadata.labels,
+        path,
+        defects,
+        match=term.match_label_keys,
+        mismatch=term.mismatch_label_keys,
+    )
+    by_label = _namespaces_by_label(term, path, defects)
+    if term.label_selector is None:
+        return pb.TaskSelector(nothing=True)
+    own = requirements(term.label_selector, f"{path}.labelSelector", defects)
+    if by_label is not None and not by_label.labels:
+        # Every namespace, so that names say nothing more.
+        return pb.TaskSelector(labels=distinct([*own, *added]), namespaces_by_label=by_label)
+    names = set(term.namespaces)
+    if not names and by_label is None:
+        names = {metadata.namespace or "default"}
+    return pb.TaskSelector(
+        labels=distinct([*own, *added]), namespaces=sorted(names), namespaces_by_label=by_label
+    )
+
+
+def _namespaces_by_label(
+    term: PodAffinityTerm, path: str, defects: list[Defect]
+) -> pb.NamespaceSelector | None:
+    if term.namespace_selector is None:
+        return None
+    labels = requirements(term.namespace_selector, f"{path}.namespaceSelector", defects)
+    return pb.NamespaceSelector(labels=labels)

@@ -1,0 +1,1 @@
+"""From pods to tasks and task classes."""

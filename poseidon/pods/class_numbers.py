@@ -1,0 +1,106 @@
+"""Numbers of classes by content, and the messages that describe them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from poseidon.volumes.requirements import VolumeNeeds, with_needs
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from poseidon.kube.parsing.defects import Defect
+    from poseidon.pods.selector_index import Sight
+    from poseidon.pods.templates import Plain
+    from poseidon.pods.visibility import Visibility
+
+LEAST_SURPLUS = 256
+"""New classes after which it is worth looking which are still borne by a pod."""
+
+
+class Shown(NamedTuple):
+    """What of a pod's own metadata its class bears."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    ending: bool
+
+    def add_to(self, message: pb.TaskClass) -> None:
+        """Let a class bear it."""
+        message.namespace = self.namespace
+        message.labels.update(self.labels)
+        message.terminating = self.ending
+
+
+def shown(
+    visible: Visibility, sight: Sight, namespace: str, labels: Iterable[tuple[str, str]], *, ending: bool
+) -> Shown:
+    """Choose what models or selectors look at; ``labels`` come sorted."""
+    return Shown(
+        namespace if sight.namespace or visible.namespaces else "",
+        tuple([item for item in labels if item[0] in sight.labels or item[0] in visible.labels]),
+        ending,
+    )
+
+
+class ClassKey(NamedTuple):
+    """What makes a class."""
+
+    plain: Plain
+    needs: VolumeNeeds
+    images: tuple[str, ...]
+    shown: Shown
+
+
+class ClassNumbers:
+    """Classes by number, from 1. A number is given once, and stands for nothing after it was forgotten."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._numbers: dict[ClassKey, int] = {}
+        self._keys: dict[int, ClassKey] = {}
+        self._messages: dict[int, pb.TaskClass] = {}
+        self._look_at = LEAST_SURPLUS
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether many classes have come since ``keep_only`` was last called: at least a fourth of them."""
+        return len(self._keys) >= self._look_at
+
+    def number(self, key: ClassKey) -> int:
+        """Return the number of a class, a new one for a class that is not known."""
+        number = self._numbers.get(key)
+        if number is None:
+            self._last += 1
+            number = self._numbers[key] = self._last
+            self._keys[number] = key
+        return number
+
+    def message(self, number: int) -> pb.TaskClass:
+        """Return the description of a class."""
+        message = self._messages.get(number)
+        if message is None:
+            plain, needs, images, borne = self._keys[number]
+            message = with_needs(plain.message, needs)
+            message.id = number
+            message.images.extend(images)
+            borne.add_to(message)
+            self._messages[number] = message
+        return message
+
+    def defects(self, number: int) -> tuple[Defect, ...]:
+        """Return what is wrong with the spec of the class's pods, empty if nothing is."""
+        return self._keys[number].plain.defects
+
+    def keep_only(self, numbers: Collection[int]) -> list[int]:
+        """Forget all other classes; returns their numbers."""
+        gone = [number for number in self._keys if number not in numbers]
+        for number in gone:
+            del self._numbers[self._keys.pop(number)]
+            self._messages.pop(number, None)
+        self._look_at = len(self._keys) + max(LEAST_SURPLUS, len(self._keys) // 4)
+        return gone

@@ -1,0 +1,258 @@
+"""Task classes: what constraints and costs can see of a pod, described once and referred to by number."""
+
+from __future__ import annotations
+
+from sys import intern
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from poseidon.pods.class_numbers import ClassKey, ClassNumbers, shown
+from poseidon.pods.daemon_sets import nobodys
+from poseidon.pods.selector_index import Onlookers, Sight
+from poseidon.pods.templates import Template, TemplateTable
+from poseidon.pods.visibility import Visibility
+from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from poseidon.kube.api.core import Pod
+    from poseidon.kube.parsing.defects import Defect
+
+
+class Scene:
+    """Pods of one namespace with labels of the same names: the selectors of others see the same of them all."""
+
+    __slots__ = ("__weakref__", "labels", "namespace", "sight")
+
+    def __init__(self, namespace: str, labels: tuple[str, ...], sight: Sight) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.sight = sight
+
+
+class Traits:
+    """All that can come to tell a pod from others; pods that agree in it share one object.
+
+    ``task_class`` is the number of their class, which says less: only what someone looks at. It changes when more
+    is looked at. ``values`` are those of the scene's labels.
+    """
+
+    __slots__ = ("__weakref__", "ending", "needs", "scene", "task_class", "template", "values")
+
+    def __init__(
+        self, template: Template, scene: Scene, values: tuple[str, ...], *, ending: bool, needs: VolumeNeeds
+    ) -> None:
+        self.template = template
+        self.scene = scene
+        self.values = values
+        self.ending = ending
+        self.needs = needs
+        self.task_class = 0
+
+
+class ClassTable:
+    """Numbers classes by content, from 1, and keeps the numbers right while pods with new selectors appear.
+
+    What has been seen of pods is kept as long as someone holds their traits, what comes of it until
+    ``forget_unused``. Pods of DaemonSets (``is_daemon``) are told from others where some model
+    estimates use.
+    """
+
+    def __init__(
+        self, visibility: Visibility | None = None, is_daemon: Callable[[Pod], bool] = nobodys
+    ) -> None:
+        self._visibility = visibility or Visibility()
+        self._templates = TemplateTable(self._visibility, is_daemon)
+        self._onlookers = Onlookers()
+        self._observed: set[Template] = set()
+        self._images: set[str] = set()
+        self._heavy: dict[str, int] = {}
+        self._heavier: set[str] = set()
+        self._showing: set[Template] = set()
+        self._scenes: WeakValueDictionary[tuple[str, tuple[str, ...]], Scene] = WeakValueDictionary()
+        self._traits: WeakValueDictionary[_TraitsKey, Traits] = WeakValueDictionary()
+        self._watched: dict[bytes, pb.TaskSelector] = {}
+        self._numbers = ClassNumbers()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def visibility(self) -> Visibility:
+        """What of pods and nodes models look at."""
+        return self._visibility
+
+    def traits(
+        self, pod: Pod, *, machine: str = "", needs: VolumeNeeds = NO_NEEDS, priority: int | None = None
+    ) -> Traits:
+        """Return the traits of a pod, pinned to ``machine`` if given, not by ``spec.nodeName``.
+
+        ``needs`` is what its volumes ask for, ``priority`` the pod's if its spec does not say. The pod's
+        own selectors count from here on; what they see of pods met before comes into their classes with
+        ``refresh``.
+        """
+        template = self._templates.intern(pod, machine=machine, priority=priority)
+        if template not in self._observed:
+            self._observe(template)
+        labels = pod.metadata.labels
+        names = tuple(sorted(labels))
+        scene = self._scene(_namespace(pod), names)
+        values = tuple([labels[name] for name in names])
+        return self._interned(template, scene, values, ending=_is_ending(pod), needs=needs)
+
+    def watch(self, selector: pb.TaskSelector) -> None:
+        """A selector that is no pod's looks at pods, from the next ``refresh`` on."""
+        self._watched[selector.SerializeToString(deterministic=True)] = selector
+        self._onlookers.watch(selector)
+
+    def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
+        """Return the traits of the same pod whose volumes ask for something else now."""
+        if traits.needs == needs:
+            return traits
+        return self._interned(traits.template, traits.scene, traits.values, ending=traits.ending, needs=needs)
+
+    def intern(self, pod: Pod, *, machine: str = "") -> int:
+        """Return the number of a pod's class as far as things are known; see ``traits``."""
+        return self.traits(pod, machine=machine).task_class
+
+    def refresh(self) -> bool:
+        """Bring the classes of all traits up to date. Returns whether some have changed."""
+        grown = self._onlookers.take_grown()
+        changed = {scene for scene in self._scenes.values() if self._sees_more(scene, grown)}
+        heavier = self._take_heavier()
+        if not changed and not heavier:
+            return False
+        moved = False
+        for traits in list(self._traits.values()):
+            if traits.scene in changed or traits.template in heavier:
+                number = self._number(traits)
+                moved = moved or number != traits.task_class
+                traits.task_class = number
+        return moved
+
+    def take_images(self) -> set[str]:
+        """Return the images that pods seen since the last call name."""
+        images, self._images = self._images, set()
+        return images
+
+    def weigh_images(self, heavy: Mapping[str, int]) -> None:
+        """These images make a difference to pods of at least so many containers, from the next ``refresh`` on."""
+        self._heavy.update(heavy)
+        self._heavier.update(heavy)
+
+    def message(self, number: int) -> pb.TaskClass:
+        """Return the description of a class, to be sent once per stream before tasks refer to it."""
+        return self._numbers.message(number)
+
+    def defects(self, number: int) -> tuple[Defect, ...]:
+        """Return what is wrong with the spec of the class's pods, empty if nothing is."""
+        return self._numbers.defects(number)
+
+    def forget_unused(self) -> list[int]:
+        """Forget the classes whose traits nobody holds, if there may be many.
+
+        Returns their numbers, which are not given again. What the selectors of such pods looked at may no longer be
+        seen from the next ``refresh`` on.
+        """
+        if not self._numbers.has_surplus:
+            return []
+        held = list(self._traits.values())
+        self._observed = {traits.template for traits in held}
+        self._showing &= self._observed
+        self._templates.keep_only(self._observed)
+        named = self.images()
+        self._heavy = {image: least for image, least in self._heavy.items() if image in named}
+        self._look_anew()
+        return self._numbers.keep_only({traits.task_class for traits in held})
+
+    def images(self) -> set[str]:
+        """Return the images that pods name."""
+        return {image for template in self._observed for image in template.images}
+
+    def _look_anew(self) -> None:
+        """Let only those look who are still there, if that makes a difference."""
+        onlookers = Onlookers()
+        for template in self._observed:
+            onlookers.observe(template.plain.message)
+        for selector in self._watched.values():
+            onlookers.watch(selector)
+        if len(onlookers) < len(self._onlookers):
+            onlookers.grow_everywhere()
+            self._onlookers = onlookers
+
+    def _observe(self, template: Template) -> None:
+        self._observed.add(template)
+        self._onlookers.observe(template.plain.message)
+        self._images.update(template.images)
+        if self._shows_images(template):
+            self._showing.add(template)
+
+    def _shows_images(self, template: Template) -> bool:
+        count = len(template.images)
+        return any(self._heavy.get(image, count + 1) <= count for image in template.images)
+
+    def _take_heavier(self) -> set[Template]:
+        """Return the templates whose images begin to make a difference."""
+        heavier, self._heavier = self._heavier, set()
+        if not heavier:
+            return set()
+        found = {
+            template
+            for template in self._observed - self._showing
+            if not heavier.isdisjoint(template.images) and self._shows_images(template)
+        }
+        self._showing |= found
+        return found
+
+    def _scene(self, namespace: str, names: tuple[str, ...]) -> Scene:
+        scene = self._scenes.get((namespace, names))
+        if scene is None:
+            names = tuple([intern(name) for name in names])
+            scene = Scene(namespace, names, self._onlookers.sight(namespace, frozenset(names)))
+            self._scenes[namespace, names] = scene
+        return scene
+
+    def _sees_more(self, scene: Scene, grown: frozenset[str] | None) -> bool:
+        """Look at a scene again. Returns whether more is seen of it than before."""
+        if grown is not None and scene.namespace not in grown:
+            return False
+        sight = self._onlookers.sight(scene.namespace, frozenset(scene.labels))
+        changed = sight != scene.sight
+        scene.sight = sight
+        return changed
+
+    def _interned(
+        self, template: Template, scene: Scene, values: tuple[str, ...], *, ending: bool, needs: VolumeNeeds
+    ) -> Traits:
+        key = (template, scene, values, ending, needs)
+        traits = self._traits.get(key)
+        if traits is None:
+            # Values are often unique as a whole and shared one by one.
+            values = tuple([intern(value) for value in values])
+            traits = Traits(template, scene, values, ending=ending, needs=needs)
+            traits.task_class = self._number(traits)
+            self._traits[template, scene, values, ending, needs] = traits
+        return traits
+
+    def _number(self, traits: Traits) -> int:
+        scene = traits.scene
+        labels = zip(scene.labels, traits.values, strict=True)
+        borne = shown(self._visibility, scene.sight, scene.namespace, labels, ending=traits.ending)
+        # All images or none: their weights are summed up.
+        images = traits.template.images if traits.template in self._showing else ()
+        return self._numbers.number(ClassKey(traits.template.plain, traits.needs, images, borne))
+
+
+def _namespace(pod: Pod) -> str:
+    return pod.metadata.namespace or "default"
+
+
+def _is_ending(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+if TYPE_CHECKING:
+    _TraitsKey: TypeAlias = tuple[Template, Scene, tuple[str, ...], bool, VolumeNeeds]

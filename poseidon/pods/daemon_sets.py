@@ -1,0 +1,51 @@
+"""Which pods are really a DaemonSet's: a reference to an owner is only what somebody wrote into the pod."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.kube.api.core import ObjectMeta, OwnerReference, Pod
+
+DAEMON_SET = "DaemonSet"
+
+
+def claimed(pod: Pod) -> OwnerReference | None:
+    """Return the DaemonSet that a pod says controls it, or None."""
+    owner = pod.metadata.controller()
+    if owner is None or owner.kind != DAEMON_SET or owner.api_version.partition("/")[0] not in ("apps", ""):
+        return None
+    return owner
+
+
+def nobodys(pod: Pod) -> bool:  # noqa: ARG001  # the answer where no DaemonSet is known
+    """Say that a pod is no DaemonSet's."""
+    return False
+
+
+class DaemonSets:
+    """The DaemonSets that exist, told from earlier namesakes by their uids, where these are known."""
+
+    def __init__(self) -> None:
+        self._uids: dict[tuple[str, str], str] = {}
+        self._names: dict[str, tuple[str, str]] = {}
+
+    def put(self, uid: str, metadata: ObjectMeta) -> None:
+        """There is such a DaemonSet."""
+        key = metadata.namespace or "default", metadata.name
+        self._names[uid] = key
+        self._uids[key] = metadata.uid
+
+    def remove(self, uid: str) -> None:
+        """A DaemonSet exists no longer; unknown ones are ignored."""
+        key = self._names.pop(uid, None)
+        if key is not None and self._uids.get(key) == uid:
+            del self._uids[key]
+
+    def owns(self, pod: Pod) -> bool:
+        """Whether a DaemonSet of the pod's namespace controls it."""
+        owner = claimed(pod)
+        if owner is None:
+            return False
+        uid = self._uids.get((pod.metadata.namespace or "default", owner.name))
+        return uid is not None and (not uid or not owner.uid or uid == owner.uid)

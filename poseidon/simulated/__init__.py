@@ -1,8 +1,0 @@
-"""A simulated Kubernetes cluster: an API server over HTTP that is faithful where a scheduler can tell."""
-
-from __future__ import annotations
-
-from poseidon.simulated.options import ClusterOptions
-from poseidon.simulated.server import SimulatedCluster
-
-__all__ = ["ClusterOptions", "SimulatedCluster"]

@@ -1,0 +1,8 @@
+"""A simulated Kubernetes cluster: an API server over HTTP that is faithful where a scheduler can tell."""
+
+from __future__ import annotations
+
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
+
+__all__ = ["ClusterOptions", "SimulatedCluster"]

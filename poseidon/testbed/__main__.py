@@ -1,0 +1,8 @@
+"""``python -m poseidon.testbed``: see ``process``."""
+
+from __future__ import annotations
+
+from poseidon.testbed.process import main
+
+if __name__ == "__main__":
+    main()

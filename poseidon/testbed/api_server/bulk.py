@@ -1,0 +1,69 @@
+"""``POST /simulated/v1/bulk``: creates many objects from newline-delimited JSON, for seeding by another process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.testbed.objects.errors import ApiError, bad_request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from poseidon.testbed.api_server.operations import Operations
+
+PATH = "/simulated/v1/bulk"
+_ERRORS_SHOWN = 100
+_PAUSE_EVERY = 250
+
+
+async def create_lines(operations: Operations, chunks: AsyncIterator[bytes]) -> dict[str, Any]:
+    """Create one object per line and return ``{"created": n, "failed": n, "errors": [{"line", "message"}]}``.
+
+    Objects keep the status they come with. Lines that fail are skipped; the first hundred are reported. Other
+    requests are served in between.
+    """
+    created, failed, number = 0, 0, 0
+    shown: list[dict[str, Any]] = []
+    async for line in _lines(chunks):
+        number += 1
+        if not line.strip():
+            continue
+        try:
+            create_object(operations, _decode(line))
+            created += 1
+        except ApiError as error:
+            failed += 1
+            if len(shown) < _ERRORS_SHOWN:
+                shown.append({"line": number, "message": error.message})
+        if number % _PAUSE_EVERY == 0:
+            await asyncio.sleep(0)
+    return {"created": created, "failed": failed, "errors": shown}
+
+
+def create_object(operations: Operations, obj: Any) -> None:
+    """Create ``obj`` under the resource that its kind belongs to, keeping its status. Raises ``ApiError``."""
+    api_version, kind = (obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else (None, None)
+    resource = operations.registry.of_kind(api_version or "", kind or "")
+    if resource is None:
+        raise bad_request(f'no matches for kind "{kind}" in version "{api_version}"')
+    operations.create(resource, "", obj, keep_status=True)
+
+
+def _decode(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.MsgspecError as error:
+        raise bad_request(f"not a JSON object: {error}") from None
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in chunks:
+        *complete, rest = (rest + chunk).split(b"\n")
+        for line in complete:
+            yield line
+    if rest:
+        yield rest

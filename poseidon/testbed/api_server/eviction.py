@@ -1,0 +1,116 @@
+"""The eviction subresource: a delete that disruption budgets may refuse.
+
+Semantics and messages follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.testbed.api_server.operations import Operations, Preconditions
+from poseidon.testbed.api_server.requests import DeleteOptions
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.resources import PODS
+from poseidon.testbed.objects.store import decode
+
+if TYPE_CHECKING:
+    from poseidon.testbed.objects.history import Record
+
+Object = dict[str, Any]
+
+_REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+_ALWAYS_ALLOW = "AlwaysAllow"
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class Eviction(msgspec.Struct, rename="camel"):
+    """A policy/v1 Eviction: names the pod, and says how it is to be deleted."""
+
+    kind: str = "Eviction"
+    api_version: str = "policy/v1"
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    delete_options: DeleteOptions | None = None
+
+
+_decoder = msgspec.json.Decoder(Eviction)
+
+
+def decode_eviction(body: bytes) -> Eviction:
+    """Read an Eviction from JSON. Raises ``ApiError`` 400."""
+    try:
+        eviction = _decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise errors.bad_request(f"Eviction in version v1 cannot be handled as a Eviction: {error}") from None
+    if eviction.kind != "Eviction" or eviction.api_version != "policy/v1":
+        raise errors.bad_request(
+            f"no kind {eviction.kind!r} is registered for version {eviction.api_version!r}; "
+            "send a policy/v1 Eviction"
+        )
+    return eviction
+
+
+def evict(
+    operations: Operations, namespace: str, name: str, eviction: Eviction, *, dry_run: bool = False
+) -> None:
+    """Delete a pod unless a budget forbids it.
+
+    Raises ``ApiError``: 400 when URL and eviction disagree; 404 for an unknown pod; 409 for preconditions that do not
+    hold; 429 when a budget allows no disruption; 500 when several budgets cover the pod.
+    """
+    metadata = eviction.metadata
+    if (metadata.name or name) != name or (metadata.namespace or namespace) != namespace:
+        raise errors.bad_request("name in URL does not match name in Eviction object")
+    options = eviction.delete_options or DeleteOptions()
+    record = operations.get(PODS, namespace, name)
+    pod = decode(record)
+    if not _goes_anyway(pod):
+        _ask_budgets(operations, record, pod)
+    wanted = options.preconditions
+    preconditions = Preconditions(wanted.uid or "", wanted.resource_version or "")
+    operations.delete(
+        PODS,
+        namespace,
+        name,
+        preconditions,
+        grace=options.grace_period_seconds,
+        dry_run=dry_run or "All" in options.dry_run,
+    )
+
+
+def _goes_anyway(pod: Object) -> bool:
+    """Whether budgets have no say: the pod does not run yet, has ended, or is being deleted."""
+    phase = pod["status"].get("phase")
+    return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _ask_budgets(operations: Operations, record: Record, pod: Object) -> None:
+    operations.disruptions.refresh()
+    budgets = operations.disruptions.covering(record.uid)
+    if len(budgets) > 1:
+        raise errors.ApiError(
+            500,
+            "InternalError",
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+        )
+    for budget in budgets:
+        obj = decode(budget)
+        status = obj["status"]
+        conditions = {c.get("type"): c.get("status") for c in pod["status"].get("conditions") or ()}
+        if conditions.get("Ready") != "True":
+            # A pod that is not ready adds nothing to what the budget protects.
+            always = (obj.get("spec") or {}).get("unhealthyPodEvictionPolicy") == _ALWAYS_ALLOW
+            if always or status["currentHealthy"] >= status["desiredHealthy"] > 0:
+                continue
+        if status["disruptionsAllowed"] <= 0:
+            why = (
+                f"The disruption budget {budget.name} needs {status['desiredHealthy']} healthy pods "
+                f"and has {status['currentHealthy']} currently"
+            )
+            cause = {"reason": "DisruptionBudget", "message": why}
+            raise errors.ApiError(429, "TooManyRequests", _REFUSED, {"causes": [cause]})

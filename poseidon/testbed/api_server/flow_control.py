@@ -1,0 +1,81 @@
+"""What a server can take: writes served one after another, each with a delay, and no more than so many at a time.
+
+A real API server spends its time on admission, storage and watches; this one answers from memory. With limits it shows
+how a client fares whose server is slower than itself. The model is a single queue with a fixed service time, in front
+of a delay that does not occupy the server; what a full queue does is that of API priority and fairness: 429, ask again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from poseidon.testbed.objects import errors
+
+RETRY_AFTER_SECONDS = 1
+"""What a real server asks those to wait whom it turns away."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLimits:
+    """``rate``: writes per second; ``latency``: seconds on top; ``in_flight``: more at a time get 429. 0: no limit."""
+
+    rate: float = 0.0
+    latency: float = 0.0
+    in_flight: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "latency", "in_flight"):
+            value = getattr(self, name)
+            if value < 0:
+                raise ValueError(
+                    f"simulated cluster: writes: {name}: {value} is negative; use 0 for no limit"
+                )
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a limit at all."""
+        return bool(self.rate or self.latency or self.in_flight)
+
+
+class FlowControl:
+    """Lets writes in by ``limits``. ``clock`` is monotonic, ``sleep`` waits; both of the same time."""
+
+    def __init__(
+        self,
+        limits: WriteLimits,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._sleep = sleep
+        self._in_flight = 0
+        self._free_at = float("-inf")
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[None]:
+        """Wait until this write has been served; it takes effect inside. Raises ``ApiError`` 429 at once if full."""
+        limits = self._limits
+        if limits.in_flight and self._in_flight >= limits.in_flight:
+            raise errors.too_many_requests(RETRY_AFTER_SECONDS)
+        self._in_flight += 1
+        try:
+            wait = self._queued() + limits.latency
+            if wait > 0:
+                await self._sleep(wait)
+            yield
+        finally:
+            self._in_flight -= 1
+
+    def _queued(self) -> float:
+        """Take the next place in the queue; return the seconds until this write has been served."""
+        if not self._limits.rate:
+            return 0.0
+        now = self._clock()
+        # Time in which nothing was asked for is lost: a server does not work ahead.
+        self._free_at = max(self._free_at, now) + 1.0 / self._limits.rate
+        return self._free_at - now

@@ -1,0 +1,269 @@
+"""The verbs of the API on single objects, without any I/O: create, get, update, patch, delete, deletecollection.
+
+Deletion is immediate unless finalizers hold an object back, or pods are to end gracefully: then a pod on a node stays
+until its kubelet has removed it. Deleting a namespace deletes what is in it; owners' dependents stay, since no garbage
+collector runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.testbed.controllers import termination
+from poseidon.testbed.controllers.disruption import DisruptionController
+from poseidon.testbed.objects import custom_resources, errors, patches, strategies
+from poseidon.testbed.objects.resources import (
+    BUILTIN,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    NAMESPACES,
+    PODS,
+    PRIORITY_CLASSES,
+    ResourceRegistry,
+    ResourceType,
+    collection_spec,
+)
+from poseidon.testbed.objects.store import Store, decode
+from poseidon.testbed.objects.transcoding import from_storage, to_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from poseidon.testbed.objects.collection import Collection
+    from poseidon.testbed.objects.history import Record
+    from poseidon.testbed.objects.selectors import Selection
+
+Object = dict[str, Any]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+_PATCHES: dict[str, Callable[[Any, Any], Any]] = {
+    JSON_PATCH: patches.json_patch,
+    MERGE_PATCH: patches.merge_patch,
+    STRATEGIC_MERGE_PATCH: patches.strategic_merge_patch,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """What must hold of the current object for a write to happen; empty means anything."""
+
+    uid: str = ""
+    revision: str = ""
+
+
+class Operations:
+    """The API's verbs over a store. A new one holds the system namespaces and priority classes.
+
+    ``graceful``: pods on nodes keep their grace period; somebody must play kubelet, or they stay for ever.
+    """
+
+    def __init__(self, store: Store, *, graceful: bool = False) -> None:
+        self.store = store
+        self._graceful = graceful
+        self.registry = ResourceRegistry(BUILTIN)
+        for resource in BUILTIN:
+            if resource.is_storage_version:
+                store.add_collection(collection_spec(resource))
+        self.disruptions = DisruptionController(store)
+        for name in ("default", "kube-system", "kube-node-lease"):
+            self.create(NAMESPACES, "", {"metadata": {"name": name}})
+        for name, value in (
+            ("system-cluster-critical", 2_000_000_000),
+            ("system-node-critical", 2_000_001_000),
+        ):
+            self.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value})
+
+    def create(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        body: Any,
+        *,
+        dry_run: bool = False,
+        keep_status: bool = False,
+    ) -> Record:
+        """Create an object and return its record. Raises ``ApiError`` 400, 403, 404 (namespace), 409 or 422."""
+        obj = to_storage(resource, strategies.check_shape(resource, body))
+        metadata = obj["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = self.store.generate_name(metadata["generateName"])
+        if resource.namespaced:
+            self._settle_namespace(metadata, namespace)
+        else:
+            metadata.pop("namespace", None)
+        strategies.prepare_create(resource, obj, self.store, keep_status=keep_status)
+        collection = self.store.collection(resource.collection)
+        record = self.store.create(collection, obj, dry_run=dry_run)
+        if resource is CUSTOM_RESOURCE_DEFINITIONS and not dry_run:
+            self._serve(record)
+        return record
+
+    def get(self, resource: ResourceType, namespace: str, name: str) -> Record:
+        """Return the record of an object. Raises ``ApiError`` 404."""
+        return self.store.get(self.store.collection(resource.collection), namespace, name)
+
+    def update(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        body: Any,
+        *,
+        status: bool = False,
+        dry_run: bool = False,
+    ) -> Record:
+        """Replace an object, or its status. Raises ``ApiError`` 400, 404, 409 (stale resourceVersion) or 422."""
+        current = self.get(resource, namespace, name)
+        obj = to_storage(resource, strategies.check_shape(resource, body))
+        metadata = obj["metadata"]
+        if metadata.setdefault("name", name) != name:
+            raise errors.bad_request(
+                f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+            )
+        if resource.custom and not metadata.get("resourceVersion"):
+            why = "must be specified for an update"
+            cause = errors.invalid_value("metadata.resourceVersion", "0x0", why)
+            raise errors.invalid(resource.kind, resource.group, name, [cause])
+        return self._write(resource, current, obj, status=status, dry_run=dry_run)
+
+    def patch(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        media_type: str,
+        body: Any,
+        *,
+        status: bool = False,
+        dry_run: bool = False,
+    ) -> Record:
+        """Change an object, or its status, by a patch. Raises ``ApiError`` 400, 404, 409, 415 or 422.
+
+        A resourceVersion in the patch must be the current one; without it the patch applies to whatever is there.
+        """
+        accepted = [m for m in _PATCHES if not (resource.custom and m == STRATEGIC_MERGE_PATCH)]
+        if media_type not in accepted:
+            raise errors.unsupported_media_type(media_type, accepted)
+        current = self.get(resource, namespace, name)
+        # A patch is written against the version of its URL, not against the stored one.
+        collection = self.store.collection(resource.collection)
+        target = msgspec.json.decode(from_storage(resource, collection, current))
+        patched = strategies.check_patched(resource, _PATCHES[media_type](target, body))
+        return self._write(resource, current, to_storage(resource, patched), status=status, dry_run=dry_run)
+
+    def delete(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        preconditions: Preconditions = Preconditions(),
+        *,
+        grace: int | None = None,
+        dry_run: bool = False,
+    ) -> Record:
+        """Delete an object, or begin to, and return its last state. Raises ``ApiError`` 404 or 409.
+
+        ``grace`` is how many seconds a pod may take; None: what its spec says.
+        """
+        current = self.get(resource, namespace, name)
+        self._check(resource, current, preconditions)
+        if dry_run:
+            return current
+        obj = decode(current)
+        seconds = termination.grace_of(obj, grace) if self._graceful and resource is PODS else 0
+        if not seconds and not obj["metadata"].get("finalizers"):
+            return self._remove(resource, current)
+        if not termination.begin(obj, seconds, self.store.time()):
+            return current
+        return self.store.replace(self.store.collection(resource.collection), current, obj)
+
+    def delete_collection(
+        self, resource: ResourceType, selection: Selection, *, dry_run: bool = False
+    ) -> list[Record]:
+        """Delete all selected objects and return their last states, in key order."""
+        collection = self.store.collection(resource.collection)
+        view = collection.view(self.store.revision)
+        low, high = view.bounds(selection.namespace)
+        found = [record for key in view.keys[low:high] if (record := view.get(key)) is not None]
+        return [
+            self.delete(resource, record.namespace, record.name, dry_run=dry_run)
+            for record in found
+            if selection.matches(record)
+        ]
+
+    def _settle_namespace(self, metadata: Object, namespace: str) -> None:
+        """Agree on the namespace of the URL and the body, and require that it exists."""
+        given = metadata.get("namespace") or namespace or "default"
+        if namespace and given != namespace:
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        metadata["namespace"] = given
+        self.store.get(self.store.collection(NAMESPACES.collection), "", given)
+
+    def _check(self, resource: ResourceType, current: Record, wanted: Preconditions) -> None:
+        if wanted.uid and wanted.uid != current.uid:
+            why = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {current.uid}"
+            raise errors.conflict(resource.qualified, current.name, why)
+        if wanted.revision and wanted.revision != str(current.revision):
+            raise errors.modified(resource.qualified, current.name)
+
+    def _write(
+        self, resource: ResourceType, current: Record, obj: Object, *, status: bool, dry_run: bool
+    ) -> Record:
+        metadata = obj["metadata"]
+        if metadata.get("namespace") not in (None, "", current.namespace):
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        wanted = Preconditions(metadata.get("uid") or "", metadata.get("resourceVersion") or "")
+        self._check(resource, current, wanted)
+        before = decode(current)
+        if status:
+            obj = strategies.prepare_status_update(obj, before)
+        else:
+            strategies.prepare_update(resource, obj, before)
+        collection = self.store.collection(resource.collection)
+        record = self.store.replace(collection, current, obj, dry_run=dry_run)
+        if dry_run:
+            return record
+        if termination.is_over(obj):
+            return self._remove(resource, record)
+        if resource is CUSTOM_RESOURCE_DEFINITIONS:
+            self._serve(record)
+        return record
+
+    def _remove(self, resource: ResourceType, record: Record) -> Record:
+        if resource is NAMESPACES:
+            for collection in self.store.collections():
+                if collection.spec.namespaced:
+                    self._empty(collection, record.name)
+        elif resource is CUSTOM_RESOURCE_DEFINITIONS:
+            self.registry.remove_collection(record.name)
+            self._empty(self.store.collection(record.name))
+            self.store.drop_collection(record.name)
+        return self.store.delete(self.store.collection(resource.collection), record)
+
+    def _empty(self, collection: Collection, namespace: str = "") -> None:
+        """Delete the objects of one namespace, or all, whatever their finalizers."""
+        view = collection.view(self.store.revision)
+        low, high = view.bounds(namespace)
+        for key in view.keys[low:high]:
+            record = view.get(key)
+            if record is not None:
+                self.store.delete(collection, record)
+
+    def _serve(self, definition: Record) -> None:
+        """Serve what a definition defines now, and nothing that it defined before."""
+        self.registry.remove_collection(definition.name)
+        resources = custom_resources.resources_of(decode(definition))
+        for resource in resources:
+            self.registry.add(resource)
+        known = {collection.spec.name for collection in self.store.collections()}
+        if resources and definition.name not in known:
+            self.store.add_collection(collection_spec(resources[0]))

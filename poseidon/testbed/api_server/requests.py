@@ -1,0 +1,113 @@
+"""What a request is about: its path and query taken apart, before anything is looked up or changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.testbed.api_server.listing import ListOptions, parse_revision
+from poseidon.testbed.api_server.watching import WatchOptions
+from poseidon.testbed.objects import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A resource path. ``name`` is empty for collections, ``subresource`` for the object itself."""
+
+    group: str
+    version: str
+    namespace: str
+    plural: str
+    name: str
+    subresource: str
+
+
+class _Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(msgspec.Struct, rename="camel"):
+    """The body of a delete, as far as it is heeded: propagation policies are not."""
+
+    grace_period_seconds: int | None = None
+    preconditions: _Preconditions = msgspec.field(default_factory=_Preconditions)
+    dry_run: list[str] = []
+
+
+def parse_path(path: str) -> Target | None:
+    """Return what a path below ``/api`` or ``/apis`` names, or None when it names no resource."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    namespace = ""
+    # /namespaces/NAME and its subresources are about the namespace itself, the rest about things in it.
+    if rest[0] == "namespaces" and len(rest) > 2 and (len(rest) > 3 or rest[2] not in ("status", "finalize")):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        return None
+    plural, name, subresource = (*rest, "", "")[:3]
+    return Target(group, version, namespace, plural, name, subresource)
+
+
+def list_options(query: Mapping[str, str], default_limit: int) -> ListOptions:
+    """Read the query of a list. Raises ``ApiError`` 400."""
+    return ListOptions(
+        limit=_whole(query, "limit") or default_limit,
+        continue_token=query.get("continue", ""),
+        resource_version=query.get("resourceVersion", ""),
+        resource_version_match=query.get("resourceVersionMatch", ""),
+    )
+
+
+def watch_options(query: Mapping[str, str], default_timeout: float, bookmark_interval: float) -> WatchOptions:
+    """Read the query of a watch. Raises ``ApiError`` 400."""
+    return WatchOptions(
+        revision=parse_revision(query.get("resourceVersion", "")),
+        bookmarks=flag(query, "allowWatchBookmarks"),
+        send_initial_events=flag(query, "sendInitialEvents"),
+        timeout=float(_whole(query, "timeoutSeconds") or default_timeout),
+        bookmark_interval=bookmark_interval,
+    )
+
+
+def flag(query: Mapping[str, str], name: str) -> bool:
+    """Return whether a boolean parameter is set, in the spellings that the API takes."""
+    return query.get(name, "false").lower() not in ("", "0", "f", "false")
+
+
+def delete_options(body: bytes, query: Mapping[str, str]) -> DeleteOptions:
+    """Read the body of a delete, or its query if there is none. Raises ``ApiError`` 400."""
+    if not body:
+        grace = _whole(query, "gracePeriodSeconds") if "gracePeriodSeconds" in query else None
+        return DeleteOptions(grace_period_seconds=grace)
+    try:
+        return msgspec.json.decode(body, type=DeleteOptions)
+    except msgspec.MsgspecError as error:
+        raise errors.bad_request(f"DeleteOptions cannot be handled: {error}") from None
+
+
+def dry_run(query: Mapping[str, str]) -> bool:
+    """Return whether the write is only to be tried. Raises ``ApiError`` 400."""
+    value = query.get("dryRun", "")
+    if value not in ("", "All"):
+        raise errors.bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')
+    return value == "All"
+
+
+def _whole(query: Mapping[str, str], name: str) -> int:
+    text = query.get(name, "")
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdecimal()):
+        raise errors.bad_request(f"{name}: {text!r} is not a whole number")
+    return int(text)

@@ -1,0 +1,285 @@
+"""From HTTP requests to operations and back: one method per verb, none of them decides anything about objects."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from aiohttp import web
+
+from poseidon.testbed.api_server import discovery, metrics_server, requests
+from poseidon.testbed.api_server.eviction import decode_eviction, evict
+from poseidon.testbed.api_server.listing import list_page, render
+from poseidon.testbed.api_server.operations import Operations, Preconditions
+from poseidon.testbed.api_server.tables import table, wants_table
+from poseidon.testbed.api_server.watching import WatchCursor, stream
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.binding import bind, decode_binding
+from poseidon.testbed.objects.selectors import Selection, select
+from poseidon.testbed.objects.transcoding import from_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from poseidon.testbed.api_server.metrics_server import MetricsServer
+    from poseidon.testbed.api_server.options import ClusterOptions
+    from poseidon.testbed.api_server.requests import Target
+    from poseidon.testbed.objects.history import Record
+    from poseidon.testbed.objects.resources import ResourceRegistry, ResourceType
+
+_JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+_HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
+
+
+class Router:
+    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` for what they refuse.
+
+    ``metrics_server`` answers for its group, which is not served while there is none.
+    """
+
+    def __init__(self, operations: Operations, options: ClusterOptions) -> None:
+        self._operations = operations
+        self._options = options
+        self.metrics_server: MetricsServer | None = None
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer any request outside the simulation's own paths."""
+        path = request.path
+        target = requests.parse_path(path)
+        if target is None:
+            return self._document(request, path)
+        if target.group == metrics_server.GROUP and self.metrics_server is not None:
+            if requests.flag(request.query, "watch"):
+                raise errors.method_not_allowed()
+            return _json(self.metrics_server.answer(request.method, target))
+        if target.plural == "bindings" and not target.group and target.version == "v1":
+            return await self._bind(request, target)
+        resource = self._operations.registry.find(target.group, target.version, target.plural)
+        if resource is None or (target.namespace and not resource.namespaced):
+            raise errors.path_not_found()
+        if target.subresource:
+            return await self._answer_subresource(request, resource, target)
+        if target.name:
+            return await self._answer_object(request, resource, target)
+        return await self._answer_collection(request, resource, target)
+
+    async def _answer_collection(
+        self, request: web.BaseRequest, resource: ResourceType, target: Target
+    ) -> web.StreamResponse:
+        if request.method == "GET":
+            selection = self._selection(request.query, resource, target.namespace)
+            if requests.flag(request.query, "watch"):
+                return await self._watch(request, resource, selection)
+            return self._list(request, resource, selection)
+        if request.method == "POST":
+            body = _decode(await request.read(), request)
+            record = self._operations.create(
+                resource, target.namespace, body, dry_run=requests.dry_run(request.query)
+            )
+            return self._object(resource, record, 201)
+        if request.method == "DELETE":
+            selection = self._selection(request.query, resource, target.namespace)
+            dry_run = requests.dry_run(request.query)
+            collection = self._operations.store.collection(resource.collection)
+            records = self._operations.delete_collection(resource, selection, dry_run=dry_run)
+            metadata: dict[str, str | int] = {"resourceVersion": str(self._operations.store.revision)}
+            return _json(render(resource, collection, records, metadata))
+        raise errors.method_not_allowed()
+
+    async def _answer_object(
+        self, request: web.BaseRequest, resource: ResourceType, target: Target
+    ) -> web.StreamResponse:
+        if request.method == "GET":
+            if requests.flag(request.query, "watch"):
+                query = {**request.query, "fieldSelector": f"metadata.name={target.name}"}
+                selection = self._selection(query, resource, target.namespace)
+                return await self._watch(request, resource, selection)
+            record = self._operations.get(resource, target.namespace, target.name)
+            if wants_table(request.headers.get("Accept", "")):
+                return _json(self._row(resource, record))
+            return self._object(resource, record)
+        if request.method == "DELETE":
+            return await self._delete(request, resource, target)
+        return await self._write(request, resource, target, status=False)
+
+    async def _answer_subresource(
+        self, request: web.BaseRequest, resource: ResourceType, target: Target
+    ) -> web.StreamResponse:
+        if target.subresource == "status" and resource.has_status:
+            if request.method == "GET":
+                record = self._operations.get(resource, target.namespace, target.name)
+                return self._object(resource, record)
+            return await self._write(request, resource, target, status=True)
+        actions = {action for action, _ in resource.actions}
+        if target.subresource == "binding" and "binding" in actions:
+            return await self._bind(request, target)
+        if target.subresource == "eviction" and "eviction" in actions:
+            return await self._evict(request, target)
+        if target.subresource == "finalize" and "finalize" in actions:
+            # Namespaces are emptied when they are deleted; no finalizer is waited for.
+            record = self._operations.get(resource, target.namespace, target.name)
+            return self._object(resource, record)
+        raise errors.path_not_found()
+
+    async def _write(
+        self, request: web.BaseRequest, resource: ResourceType, target: Target, *, status: bool
+    ) -> web.Response:
+        body = await request.read()
+        dry_run = requests.dry_run(request.query)
+        where = (resource, target.namespace, target.name)
+        if request.method == "PUT":
+            obj = _decode(body, request)
+            record = self._operations.update(*where, obj, status=status, dry_run=dry_run)
+        elif request.method == "PATCH":
+            patch = _decode(body)
+            media_type = request.content_type
+            record = self._operations.patch(*where, media_type, patch, status=status, dry_run=dry_run)
+        else:
+            raise errors.method_not_allowed()
+        return self._object(resource, record)
+
+    async def _delete(self, request: web.BaseRequest, resource: ResourceType, target: Target) -> web.Response:
+        body = await request.read()
+        if body:
+            _insist_on_json(request)
+        options = requests.delete_options(body, request.query)
+        wanted = options.preconditions
+        preconditions = Preconditions(wanted.uid or "", wanted.resource_version or "")
+        dry_run = requests.dry_run(request.query) or "All" in options.dry_run
+        where = (resource, target.namespace, target.name)
+        grace = options.grace_period_seconds
+        record = self._operations.delete(*where, preconditions, grace=grace, dry_run=dry_run)
+        if resource.returns_deleted:
+            return self._object(resource, record)
+        details = errors.resource_details(resource.qualified, record.name, record.uid)
+        return _json(msgspec.json.encode(errors.success(details)))
+
+    async def _bind(self, request: web.BaseRequest, target: Target) -> web.Response:
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        binding = decode_binding(await request.read())
+        name = target.name or binding.metadata.name
+        dry_run = requests.dry_run(request.query)
+        bind(self._operations.store, target.namespace, name, binding, dry_run=dry_run)
+        return _json(_DONE, 201)
+
+    async def _evict(self, request: web.BaseRequest, target: Target) -> web.Response:
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        _insist_on_json(request)
+        eviction = decode_eviction(await request.read())
+        dry_run = requests.dry_run(request.query)
+        evict(self._operations, target.namespace, target.name, eviction, dry_run=dry_run)
+        return _json(_DONE, 201)
+
+    def _list(self, request: web.BaseRequest, resource: ResourceType, selection: Selection) -> web.Response:
+        options = requests.list_options(request.query, self._options.default_page)
+        store = self._operations.store
+        collection = store.collection(resource.collection)
+        records, metadata = list_page(store, collection, selection, options)
+        if wants_table(request.headers.get("Accept", "")):
+            return _json(self._table(resource, records, metadata))
+        return _json(render(resource, collection, records, metadata))
+
+    def _table(
+        self, resource: ResourceType, records: list[Record], metadata: Mapping[str, str | int]
+    ) -> bytes:
+        now = self._operations.store.time()
+        return msgspec.json.encode(table(resource.collection, records, metadata, now))
+
+    def _row(self, resource: ResourceType, record: Record) -> bytes:
+        return self._table(resource, [record], {"resourceVersion": str(record.revision)})
+
+    async def _watch(
+        self, request: web.BaseRequest, resource: ResourceType, selection: Selection
+    ) -> web.StreamResponse:
+        settings = self._options
+        options = requests.watch_options(request.query, settings.watch_timeout, settings.bookmark_interval)
+        store = self._operations.store
+        collection = store.collection(resource.collection)
+        response = web.StreamResponse(headers=_JSON)
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        encode = partial(self._row, resource) if wants_table(request.headers.get("Accept", "")) else None
+        cursor = WatchCursor(store, resource, collection, selection, encode=encode)
+        await stream(cursor, options, response.write)
+        await response.write_eof()
+        return response
+
+    def _selection(self, query: Mapping[str, str], resource: ResourceType, namespace: str) -> Selection:
+        known = self._operations.store.collection(resource.collection).field_names
+        return select(namespace, query.get("labelSelector", ""), query.get("fieldSelector", ""), known)
+
+    def _object(self, resource: ResourceType, record: Record, code: int = 200) -> web.Response:
+        if resource.is_storage_version:
+            return _json(record.raw, code)
+        collection = self._operations.store.collection(resource.collection)
+        return _json(from_storage(resource, collection, record), code)
+
+    def _document(self, request: web.BaseRequest, path: str) -> web.Response:
+        if request.method != "GET":
+            raise errors.path_not_found()
+        parts = path.strip("/").split("/")
+        if parts[0] in _HEALTH_CHECKS:
+            return web.Response(text="ok")
+        document = self._find_document(parts, request.host)
+        if document is None:
+            raise errors.path_not_found()
+        return _json(msgspec.json.encode(document))
+
+    def _find_document(self, parts: list[str], host: str) -> dict[str, Any] | None:
+        registry = self._operations.registry
+        document: dict[str, Any] | None = None
+        match parts:
+            case ["version"]:
+                document = discovery.version()
+            case ["api"]:
+                document = discovery.api_versions(host)
+            case ["apis"]:
+                document = discovery.api_group_list(registry)
+            case ["api", version]:
+                document = discovery.api_resource_list(registry, "", version)
+            case ["apis", group]:
+                document = discovery.api_group(registry, group)
+            case ["apis", group, version]:
+                document = discovery.api_resource_list(registry, group, version)
+            case ["openapi", "v3", *rest]:
+                document = _openapi(registry, rest)
+        if self.metrics_server is not None:
+            document = self.metrics_server.document(parts, document) or document
+        return document
+
+
+_DONE = msgspec.json.encode(errors.success(code=201))
+
+
+def _openapi(registry: ResourceRegistry, parts: list[str]) -> dict[str, Any] | None:
+    match parts:
+        case []:
+            return discovery.openapi_index(registry)
+        case ["api", version]:
+            return discovery.openapi_document(registry, "", version)
+        case ["apis", group, version]:
+            return discovery.openapi_document(registry, group, version)
+    return None
+
+
+def _json(body: bytes, code: int = 200) -> web.Response:
+    return web.Response(body=body, status=code, headers=_JSON)
+
+
+def _insist_on_json(request: web.BaseRequest) -> None:
+    """Refuse a body that says that it is something else, such as protobuf. Raises ``ApiError`` 415."""
+    if request.content_type not in ("application/json", "application/octet-stream"):
+        raise errors.unsupported_media_type(request.content_type, ["application/json"])
+
+
+def _decode(body: bytes, request: web.BaseRequest | None = None) -> Any:
+    """Decode JSON; with ``request`` also insist on its content type."""
+    if request is not None:
+        _insist_on_json(request)
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.MsgspecError as error:
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None

@@ -1,0 +1,177 @@
+"""The simulated cluster: an API server over HTTP for demos, tests and benchmarks.
+
+It is faithful where a scheduler can tell, and fast: requests go straight from aiohttp's parser to one handler,
+without an application's routing and middleware.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from aiohttp import web
+
+from poseidon.testbed.api_server import bulk
+from poseidon.testbed.api_server.faults import FaultPlan
+from poseidon.testbed.api_server.flow_control import FlowControl
+from poseidon.testbed.api_server.operations import Operations
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.routes import Router
+from poseidon.testbed.controllers.disruption import run_disruption
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.store import Store
+
+if TYPE_CHECKING:
+    import ssl
+
+    from poseidon.testbed.api_server.faults import Fault
+    from poseidon.testbed.api_server.metrics_server import MetricsServer
+
+Observer = Callable[[str, str, int], None]
+
+_MAX_BODY = 3 * 1024 * 1024
+"""The real server's limit on the body of a request."""
+
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
+
+
+class SimulatedCluster:
+    """An API server that listens between ``start`` and ``stop``. All of its state is in memory and outlives neither.
+
+    ``operations`` gives in-process access to the same objects. ``observer`` is told method, path and status of every
+    request once it has been answered; of a watch, when it ends. What is added to ``faults`` happens to requests.
+    """
+
+    def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:
+        self.options = options or ClusterOptions()
+        self._observer = observer
+        store = Store(clock=self.options.clock, history_limit=self.options.history, seed=self.options.seed)
+        self.operations = Operations(store, graceful=self.options.graceful)
+        self.faults = FaultPlan()
+        self._flow = FlowControl(self.options.writes) if self.options.writes.any else None
+        self._controllers: asyncio.Task[None] | None = None
+        self._router = Router(self.operations, self.options)
+        self._runner: web.ServerRunner | None = None
+        self._url = ""
+
+    def serve_metrics(self, metrics_server: MetricsServer | None) -> None:
+        """Serve ``metrics.k8s.io`` from now on, or no longer."""
+        self._router.metrics_server = metrics_server
+
+    @property
+    def url(self) -> str:
+        """Return the base URL. Raises ``RuntimeError`` before ``start``."""
+        if self._runner is None:
+            raise RuntimeError("the simulated cluster is not running; call start() first")
+        return self._url
+
+    async def start(
+        self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
+    ) -> None:
+        """Listen, over HTTPS if ``tls`` is given; port 0 takes a free one. Raises ``OSError`` when it is taken."""
+        if self._runner is not None:
+            raise RuntimeError("the simulated cluster is running already")
+        # Watches of clients that have gone are cancelled rather than found out at the next event.
+        server = web.Server(
+            self._handle if self._observer is None else self._handle_observed,
+            request_factory=_make_request,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=600.0,
+        )
+        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port, backlog=1024, ssl_context=tls).start()
+        except OSError:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        controller = run_disruption(self.operations.disruptions, self.operations.store)
+        self._controllers = asyncio.create_task(controller, name="disruption")
+        scheme = "https" if tls else "http"
+        self._url = f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
+        self._url += f":{runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        """End all connections and stop to listen; does nothing when not running."""
+        runner, self._runner = self._runner, None
+        controllers, self._controllers = self._controllers, None
+        if runner is not None:
+            await runner.cleanup()
+        if controllers is not None:
+            controllers.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await controllers
+
+    async def _handle_observed(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = await self._handle(request)
+        assert self._observer is not None
+        self._observer(request.method, request.path, response.status)
+        return response
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            self._authenticate(request)
+            fault = self.faults.strike(request.method, request.path)
+            if fault is not None:
+                return await self._suffer(request, fault)
+            return await self._answer(request)
+        except errors.ApiError as error:
+            return _refusal(error)
+        except web.HTTPRequestEntityTooLarge:
+            return _refusal(errors.ApiError(413, "RequestEntityTooLarge", f"limit is {_MAX_BODY} bytes"))
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == bulk.PATH:
+            return await self._bulk(request)
+        if self._flow is not None and request.method not in _READS:
+            async with self._flow.write():
+                return await self._router.answer(request)
+        return await self._router.answer(request)
+
+    async def _suffer(self, request: web.BaseRequest, fault: Fault) -> web.StreamResponse:
+        """Answer a request that a fault hits."""
+        await fault.before()
+        response = await self._answer(request) if fault.after or not (fault.cut or fault.code) else None
+        if fault.cut and request.transport is not None:
+            request.transport.abort()
+            return web.Response()
+        if fault.code:
+            raise fault.error()
+        assert response is not None
+        return response
+
+    def _authenticate(self, request: web.BaseRequest) -> None:
+        token = self.options.token
+        if token is None:
+            return
+        given = request.headers.get("Authorization", "")
+        if not given and request.path in _OPEN_PATHS:
+            return
+        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise errors.unauthorized()
+
+    async def _bulk(self, request: web.BaseRequest) -> web.Response:
+        if request.method != "POST":
+            raise errors.method_not_allowed()
+        result = await bulk.create_lines(self.operations, request.content.iter_any())
+        code = 422 if result["failed"] else 201
+        return web.Response(body=msgspec.json.encode(result), status=code, content_type="application/json")
+
+
+def _refusal(error: errors.ApiError) -> web.Response:
+    body = msgspec.json.encode(error.status())
+    wait = error.details.get("retryAfterSeconds")
+    headers = {} if wait is None else {"Retry-After": str(wait)}
+    return web.Response(body=body, status=error.code, content_type="application/json", headers=headers)
+
+
+def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    loop = task.get_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MAX_BODY)

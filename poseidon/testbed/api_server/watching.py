@@ -1,0 +1,189 @@
+"""Watches: the events of one collection, filtered for one client, as JSON lines.
+
+A watch follows the collection's history at its own pace; nothing is queued per client. One that falls further behind
+than the history reaches is ended with a 410 event. ``WatchCursor`` is free of I/O; ``stream`` waits and writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.history import Change, ExpiredRevisionError, Record
+from poseidon.testbed.objects.store import Store, decode, make_record
+from poseidon.testbed.objects.transcoding import from_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from poseidon.testbed.objects.collection import Collection
+    from poseidon.testbed.objects.resources import ResourceType
+    from poseidon.testbed.objects.selectors import Selection
+
+_BATCH = 500
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """The query of a watch. ``revision`` 0 begins with the current objects; times are in seconds.
+
+    ``send_initial_events`` begins with the current objects too, and marks their end by a bookmark.
+    """
+
+    revision: int = 0
+    bookmarks: bool = False
+    send_initial_events: bool = False
+    timeout: float = 1800.0
+    bookmark_interval: float = 60.0
+
+
+class WatchCursor:
+    """The position of one watch in a collection's history, and the encoding of events for its client.
+
+    ``encode`` gives the JSON text of an object where that is to be another than the object's own.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        resource: ResourceType,
+        collection: Collection,
+        selection: Selection,
+        *,
+        encode: Callable[[Record], bytes] | None = None,
+    ) -> None:
+        self.collection = collection
+        self._store = store
+        self._resource = resource
+        self._selection = selection
+        self._encode = encode or (lambda record: from_storage(resource, collection, record))
+        self._position = collection.history.end
+
+    def seek(self, revision: int) -> None:
+        """Go to the changes after ``revision``. Raises ``ExpiredRevisionError``."""
+        self._position = self.collection.history.position_after(revision)
+
+    def initial(self) -> list[bytes]:
+        """Return ADDED events for all selected objects, and go on from the present."""
+        view = self.collection.view(self._store.revision)
+        low, high = view.bounds(self._selection.namespace)
+        self._position = self.collection.history.end
+        return [
+            self._event(b"ADDED", record)
+            for key in view.keys[low:high]
+            if (record := view.get(key)) is not None and self._selection.matches(record)
+        ]
+
+    def advance(self) -> tuple[bytes, bool]:
+        """Return the events of the next batch of changes, and whether more remain. Raises ``ExpiredRevisionError``."""
+        changes = self.collection.history.read(self._position, _BATCH)
+        self._position += len(changes)
+        events = [event for change in changes if (event := self._translate(change))]
+        return b"".join(events), self._position < self.collection.history.end
+
+    def bookmark(self, *, initial_events_end: bool = False) -> bytes:
+        """Return a BOOKMARK with the store's revision; only for a watch that has read everything."""
+        metadata: dict[str, object] = {
+            "resourceVersion": str(self._store.revision),
+            "creationTimestamp": None,
+        }
+        if initial_events_end:
+            metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+        obj = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
+        return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
+
+    def _event(self, name: bytes, record: Record) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (name, self._encode(record))
+
+    def _translate(self, change: Change) -> bytes | None:
+        """Return the event that the client sees: entering the selection is ADDED, leaving it DELETED."""
+        matches = self._selection.matches
+        was_selected = change.previous is not None and matches(change.previous)
+        if change.type != "DELETED" and matches(change.record):
+            return self._event(b"MODIFIED" if was_selected else b"ADDED", change.record)
+        if change.previous is None or not was_selected:
+            return None
+        if change.type == "DELETED":
+            return self._event(b"DELETED", change.record)
+        # The client is told of the last state that it was to see, at the revision at which it ceased to be selected.
+        left = make_record(self.collection, decode(change.previous), change.revision)
+        return self._event(b"DELETED", left)
+
+
+def error_event(error: errors.ApiError) -> bytes:
+    """Return the ERROR event that ends a watch."""
+    return msgspec.json.encode({"type": "ERROR", "object": error.status()}) + b"\n"
+
+
+async def stream(
+    cursor: WatchCursor, options: WatchOptions, write: Callable[[bytes], Awaitable[None]]
+) -> None:
+    """Write events until the time-out, the end of the kind, or a 410. ``write`` may raise to end it."""
+    changed = asyncio.Event()
+    history = cursor.collection.history
+    history.subscribe(changed.set)
+    try:
+        await _begin(cursor, options, write)
+        await _follow(cursor, options, write, changed)
+    except ExpiredRevisionError as error:
+        await write(error_event(errors.too_old(options.revision, error.oldest)))
+    finally:
+        history.unsubscribe(changed.set)
+
+
+async def _begin(
+    cursor: WatchCursor, options: WatchOptions, write: Callable[[bytes], Awaitable[None]]
+) -> None:
+    """Place the cursor, and write the objects that the client wants to begin with."""
+    if not options.send_initial_events and options.revision > 0:
+        cursor.seek(options.revision)
+        return
+    events = cursor.initial()
+    for start in range(0, len(events), _BATCH):
+        await write(b"".join(events[start : start + _BATCH]))
+    if options.send_initial_events and options.bookmarks:
+        await _catch_up(cursor, write)
+        await write(cursor.bookmark(initial_events_end=True))
+
+
+async def _follow(
+    cursor: WatchCursor,
+    options: WatchOptions,
+    write: Callable[[bytes], Awaitable[None]],
+    changed: asyncio.Event,
+) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + options.timeout
+    next_bookmark = loop.time() + options.bookmark_interval
+    while True:
+        changed.clear()
+        await _catch_up(cursor, write)
+        if cursor.collection.closed:
+            return
+        now = loop.time()
+        if options.bookmarks and now >= min(next_bookmark, deadline):
+            await write(cursor.bookmark())
+            next_bookmark = now + options.bookmark_interval
+        if now >= deadline:
+            return
+        wake_at = min(deadline, next_bookmark) if options.bookmarks else deadline
+        try:
+            async with asyncio.timeout_at(wake_at):
+                await changed.wait()
+        except TimeoutError:
+            continue
+
+
+async def _catch_up(cursor: WatchCursor, write: Callable[[bytes], Awaitable[None]]) -> None:
+    """Write all changes so far. The last look happens without a pause after it: a bookmark may follow."""
+    more = True
+    while more:
+        events, more = cursor.advance()
+        if events:
+            await write(events)
+            more = True

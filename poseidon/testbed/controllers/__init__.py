@@ -1,0 +1,1 @@
+"""What else runs in a cluster: kubelets, another scheduler, disruption and volume controllers."""

@@ -1,0 +1,229 @@
+"""Kubelets for all nodes at once: bound pods are let in or refused, run, finish if they say so, and are removed.
+
+``KubeletSimulation`` is free of I/O and of time: it is told the time and tells when it wants to be called next.
+``run_kubelets`` drives it from an event loop.
+"""
+
+from __future__ import annotations
+
+import heapq
+import ipaddress
+from typing import TYPE_CHECKING, Any
+
+from poseidon.testbed.controllers.admission import KubeletAdmission, Refusal
+from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.controllers.volume_rules import claim_names, is_bound, is_reached
+from poseidon.testbed.objects.store import Store, decode
+
+if TYPE_CHECKING:
+    from poseidon.testbed.objects.history import Record
+
+Object = dict[str, Any]
+
+RUN_SECONDS = "simulated.poseidon.io/run-seconds"
+"""Annotation: a pod that has it succeeds after so many seconds of running."""
+
+STOP_SECONDS = "simulated.poseidon.io/stop-seconds"
+"""Annotation: how long a pod takes to stop once it is being deleted, its grace period at most; 0 without it."""
+
+_GONE = "Gone"
+_MOUNT_RETRY = 0.5
+_POD_NETWORK = int(ipaddress.IPv4Address("10.0.0.0"))
+_POD_ADDRESSES = 2**24
+
+
+class KubeletSimulation:
+    """Moves bound pods to Running after ``start_delay`` seconds, and on to Succeeded when they are to finish.
+
+    Pods that do not fit their node when they arrive fail at once, and those whose volumes cannot be mounted
+    wait. Pods that are being deleted are removed when they have stopped.
+    """
+
+    def __init__(self, store: Store, *, start_delay: float = 0.0) -> None:
+        if start_delay < 0:
+            raise ValueError(f"kubelet simulation: start_delay: {start_delay} is negative")
+        self._store = store
+        self._pods = store.collection("pods")
+        self._start_delay = start_delay
+        self._admission = KubeletAdmission(store)
+        self._changes = Follower(store, self._pods)
+        self._due: list[tuple[float, int, str, str, str]] = []
+        self._started: set[str] = set()
+        self._stopping: dict[str, int] = {}
+        self._sequence = 0
+        self._addresses = 0
+
+    def advance(self, now: float) -> float | None:
+        """Take in what has changed and do what is due at ``now`` (seconds of any clock that does not go back).
+
+        Returns the time of the next transition, or None when all depends on further changes.
+        """
+        self._take_in(now)
+        while self._due and self._due[0][0] <= now:
+            _, _, key, uid, phase = heapq.heappop(self._due)
+            record = self._pods.get(key)
+            # A pod of the same name may have taken the place of one that was deleted meanwhile.
+            if record is not None and record.uid == uid:
+                self._enter(phase, record, now)
+        return self._due[0][0] if self._due else None
+
+    def _take_in(self, now: float) -> None:
+        anew, changes = self._changes.take()
+        if anew:
+            present = {record.uid for _, record in changes}
+            self._admission.retain(present)
+            self._started &= present
+        for gone, record in changes:
+            if gone:
+                self._forget(record.uid)
+            else:
+                self._consider(record, now)
+
+    def _forget(self, uid: str) -> None:
+        self._admission.leave(uid)
+        self._started.discard(uid)
+        self._stopping.pop(uid, None)
+
+    def _consider(self, record: Record, now: float) -> None:
+        fields = dict(zip(self._pods.field_names, record.fields, strict=True))
+        node, phase = fields["spec.nodeName"], fields["status.phase"]
+        if not node:
+            return
+        if phase not in ("Pending", "Running"):
+            self._admission.leave(record.uid)
+            return
+        if record.uid not in self._started:
+            self._arrive(record, phase, now)
+        if b'"deletionTimestamp"' in record.raw:
+            self._stop(record, now)
+
+    def _arrive(self, record: Record, phase: str, now: float) -> None:
+        """A pod has been bound: let it in, or let it fail. One that was seeded as running only has its end left."""
+        self._started.add(record.uid)
+        pod = decode(record)
+        refusal = self._admission.arrive(record.uid, pod, runs=phase == "Running")
+        if refusal is not None:
+            self._refuse(record, refusal)
+        elif phase == "Running":
+            self._schedule_end(record, pod, now)
+        else:
+            self._schedule(now + self._start_delay, record, "Running")
+
+    def _refuse(self, record: Record, refusal: Refusal) -> None:
+        # Looked up again: what a batch of changes tells may be older than what is there.
+        current = self._pods.get(record.key)
+        if current is None or current.uid != record.uid:
+            return
+        pod = decode(current)
+        pod["status"].update(phase="Failed", reason=refusal.reason, message=refusal.message)
+        pod["status"].setdefault("startTime", self._store.now())
+        self._store.replace(self._pods, current, pod)
+
+    def _stop(self, record: Record, now: float) -> None:
+        """A pod is being deleted: remove it when it has stopped, or when its time is over."""
+        metadata = decode(record)["metadata"]
+        grace = metadata.get("deletionGracePeriodSeconds") or 0
+        if not metadata.get("deletionTimestamp") or self._stopping.get(record.uid, grace + 1) <= grace:
+            return
+        self._stopping[record.uid] = grace
+        needed = _seconds((metadata.get("annotations") or {}).get(STOP_SECONDS)) or 0.0
+        self._schedule(now + min(needed, grace), record, _GONE)
+
+    def _schedule(self, when: float, record: Record, phase: str) -> None:
+        self._sequence += 1
+        heapq.heappush(self._due, (when, self._sequence, record.key, record.uid, phase))
+
+    def _schedule_end(self, record: Record, pod: Object, now: float) -> None:
+        seconds = _seconds((pod["metadata"].get("annotations") or {}).get(RUN_SECONDS))
+        if seconds is not None:
+            self._schedule(now + seconds, record, "Succeeded")
+
+    def _remove(self, record: Record) -> None:
+        """Tell the API server that a pod has stopped. Finalizers may still hold the object."""
+        pod = decode(record)
+        if pod["metadata"].get("finalizers"):
+            pod["metadata"]["deletionGracePeriodSeconds"] = 0
+            self._store.replace(self._pods, record, pod)
+        else:
+            self._store.delete(self._pods, record)
+        self._admission.leave(record.uid)
+
+    def _can_mount(self, pod: Object) -> bool:
+        """Whether all claims of a pod are bound to volumes that its node reaches; until then it does not start."""
+        names = claim_names(pod)
+        if not names:
+            return True
+        node = self._store.collection("nodes").get(pod["spec"]["nodeName"])
+        claims, volumes = (self._store.collection(f"persistentvolume{kind}s") for kind in ("claim", ""))
+        for name in names:
+            claim = claims.get(f"{pod['metadata']['namespace']}/{name}")
+            if claim is None or not is_bound(decode(claim)):
+                return False
+            volume = volumes.get(decode(claim)["spec"]["volumeName"])
+            if volume is None or node is None or not is_reached(decode(volume), decode(node)):
+                return False
+        return True
+
+    def _enter(self, phase: str, record: Record, now: float) -> None:
+        if phase == _GONE:
+            self._remove(record)
+            return
+        pod = decode(record)
+        if pod["status"].get("phase") in ("Succeeded", "Failed"):
+            return
+        if phase == "Running" and not self._can_mount(pod):
+            self._schedule(now + _MOUNT_RETRY, record, phase)
+            return
+        status, time = pod["status"], self._store.now()
+        running = phase == "Running"
+        reason = {} if running else {"reason": "PodCompleted"}
+        ready = {"status": "True" if running else "False", **reason}
+        status["phase"] = phase
+        changed = {"Initialized": {"status": "True"}, "Ready": ready, "ContainersReady": ready}
+        status["conditions"] = [
+            *(c for c in status.get("conditions") or () if c.get("type") not in changed),
+            *({"type": name, **rest, "lastTransitionTime": time} for name, rest in changed.items()),
+        ]
+        if running:
+            self._addresses = self._addresses % (_POD_ADDRESSES - 2) + 1
+            address = str(ipaddress.IPv4Address(_POD_NETWORK + self._addresses))
+            status.update(podIP=address, podIPs=[{"ip": address}], startTime=time)
+        status["containerStatuses"] = [
+            _container_status(container, status.get("startTime") or time, "" if running else time)
+            for container in pod["spec"]["containers"]
+        ]
+        self._store.replace(self._pods, record, pod)
+        if running:
+            self._schedule_end(record, pod, now)
+        else:
+            self._admission.leave(record.uid)
+
+
+async def run_kubelets(kubelets: KubeletSimulation, store: Store) -> None:
+    """Drive ``kubelets`` by the event loop's clock until cancelled."""
+    await drive(kubelets.advance, [store.collection("pods").history])
+
+
+def _seconds(text: Any) -> float | None:
+    """Return the value of the annotation, or None when it is absent or no duration."""
+    try:
+        seconds = float(text)
+    except (TypeError, ValueError):
+        return None
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def _container_status(container: Object, started: str, finished: str) -> Object:
+    """Return the status of a container; ``finished`` is "" while it runs."""
+    ended = {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": finished}
+    running = not finished
+    return {
+        "name": container["name"],
+        "image": container.get("image", ""),
+        "imageID": "",
+        "restartCount": 0,
+        "ready": running,
+        "started": running,
+        "state": {"running": {"startedAt": started}} if running else {"terminated": ended},
+    }

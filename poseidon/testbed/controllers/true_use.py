@@ -1,0 +1,225 @@
+"""What pods really use: the truth that simulated metrics report late, in part, or wrongly.
+
+A pod says what it uses by the annotation ``simulated.poseidon.io/usage``, in JSON:
+
+    {"cpu": "300m", "memory": "85%", "noise": 0.2}
+
+Amounts are quantities, or percentages of what the pod requests; a resource that is not named is used as requested.
+``noise`` 0.2 lets cpu wander within 20 % around that, redrawn every minute for each pod; pods that name the same
+``together`` wander alike. A node's own use, beside its
+pods, is given by the same annotation on the node. Pods use nothing before they run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from poseidon.testbed.controllers.following import Follower
+from poseidon.testbed.objects.store import Store, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from poseidon.testbed.objects.history import Record
+
+Object = dict[str, Any]
+
+USAGE = "simulated.poseidon.io/usage"
+"""Annotation of pods and nodes: what they use."""
+
+NOISE_PERIOD = 60.0
+"""Seconds for which a draw of the noise holds."""
+
+_RESOURCES = ("cpu", "memory")
+_CLASS_LABEL, _QUALITY_LABEL = "koordinator.sh/priority-class", "koordinator.sh/qosClass"
+_CLASSES = {9: "koord-prod", 7: "koord-mid", 5: "koord-batch", 3: "koord-free"}
+"""By thousands of ``spec.priority``."""
+_UNITS = {
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    "k": Decimal(10**3),
+    "M": Decimal(10**6),
+    "G": Decimal(10**9),
+    "T": Decimal(10**12),
+    "Ki": Decimal(2**10),
+    "Mi": Decimal(2**20),
+    "Gi": Decimal(2**30),
+    "Ti": Decimal(2**40),
+}
+
+
+class Use(NamedTuple):
+    """An amount of each resource: milli-cores and bytes."""
+
+    cpu: int = 0
+    memory: int = 0
+
+    def plus(self, other: Use) -> Use:
+        """Return the sum."""
+        return Use(self.cpu + other.cpu, self.memory + other.memory)
+
+
+class RunningPod(NamedTuple):
+    """A pod on a node, and what it uses on average.
+
+    ``priority`` is its class as koordlet sees it. Pods that have ``draws`` in common wander alike.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    priority: str
+    mean: Use
+    noise: float
+    draws: str
+
+    def use_at(self, time: float) -> Use:
+        """Return what it uses at a time; the same in every run."""
+        if not self.noise:
+            return self.mean
+        draw = hashlib.blake2b(f"{self.draws}/{int(time // NOISE_PERIOD)}".encode(), digest_size=8).digest()
+        share = int.from_bytes(draw) / 2**63 - 1.0
+        return Use(max(0, round(self.mean.cpu * (1.0 + self.noise * share))), self.mean.memory)
+
+
+class _Profile(NamedTuple):
+    """What an annotation says."""
+
+    mean: Use
+    noise: float = 0.0
+    together: str = ""
+
+
+class TrueUse:
+    """Follows nodes and running pods of a store, and says what is in use at any time."""
+
+    def __init__(self, store: Store) -> None:
+        self._pods = Follower(store, store.collection("pods"))
+        self._nodes = Follower(store, store.collection("nodes"))
+        self._running: dict[str, RunningPod] = {}
+        self._on_node: dict[str, dict[str, RunningPod]] = {}
+        self._own: dict[str, Use] = {}
+
+    def refresh(self) -> None:
+        """Take in what has changed in the store."""
+        anew, changes = self._nodes.take()
+        if anew:
+            self._own.clear()
+        for gone, record in changes:
+            if gone:
+                self._own.pop(record.name, None)
+            else:
+                self._own[record.name] = _profile(decode(record), requests=Use()).mean
+        anew, changes = self._pods.take()
+        if anew:
+            self._running.clear()
+            self._on_node.clear()
+        for gone, record in changes:
+            self._leave(record.key)
+            if not gone:
+                self._enter(record)
+
+    @property
+    def nodes(self) -> Iterable[str]:
+        """The names of all nodes."""
+        return self._own.keys()
+
+    def pods_on(self, node: str) -> Iterable[RunningPod]:
+        """Return the pods that run on a node."""
+        return self._on_node.get(node, {}).values()
+
+    def own_use(self, node: str) -> Use:
+        """Return what a node uses beside its pods."""
+        return self._own.get(node, Use())
+
+    def of_node(self, node: str, time: float) -> Use:
+        """Return what a node and its pods use together at a time."""
+        total = self.own_use(node)
+        for pod in self.pods_on(node):
+            total = total.plus(pod.use_at(time))
+        return total
+
+    def _enter(self, record: Record) -> None:
+        pod = decode(record)
+        node = pod["spec"].get("nodeName") or ""
+        if not node or (pod.get("status") or {}).get("phase") != "Running":
+            return
+        profile = _profile(pod, requests=_requests(pod["spec"]))
+        running = RunningPod(
+            namespace=record.namespace,
+            name=record.name,
+            uid=record.uid,
+            node=node,
+            priority=_priority_class(pod),
+            mean=profile.mean,
+            noise=profile.noise,
+            draws=profile.together or record.uid,
+        )
+        self._running[record.key] = running
+        self._on_node.setdefault(node, {})[record.key] = running
+
+    def _leave(self, key: str) -> None:
+        running = self._running.pop(key, None)
+        if running is not None:
+            del self._on_node[running.node][key]
+
+
+def _priority_class(pod: Object) -> str:
+    """Return Koordinator's class of a pod: by label, by priority, else by quality of service."""
+    labels = pod["metadata"].get("labels") or {}
+    if labels.get(_CLASS_LABEL) in _CLASSES.values():
+        return str(labels[_CLASS_LABEL])
+    named = _CLASSES.get((pod["spec"].get("priority") or 0) // 1000)
+    if named and _CLASS_LABEL not in labels:
+        return named
+    quality = labels.get(_QUALITY_LABEL) or ("BE" if pod["status"].get("qosClass") == "BestEffort" else "LS")
+    return "koord-batch" if quality == "BE" else "koord-prod"
+
+
+def _requests(spec: Object) -> Use:
+    """Return what the containers request together."""
+    total = Use()
+    for container in spec.get("containers") or ():
+        given = (container.get("resources") or {}).get("requests") or {}
+        total = total.plus(Use(*(_amount(name, given.get(name, 0)) for name in _RESOURCES)))
+    return total
+
+
+def _profile(obj: Object, *, requests: Use) -> _Profile:
+    """Return what the annotation says; one that cannot be read counts as none."""
+    metadata = obj["metadata"]
+    text = (metadata.get("annotations") or {}).get(USAGE)
+    if text is None:
+        return _Profile(requests)
+    try:
+        given = msgspec.json.decode(text, type=dict[str, str | int | float])
+        noise = float(given.pop("noise", 0.0))
+        together = str(given.pop("together", ""))
+        parts = [
+            _part(name, given.get(name), whole) for name, whole in zip(_RESOURCES, requests, strict=True)
+        ]
+    except (ValueError, InvalidOperation, msgspec.MsgspecError):
+        return _Profile(requests)
+    return _Profile(Use(*parts), min(max(noise, 0.0), 1.0), together)
+
+
+def _part(resource: str, given: str | float | None, whole: int) -> int:
+    if given is None:
+        return whole
+    if isinstance(given, str) and given.endswith("%"):
+        return round(whole * Decimal(given[:-1]) / 100)
+    return _amount(resource, given)
+
+
+def _amount(resource: str, quantity: str | float) -> int:
+    """Read a quantity, in milli-cores for cpu and bytes for memory, rounded up."""
+    text = str(quantity)
+    unit = next((unit for unit in sorted(_UNITS, key=len, reverse=True) if text.endswith(unit)), "")
+    number = Decimal(text.removesuffix(unit)) * _UNITS.get(unit, Decimal(1))
+    return int((number * (1000 if resource == "cpu" else 1)).to_integral_value(ROUND_CEILING))

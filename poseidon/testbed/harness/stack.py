@@ -1,0 +1,151 @@
+"""The three processes together: a simulated cluster, the solver and the bridge between them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from poseidon.testbed.harness.child import Child
+
+T = TypeVar("T")
+
+CLUSTER_NAME = "demo"
+"""The name under which the solver keeps this cluster, unless told otherwise."""
+
+_KILL_SECONDS = 5.0
+_NOTICE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class StackOptions:
+    """Where and how the processes run.
+
+    ``folder`` takes logs and the kubeconfig. ``kubeconfig`` names a cluster to use instead of a simulated one.
+    ``config`` is the scheduler's configuration. ``grace`` is how many seconds each process may take to end.
+    ``more_for_cluster``, ``more_for_solver``, ``more_for_bridge``: further command-line arguments.
+    """
+
+    folder: Path
+    kubeconfig: Path | None = None
+    config: Path | None = None
+    cluster_name: str = CLUSTER_NAME
+    kubelets: bool = False
+    log_level: str = "info"
+    grace: float = 15.0
+    more_for_cluster: tuple[str, ...] = ()
+    more_for_solver: tuple[str, ...] = ()
+    more_for_bridge: tuple[str, ...] = ()
+
+
+class Stack:
+    """Starts processes, watches over them and ends them: ``async with``.
+
+    Between ``start_servers`` and ``start_bridge`` the cluster can be filled. Solver and bridge may be killed and
+    started again.
+    """
+
+    def __init__(self, options: StackOptions) -> None:
+        self._options = options
+        self.kubeconfig = options.kubeconfig or options.folder / "kubeconfig"
+        self.solver_address = "127.0.0.1:0"
+        self.cluster = self._child("the simulated cluster", "poseidon.testbed", self._cluster_arguments())
+        self.solver = self._child("firmament serve", "firmament", [])
+        self.bridge = self._child("poseidon run", "poseidon", [])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start_servers(self) -> None:
+        """Start solver and cluster, unless there is a cluster already. Raises ``ChildDiedError``."""
+        own_cluster = self._options.kubeconfig is None
+        if own_cluster:
+            await self.cluster.start()
+        await self.start_solver()
+        if own_cluster:
+            await self.cluster.announced()
+
+    async def start_cluster(self) -> None:
+        """Start the cluster alone, unless there is one already. Raises ``ChildDiedError``."""
+        if self._options.kubeconfig is None:
+            await self.cluster.start()
+            await self.cluster.announced()
+
+    async def start_solver(self) -> None:
+        """Start the solver and wait until it listens: where it did before, at first anywhere."""
+        self.solver = self._child("firmament serve", "firmament", self._solver_arguments())
+        await self.solver.start()
+        self.solver_address = await self.solver.announced()
+
+    async def start_bridge(self) -> None:
+        """Start the bridge; it may take a moment until it has read the cluster."""
+        self.bridge = self._child("poseidon run", "poseidon", self._bridge_arguments())
+        await self.bridge.start()
+
+    async def guard(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work``; raise ``ChildDiedError`` as soon as a process ends that has been started."""
+        task = asyncio.ensure_future(work)
+        ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.started}
+        try:
+            await asyncio.wait({task, *ends}, return_when=asyncio.FIRST_COMPLETED)
+            if ends and task.done() and not task.cancelled() and task.exception() is not None:
+                # A process that dies makes the work fail, which may show before its end does.
+                await asyncio.wait(ends, timeout=_NOTICE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            died = next((child for end, child in ends.items() if end.done()), None)
+            if died is not None and (not task.done() or task.exception() is not None):
+                raise died.failure()
+            return task.result()
+        finally:
+            for each in (task, *ends):
+                each.cancel()
+            await asyncio.gather(task, *ends, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """End all processes, in an order in which none misses another; when cancelled, at once."""
+        try:
+            for child in self._children():
+                await child.stop(self._options.grace)
+        finally:
+            for child in self._children():
+                child.signal(signal.SIGKILL)
+            async with asyncio.timeout(_KILL_SECONDS):
+                await asyncio.gather(*(child.wait() for child in self._children() if child.started))
+
+    def _children(self) -> tuple[Child, Child, Child]:
+        return self.bridge, self.solver, self.cluster
+
+    def _child(self, name: str, module: str, arguments: list[str]) -> Child:
+        return Child(name, module, arguments, self._options.folder / f"{module.rpartition('.')[2]}.log")
+
+    def _cluster_arguments(self) -> list[str]:
+        kubelets = ["--kubelets"] if self._options.kubelets else []
+        return ["--kubeconfig", str(self.kubeconfig), *kubelets, *self._options.more_for_cluster]
+
+    def _solver_arguments(self) -> list[str]:
+        return [
+            "serve",
+            *("--listen", self.solver_address),
+            *("--log-level", self._options.log_level),
+            *self._configuration(),
+            *self._options.more_for_solver,
+        ]
+
+    def _bridge_arguments(self) -> list[str]:
+        return [
+            "run",
+            *("--kubeconfig", str(self.kubeconfig)),
+            *("--firmament", self.solver_address),
+            *("--cluster-name", self._options.cluster_name),
+            *("--log-level", self._options.log_level),
+            *self._configuration(),
+            *self._options.more_for_bridge,
+        ]
+
+    def _configuration(self) -> list[str]:
+        return ["--config", str(self._options.config)] if self._options.config else []

@@ -1,0 +1,1 @@
+"""Objects behind the API: how they are stored, checked, changed and selected."""

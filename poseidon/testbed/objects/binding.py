@@ -1,0 +1,112 @@
+"""The binding subresource: gives a pod its node, once.
+
+Semantics and messages follow ``BindingREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. Whether the node
+exists or has room is not checked there either: that is the scheduler's responsibility.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.errors import Cause
+from poseidon.testbed.objects.store import Store, decode
+
+if TYPE_CHECKING:
+    from poseidon.testbed.objects.history import Record
+
+_RESOURCE = "pods/binding"
+
+
+class _Target(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class Binding(msgspec.Struct):
+    """A ``v1`` Binding: the pod is named by the URL or by ``metadata``, the node by ``target``."""
+
+    kind: str = "Binding"
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    target: _Target = msgspec.field(default_factory=_Target)
+
+
+_decoder = msgspec.json.Decoder(Binding)
+
+
+def decode_binding(body: bytes) -> Binding:
+    """Read a Binding from JSON. Raises ``ApiError`` 400."""
+    try:
+        binding = _decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise errors.bad_request(f"Binding in version v1 cannot be handled as a Binding: {error}") from None
+    if binding.kind != "Binding":
+        raise errors.bad_request(f"the object provided is a {binding.kind}; send a v1 Binding")
+    return binding
+
+
+def bind(store: Store, namespace: str, name: str, binding: Binding, *, dry_run: bool = False) -> Record:
+    """Set the pod's ``spec.nodeName`` and its PodScheduled condition; returns the pod's new record.
+
+    Its nomination ends by that, as since Kubernetes 1.35 (ClearingNominatedNodeNameAfterBinding).
+
+    Raises ``ApiError``: 404 for an unknown pod; 409 when it is bound, being deleted, gated or has another UID than
+    the binding names; 422 without a target node; 400 when URL and binding disagree.
+    """
+    metadata, target = binding.metadata, binding.target
+    if (metadata.name or name) != name or (metadata.namespace or namespace) != namespace:
+        raise errors.bad_request(
+            "name or namespace in URL does not match the name or namespace in the Binding object"
+        )
+    _check_target(name, target)
+    collection = store.collection("pods")
+    current = store.get(collection, namespace, name)
+    if metadata.uid and metadata.uid != current.uid:
+        why = f"Precondition failed: UID in precondition: {metadata.uid}, UID in object meta: {current.uid}"
+        raise errors.conflict("pods", name, why)
+    if metadata.resource_version and metadata.resource_version != str(current.revision):
+        raise errors.modified("pods", name)
+    pod = decode(current)
+    _check_bindable(pod, name)
+    pod["spec"]["nodeName"] = target.name
+    if metadata.annotations:
+        pod["metadata"]["annotations"] = {
+            **(pod["metadata"].get("annotations") or {}),
+            **metadata.annotations,
+        }
+    pod["status"].pop("nominatedNodeName", None)
+    pod["status"]["conditions"] = [
+        *(c for c in pod["status"].get("conditions") or () if c.get("type") != "PodScheduled"),
+        {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": store.now()},
+    ]
+    return store.replace(collection, current, pod, dry_run=dry_run)
+
+
+def _check_target(name: str, target: _Target) -> None:
+    causes = []
+    if target.kind not in ("", "Node"):
+        text = f'Unsupported value: "{target.kind}": supported values: "Node", "<empty>"'
+        causes.append(Cause("target.kind", "FieldValueNotSupported", text))
+    if not target.name:
+        causes.append(errors.required("target.name"))
+    if causes:
+        raise errors.invalid("Binding", "", name, causes)
+
+
+def _check_bindable(pod: dict[str, Any], name: str) -> None:
+    if pod["metadata"].get("deletionTimestamp"):
+        raise errors.conflict(_RESOURCE, name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if node := pod["spec"].get("nodeName"):
+        raise errors.conflict(_RESOURCE, name, f'pod {name} is already assigned to node "{node}"')
+    if pod["spec"].get("schedulingGates"):
+        raise errors.conflict(_RESOURCE, name, f"pod {name} has non-empty .spec.schedulingGates")

@@ -1,0 +1,124 @@
+"""The objects of one kind: current records in key order, and views of the past for consistent paging."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from poseidon.testbed.objects.history import Change, History, Record
+
+FieldReader = Callable[[dict[str, Any]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSpec:
+    """What the store must know of a kind. ``name`` is ``plural`` or ``plural.group``.
+
+    ``api_version`` is the version that objects are stored in; ``readers`` give the value of each selectable field.
+    """
+
+    name: str
+    kind: str
+    api_version: str
+    namespaced: bool
+    readers: dict[str, FieldReader] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A collection as it was at ``revision``: keys ascending, and a way to the record of each."""
+
+    revision: int
+    keys: list[str]
+    get: Callable[[str], Record | None]
+
+    def bounds(self, namespace: str, after: str = "") -> tuple[int, int]:
+        """Return the index range of the keys of ``namespace`` ("" for all) that come after the key ``after``."""
+        low, high = 0, len(self.keys)
+        if namespace:
+            low = bisect_left(self.keys, namespace + "/")
+            high = bisect_left(self.keys, namespace + "0")  # "0" follows "/" in ASCII
+        if after:
+            low = max(low, bisect_left(self.keys, after + "\0"))
+        return low, high
+
+
+class Collection:
+    """The current records of one kind and the history that led to them. Only the store writes to it."""
+
+    def __init__(self, spec: CollectionSpec, history: History) -> None:
+        self.spec = spec
+        self.history = history
+        self.field_names = tuple(spec.readers)
+        self.header = f'{{"kind":"{spec.kind}","apiVersion":"{spec.api_version}"'.encode()
+        self.closed = False
+        self._records: dict[str, Record] = {}
+        self._ordered: list[str] = []
+        self._order_is_stale = False
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def key(self, namespace: str, name: str) -> str:
+        """Return the key of an object."""
+        return f"{namespace}/{name}" if self.spec.namespaced else name
+
+    def get(self, key: str) -> Record | None:
+        """Return the current record under ``key``."""
+        return self._records.get(key)
+
+    def apply(self, change: Change) -> None:
+        """Make ``change`` current and log it."""
+        key = change.record.key
+        if change.type == "DELETED":
+            del self._records[key]
+            self._order_is_stale = True
+        else:
+            self._records[key] = change.record
+            if change.type == "ADDED":
+                if not self._order_is_stale and (not self._ordered or key > self._ordered[-1]):
+                    self._ordered.append(key)
+                else:
+                    self._order_is_stale = True
+        self.history.append(change)
+
+    def close(self) -> None:
+        """Mark the kind as gone (its definition was deleted), and wake its watchers so that they end."""
+        self.closed = True
+        self.history.wake()
+
+    def view(self, revision: int) -> View:
+        """Return the current state, said to be of ``revision``, the store's newest."""
+        return View(revision, self._keys(), self._records.get)
+
+    def view_at(self, revision: int) -> View:
+        """Return the state as of ``revision``, by undoing later changes. Raises ``ExpiredRevisionError``.
+
+        Work is proportional to the number of changes since, plus one copy of the keys if objects came or went.
+        """
+        before: dict[str, Record | None] = {}
+        for change in self.history.since(revision):
+            before.setdefault(change.record.key, change.previous)
+        if not before:
+            return self.view(revision)
+        keys = self._keys()
+        records = self._records
+        gone = [key for key, record in before.items() if record is not None and key not in records]
+        added = {key for key, record in before.items() if record is None}
+        if gone or added:
+            keys = sorted([*(key for key in keys if key not in added), *gone])
+
+        def get(key: str) -> Record | None:
+            return before[key] if key in before else records.get(key)
+
+        return View(revision, keys, get)
+
+    def _keys(self) -> list[str]:
+        if self._order_is_stale:
+            # A new list: views that are still being paged through keep theirs.
+            self._ordered = sorted(self._records)
+            self._order_is_stale = False
+        return self._ordered

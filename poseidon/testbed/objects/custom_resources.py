@@ -1,0 +1,98 @@
+"""CustomResourceDefinitions: what they must contain, and the resources that they define."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.resources import ResourceType
+
+Object = dict[str, Any]
+
+
+def validate(definition: Object) -> None:
+    """Check the fields that serving depends on. Raises ``ApiError`` 422."""
+    metadata, spec = definition["metadata"], definition.get("spec") or {}
+    names, versions = spec.get("names"), spec.get("versions")
+    names = names if isinstance(names, dict) else {}
+    causes = [errors.required(f"spec.{field}") for field in ("group", "scope") if not spec.get(field)]
+    causes += [errors.required(f"spec.names.{field}") for field in ("plural", "kind") if not names.get(field)]
+    if (
+        not isinstance(versions, list)
+        or not versions
+        or not all(isinstance(v, dict) and v.get("name") for v in versions)
+    ):
+        causes.append(errors.required("spec.versions"))
+    elif sum(bool(version.get("storage")) for version in versions) != 1:
+        why = "must have exactly one version marked as storage version"
+        causes.append(errors.invalid_value("spec.versions", "", why))
+    expected = f"{names.get('plural')}.{spec.get('group')}"
+    if not causes and metadata["name"] != expected:
+        causes.append(
+            errors.invalid_value(
+                "metadata.name", metadata["name"], 'must be spec.names.plural+"."+spec.group'
+            )
+        )
+    if not causes and spec["scope"] not in ("Namespaced", "Cluster"):
+        why = 'supported values: "Cluster", "Namespaced"'
+        causes.append(
+            errors.Cause(
+                "spec.scope", "FieldValueNotSupported", f'Unsupported value: "{spec["scope"]}": {why}'
+            )
+        )
+    if causes:
+        raise errors.invalid("CustomResourceDefinition", "apiextensions.k8s.io", metadata["name"], causes)
+
+
+def established_status(definition: Object, now: str) -> Object:
+    """Return the status of a definition that is served; here it is at once."""
+    spec = definition["spec"]
+    conditions = [
+        {
+            "type": "NamesAccepted",
+            "status": "True",
+            "lastTransitionTime": now,
+            "reason": "NoConflicts",
+            "message": "no conflicts found",
+        },
+        {
+            "type": "Established",
+            "status": "True",
+            "lastTransitionTime": now,
+            "reason": "InitialNamesAccepted",
+            "message": "the initial names have been accepted",
+        },
+    ]
+    stored = [version["name"] for version in spec["versions"] if version.get("storage")]
+    return {"conditions": conditions, "acceptedNames": _names(spec), "storedVersions": stored}
+
+
+def resources_of(definition: Object) -> list[ResourceType]:
+    """Return one resource per served version of a valid definition."""
+    spec = definition["spec"]
+    names = _names(spec)
+    group = spec["group"]
+    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    return [
+        ResourceType(
+            group=group,
+            version=version["name"],
+            plural=names["plural"],
+            kind=names["kind"],
+            namespaced=spec["scope"] == "Namespaced",
+            collection=definition["metadata"]["name"],
+            storage_version=f"{group}/{storage}",
+            singular=names["singular"],
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            has_status="status" in (version.get("subresources") or {}),
+            custom=True,
+        )
+        for version in spec["versions"]
+        if version.get("served")
+    ]
+
+
+def _names(spec: Object) -> Object:
+    kind = spec["names"]["kind"]
+    return {"singular": kind.lower(), "listKind": f"{kind}List", **spec["names"]}

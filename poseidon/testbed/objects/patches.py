@@ -1,0 +1,227 @@
+"""The three patch formats: JSON patch (RFC 6902), JSON merge patch (RFC 7386) and strategic merge patch.
+
+All functions leave their inputs alone and return the patched object. Strategic merge follows apimachinery's
+``strategicpatch`` with the merge keys of the built-in types: lists without one (tolerations, taints, args, ...) are
+replaced.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from poseidon.testbed.objects.errors import ApiError, bad_request
+
+Json = Any
+
+_MERGE_KEYS: dict[str, tuple[str, ...]] = {
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "ephemeralContainers": ("name",),
+    "env": ("name",),
+    # A service's ports are told apart by "port", a container's by "containerPort".
+    "ports": ("containerPort", "port"),
+    "volumes": ("name",),
+    "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+    "resourceClaims": ("name",),
+    "imagePullSecrets": ("name",),
+    "secrets": ("name",),
+    "hostAliases": ("ip",),
+    "podIPs": ("ip",),
+    "hostIPs": ("ip",),
+    "topologySpreadConstraints": ("topologyKey",),
+    "conditions": ("type",),
+    "addresses": ("type",),
+    "ownerReferences": ("uid",),
+}
+_MERGED_PRIMITIVES = frozenset({"finalizers"})
+_ORDER = "$setElementOrder/"
+_DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
+
+
+def merge_patch(target: Json, patch: Json) -> Json:
+    """Apply a JSON merge patch: null removes, objects merge, everything else replaces."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    result = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge_patch(result.get(name), value)
+    return result
+
+
+def strategic_merge_patch(target: Json, patch: Json) -> Json:
+    """Apply a strategic merge patch to an object of a built-in type. Raises ``ApiError`` 400 for a bad directive."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    directive = patch.get("$patch")
+    if directive == "delete":
+        return {}
+    if directive == "replace":
+        return {name: copy.deepcopy(value) for name, value in patch.items() if name != "$patch"}
+    if directive not in (None, "merge"):
+        raise bad_request(f'unknown patch type: {directive}; use "merge", "replace" or "delete"')
+    result = dict(target) if isinstance(target, dict) else {}
+    _drop_keys_not_retained(result, patch)
+    for name, value in patch.items():
+        if name.startswith(_DELETE_PRIMITIVES):
+            field = name.removeprefix(_DELETE_PRIMITIVES)
+            result[field] = [item for item in result.get(field) or [] if item not in value]
+        elif name.startswith("$"):
+            continue
+        elif value is None:
+            result.pop(name, None)
+        else:
+            order = patch.get(_ORDER + name)
+            result[name] = _merge_field(name, result.get(name), value, order)
+    for name, order in patch.items():
+        field = name.removeprefix(_ORDER)
+        if name.startswith(_ORDER) and field not in patch and isinstance(result.get(field), list):
+            result[field] = _reorder(result[field], order, _key_of(field, result[field]))
+    return result
+
+
+def json_patch(target: Json, operations: Json) -> Json:
+    """Apply a JSON patch. Raises ``ApiError``: 400 for a malformed patch, 422 when an operation cannot be applied."""
+    if not isinstance(operations, list):
+        raise bad_request("a JSON patch is a list of operations; wrap the operation in [ ]")
+    document = copy.deepcopy(target)
+    for operation in operations:
+        if not isinstance(operation, dict) or "op" not in operation or "path" not in operation:
+            raise bad_request(f"JSON patch operation {operation!r} lacks op or path")
+        document = _apply_operation(document, operation)
+    return document
+
+
+def _drop_keys_not_retained(result: dict[str, Json], patch: dict[str, Json]) -> None:
+    retained = patch.get("$retainKeys")
+    if isinstance(retained, list):
+        for name in [name for name in result if name not in retained]:
+            del result[name]
+
+
+def _merge_field(name: str, target: Json, value: Json, order: Json) -> Json:
+    if isinstance(value, dict):
+        return strategic_merge_patch(target, value)
+    if not isinstance(value, list):
+        return value
+    if name in _MERGED_PRIMITIVES:
+        return list(dict.fromkeys([*(target or []), *value]))
+    key = _key_of(name, value)
+    if not key:
+        return copy.deepcopy(value)
+    if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in value):
+        return [copy.deepcopy(item) for item in value if "$patch" not in item]
+    merged = _merge_list(target if isinstance(target, list) else [], value, key)
+    return _reorder(merged, order, key) if isinstance(order, list) else merged
+
+
+def _key_of(name: str, items: list[Json]) -> str:
+    """Return the merge key of the list ``name``, or "" when its elements cannot be told apart."""
+    if items and all(isinstance(item, dict) for item in items):
+        for key in _MERGE_KEYS.get(name, ()):
+            if all(key in item or "$patch" in item for item in items):
+                return key
+    return ""
+
+
+def _merge_list(target: list[Json], patch: list[Json], key: str) -> list[Json]:
+    merged = {item.get(key): item for item in target if isinstance(item, dict)}
+    for item in patch:
+        identity = item.get(key)
+        if item.get("$patch") == "delete":
+            merged.pop(identity, None)
+        else:
+            merged[identity] = strategic_merge_patch(merged.get(identity), item)
+    return list(merged.values())
+
+
+def _reorder(items: list[Json], order: list[Json], key: str) -> list[Json]:
+    """Bring ``items`` into ``order``; what is not named there keeps its place after the named ones."""
+
+    def identity(item: Json) -> Json:
+        return item.get(key) if key and isinstance(item, dict) else item
+
+    ranks = [identity(item) for item in order]
+    return sorted(
+        items, key=lambda item: ranks.index(identity(item)) if identity(item) in ranks else len(ranks)
+    )
+
+
+def _apply_operation(document: Json, operation: dict[str, Json]) -> Json:
+    name, path = operation["op"], operation["path"]
+    if name == "test":
+        if _resolve(document, path) != operation.get("value"):
+            raise _unprocessable(f"testing path {path} value failed")
+        return document
+    if name == "remove":
+        return _remove(document, path)
+    if name in ("move", "copy"):
+        value = copy.deepcopy(_resolve(document, operation.get("from", "")))
+        if name == "move":
+            document = _remove(document, operation.get("from", ""))
+        return _add(document, path, value)
+    if name not in ("add", "replace"):
+        raise bad_request(f"unexpected kind of JSON patch operation: {name}")
+    if "value" not in operation:
+        raise bad_request(f"JSON patch operation {name} at {path} lacks a value")
+    if name == "replace":
+        _resolve(document, path)
+        if path and isinstance(_resolve(document, path.rpartition("/")[0]), list):
+            document = _remove(document, path)
+    return _add(document, path, operation["value"])
+
+
+def _unprocessable(why: str) -> ApiError:
+    message = f"the server rejected our request due to an error in our request: {why}"
+    return ApiError(422, "Invalid", message)
+
+
+def _tokens(path: Json) -> list[str]:
+    if not isinstance(path, str) or (path and not path.startswith("/")):
+        raise bad_request(f"JSON pointer {path!r} does not begin with /")
+    return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
+
+
+def _resolve(document: Json, path: Json) -> Json:
+    for token in _tokens(path):
+        if isinstance(document, dict) and token in document:
+            document = document[token]
+        elif isinstance(document, list) and token.isdecimal() and int(token) < len(document):
+            document = document[int(token)]
+        else:
+            raise _unprocessable(f"missing path {path}")
+    return document
+
+
+def _add(document: Json, path: Json, value: Json) -> Json:
+    tokens = _tokens(path)
+    if not tokens:
+        return value
+    parent = _resolve(document, path.rpartition("/")[0])
+    last = tokens[-1]
+    if isinstance(parent, dict):
+        parent[last] = value
+    elif isinstance(parent, list) and last == "-":
+        parent.append(value)
+    elif isinstance(parent, list) and last.isdecimal() and int(last) <= len(parent):
+        parent.insert(int(last), value)
+    else:
+        raise _unprocessable(f"cannot add at {path}")
+    return document
+
+
+def _remove(document: Json, path: Json) -> Json:
+    _resolve(document, path)
+    tokens = _tokens(path)
+    if not tokens:
+        raise _unprocessable("cannot remove the whole document")
+    parent = _resolve(document, path.rpartition("/")[0])
+    if isinstance(parent, dict):
+        del parent[tokens[-1]]
+    else:
+        del parent[int(tokens[-1])]
+    return document

@@ -1,0 +1,122 @@
+"""Label and field selectors: parsed once per request into predicates over records.
+
+Syntax and meaning follow apimachinery's ``labels.Parse`` and ``fields.ParseSelector``: requirements are joined by
+commas and must all hold; ``!=`` and ``notin`` also match objects that lack the key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.testbed.objects.errors import bad_request
+
+if TYPE_CHECKING:
+    from poseidon.testbed.objects.history import Record
+
+LabelTest = Callable[[Mapping[str, str]], bool]
+
+_KEY = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_VALUE = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
+_ABSENT = re.compile(rf"!\s*({_KEY})")
+_PRESENT = re.compile(rf"({_KEY})")
+_EQUALITY = re.compile(rf"({_KEY})\s*(==|=|!=)\s*({_VALUE})")
+_SET = re.compile(rf"({_KEY})\s+(in|notin)\s*\(([^()]*)\)")
+_SET_VALUE = re.compile(_VALUE)
+_FIELD = re.compile(r"([^=!]+?)(!=|==|=)(.*)", re.DOTALL)
+
+
+def parse_labels(text: str) -> tuple[LabelTest, ...]:
+    """Parse a label selector; every returned test must hold. Raises ``ApiError`` 400 for bad syntax."""
+    return tuple(_label_test(part.strip(), text) for part in _split_outside_parentheses(text))
+
+
+def parse_fields(text: str, known: Sequence[str]) -> tuple[tuple[int, str, bool], ...]:
+    """Parse a field selector into ``(index into known, value, wanted equal)``.
+
+    Raises ``ApiError`` 400 for bad syntax and for fields outside ``known``.
+    """
+    parsed = []
+    for part in re.split(r"(?<!\\),", text):
+        if not part.strip():
+            continue
+        match = _FIELD.fullmatch(part.strip())
+        if match is None:
+            raise bad_request(f"invalid selector: '{part}'; can't understand '{part}'")
+        name, operator, value = match.groups()
+        if name not in known:
+            raise bad_request(f"field label not supported: {name}")
+        unescaped = re.sub(r"\\([,=\\])", r"\1", value)
+        parsed.append((known.index(name), unescaped, operator != "!="))
+    return tuple(parsed)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list, watch or deletecollection is about: a namespace ("" for all), labels and fields."""
+
+    namespace: str = ""
+    labels: tuple[LabelTest, ...] = ()
+    fields: tuple[tuple[int, str, bool], ...] = ()
+
+    @property
+    def filters(self) -> bool:
+        """Whether objects of the namespace can be left out."""
+        return bool(self.labels or self.fields)
+
+    def matches(self, record: Record) -> bool:
+        """Tell whether ``record`` is selected."""
+        if self.namespace and record.namespace != self.namespace:
+            return False
+        for index, value, equal in self.fields:
+            if (record.fields[index] == value) is not equal:
+                return False
+        return all(test(record.labels) for test in self.labels)
+
+
+def select(namespace: str, label_selector: str, field_selector: str, known: Sequence[str]) -> Selection:
+    """Build the selection of a request. Raises ``ApiError`` 400 when a selector is malformed."""
+    return Selection(
+        namespace,
+        parse_labels(label_selector) if label_selector else (),
+        parse_fields(field_selector, known) if field_selector else (),
+    )
+
+
+def _split_outside_parentheses(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    parts.append(text[start:])
+    return [part for part in parts if part.strip()]
+
+
+def _label_test(part: str, whole: str) -> LabelTest:
+    if match := _EQUALITY.fullmatch(part):
+        key, operator, value = match.groups()
+        if operator == "!=":
+            return lambda labels: labels.get(key) != value
+        return lambda labels: labels.get(key) == value
+    if match := _SET.fullmatch(part):
+        key, operator, inner = match.groups()
+        values = frozenset(value.strip() for value in inner.split(","))
+        if not all(_SET_VALUE.fullmatch(value) for value in values):
+            raise bad_request(f'unable to parse requirement: values in "{part}" are not valid label values')
+        if operator == "in":
+            return lambda labels: labels.get(key) in values
+        return lambda labels: labels.get(key) not in values
+    if match := _ABSENT.fullmatch(part):
+        key = match.group(1)
+        return lambda labels: key not in labels
+    if match := _PRESENT.fullmatch(part):
+        key = match.group(1)
+        return lambda labels: key in labels
+    raise bad_request(f'unable to parse requirement: found "{part}" in label selector "{whole}"')

@@ -1,0 +1,176 @@
+"""The object store behind the simulated API server: no I/O, one revision counter over everything.
+
+Every write gets the next revision, which becomes the object's ``metadata.resourceVersion``. An object is encoded once
+per write; lists and watches reuse these bytes. What a kind means (defaults, status, admission) is decided by callers.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.testbed.objects import errors
+from poseidon.testbed.objects.collection import Collection, CollectionSpec
+from poseidon.testbed.objects.history import Change, History, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Object = dict[str, Any]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+# Coprime to 27, so that multiplying by it visits every suffix once before any repeats.
+_SUFFIX_STRIDE = 7_368_787
+
+
+class Store:
+    """Collections of objects under one revision counter.
+
+    ``clock`` gives wall-clock seconds; ``history_limit`` bounds the changes remembered per collection; with a
+    ``seed`` the UIDs are the same in every run.
+    """
+
+    def __init__(
+        self, *, clock: Callable[[], float], history_limit: int = 50_000, seed: int | None = None
+    ) -> None:
+        self._clock = clock
+        self._history_limit = history_limit
+        self._random = random.Random(seed)  # noqa: S311 - identifiers, not secrets
+        self._collections: dict[str, Collection] = {}
+        self._revision = 1
+        self._names_generated = 0
+        self._timestamp: tuple[int, str] = (-1, "")
+
+    @property
+    def revision(self) -> int:
+        """Return the revision of the newest write."""
+        return self._revision
+
+    def time(self) -> float:
+        """Return the current time in seconds."""
+        return self._clock()
+
+    def now(self) -> str:
+        """Return the current time as Kubernetes writes it, to the second."""
+        second = int(self._clock())
+        if second != self._timestamp[0]:
+            self._timestamp = (second, datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        return self._timestamp[1]
+
+    def add_collection(self, spec: CollectionSpec) -> Collection:
+        """Begin to hold objects of a kind; the name must be new."""
+        if spec.name in self._collections:
+            raise ValueError(f"collection {spec.name} exists already")
+        collection = Collection(spec, History(self._history_limit, self._revision))
+        self._collections[spec.name] = collection
+        return collection
+
+    def drop_collection(self, name: str) -> None:
+        """Forget a kind and all its objects; its watches end."""
+        self._collections.pop(name).close()
+
+    def collection(self, name: str) -> Collection:
+        """Return the collection ``name``. Raises ``KeyError``."""
+        return self._collections[name]
+
+    def collections(self) -> list[Collection]:
+        """Return all collections, oldest first."""
+        return list(self._collections.values())
+
+    def generate_name(self, prefix: str) -> str:
+        """Return ``prefix`` with a five-letter suffix. The n-th name of a store is always the same."""
+        self._names_generated += 1
+        number = self._names_generated * _SUFFIX_STRIDE % len(_SUFFIX_ALPHABET) ** _SUFFIX_LENGTH
+        letters = []
+        for _ in range(_SUFFIX_LENGTH):
+            number, digit = divmod(number, len(_SUFFIX_ALPHABET))
+            letters.append(_SUFFIX_ALPHABET[digit])
+        return prefix[:58] + "".join(letters)
+
+    def get(self, collection: Collection, namespace: str, name: str) -> Record:
+        """Return the current record. Raises ``ApiError`` 404."""
+        record = collection.get(collection.key(namespace, name))
+        if record is None:
+            raise errors.not_found(collection.spec.name, name)
+        return record
+
+    def create(self, collection: Collection, obj: Object, *, dry_run: bool = False) -> Record:
+        """Add ``obj``; its ``metadata`` must have name and, where due, namespace. Raises ``ApiError`` 409.
+
+        uid, creationTimestamp and resourceVersion are assigned. ``obj`` is taken over and must not be used
+        afterwards.
+        """
+        metadata = obj["metadata"]
+        key = collection.key(metadata.get("namespace", ""), metadata["name"])
+        if collection.get(key) is not None:
+            raise errors.already_exists(collection.spec.name, metadata["name"])
+        metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = self.now()
+        return self._commit(collection, "ADDED", obj, None, dry_run=dry_run)
+
+    def replace(
+        self, collection: Collection, previous: Record, obj: Object, *, dry_run: bool = False
+    ) -> Record:
+        """Make ``obj`` the successor of ``previous``, which must be current. Writing what is there changes nothing."""
+        before = _decode(previous.raw)
+        obj["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+        if obj == before:
+            return previous
+        return self._commit(collection, "MODIFIED", obj, previous, dry_run=dry_run)
+
+    def delete(self, collection: Collection, record: Record, *, dry_run: bool = False) -> Record:
+        """Remove ``record``; returns its last state under the revision of the deletion."""
+        return self._commit(collection, "DELETED", _decode(record.raw), record, dry_run=dry_run)
+
+    def _commit(
+        self,
+        collection: Collection,
+        change_type: Any,
+        obj: Object,
+        previous: Record | None,
+        *,
+        dry_run: bool,
+    ) -> Record:
+        revision = self._revision + 1
+        record = make_record(collection, obj, revision)
+        if not dry_run:
+            self._revision = revision
+            collection.apply(Change(change_type, revision, record, previous))
+        return record
+
+
+def decode(record: Record) -> Object:
+    """Return the object of ``record`` as a fresh dictionary."""
+    obj: Object = _decode(record.raw)
+    return obj
+
+
+def make_record(collection: Collection, obj: Object, revision: int) -> Record:
+    """Encode ``obj`` with ``revision`` as its resourceVersion, and read what selectors need."""
+    metadata = obj["metadata"]
+    metadata["resourceVersion"] = str(revision)
+    spec = collection.spec
+    # ``kind`` and ``apiVersion`` come first in a fixed form: lists cut them off and other versions replace them.
+    body = {"kind": spec.kind, "apiVersion": spec.api_version}
+    for name, value in obj.items():
+        if name not in body:
+            body[name] = value
+    namespace = metadata.get("namespace", "")
+    return Record(
+        collection.key(namespace, metadata["name"]),
+        namespace,
+        metadata["name"],
+        metadata["uid"],
+        revision,
+        _encode(body),
+        metadata.get("labels") or {},
+        tuple([reader(obj) for reader in spec.readers.values()]),
+    )

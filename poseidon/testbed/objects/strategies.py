@@ -1,0 +1,195 @@
+"""Per-kind rules for creating and updating objects: defaults, status, generation and validation.
+
+Two simplifications against the real server, both in favour of simulations: a node keeps the status that it is created
+with (a kubelet would report it), and whoever seeds may keep the status of any object.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from poseidon.testbed.objects import custom_resources, errors, pods, validation
+
+if TYPE_CHECKING:
+    from poseidon.testbed.objects.resources import ResourceType
+    from poseidon.testbed.objects.store import Store
+
+Object = dict[str, Any]
+
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_SERVER_OWNED = (
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "namespace",
+    "name",
+)
+
+
+class _ObjectMeta(msgspec.Struct, rename="camel"):
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[dict[str, Any]] | None = None
+
+
+class _Shape(msgspec.Struct, rename="camel"):
+    kind: str | None = None
+    api_version: str | None = None
+    metadata: _ObjectMeta | None = None
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+
+
+def check_shape(resource: ResourceType, obj: Any) -> Object:
+    """Return ``obj`` when it is an object of ``resource`` with well-typed metadata. Raises ``ApiError`` 400."""
+    try:
+        shape = msgspec.convert(obj, _Shape)
+    except msgspec.ValidationError as error:
+        message = (
+            f"{resource.kind} in version {resource.version} cannot be handled as a {resource.kind}: {error}"
+        )
+        raise errors.bad_request(message) from None
+    if shape.kind not in (None, resource.kind) or shape.api_version not in (None, resource.api_version):
+        raise errors.bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): "
+            f"got {shape.api_version}, Kind={shape.kind}; send {resource.api_version}, Kind={resource.kind}"
+        )
+    checked: Object = obj
+    if checked.get("metadata") is None:
+        checked["metadata"] = {}
+    return checked
+
+
+def check_patched(resource: ResourceType, obj: Any) -> Object:
+    """Return ``obj``, the result of a patch, when it is well-typed. Raises ``ApiError`` 422."""
+    metadata_is_there = isinstance(obj, dict) and isinstance(obj.get("metadata"), dict)
+    why = "" if metadata_is_there else "metadata is missing"
+    try:
+        msgspec.convert(obj, _Shape)
+    except msgspec.ValidationError as error:
+        why = str(error)
+    if why:
+        cause = errors.Cause("", "FieldValueInvalid", f"the patched object is not a {resource.kind}: {why}")
+        raise errors.invalid(resource.kind, resource.group, "", [cause])
+    checked: Object = obj
+    return checked
+
+
+def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_status: bool = False) -> None:
+    """Bring a new object into the state that is stored. Raises ``ApiError`` 403 or 422."""
+    metadata = obj["metadata"]
+    _check_name(resource, metadata)
+    validation.check(resource.collection, resource.kind, resource.group, obj)
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"):
+        metadata.pop(field, None)
+    given_status = obj.pop("status", None) if resource.has_status else None
+    if resource.has_status or "spec" in obj:
+        metadata["generation"] = 1
+    if resource.collection == "pods":
+        pods.validate(obj)
+        pods.set_defaults(obj)
+        pods.admit_priority(obj, store)
+        obj["status"] = pods.initial_status(obj)
+    elif resource.collection == "nodes":
+        _default_node(obj, given_status)
+    elif resource.collection == "namespaces":
+        metadata["labels"] = {
+            **(metadata.get("labels") or {}),
+            "kubernetes.io/metadata.name": metadata["name"],
+        }
+        obj["spec"] = {"finalizers": ["kubernetes"]}
+        obj["status"] = {"phase": "Active"}
+    elif resource.collection == "customresourcedefinitions.apiextensions.k8s.io":
+        custom_resources.validate(obj)
+        obj["status"] = custom_resources.established_status(obj, store.now())
+    elif resource.has_status and not resource.custom:
+        obj["status"] = {}
+    if keep_status and given_status is not None:
+        obj["status"] = {**(obj.get("status") or {}), **given_status}
+
+
+def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
+    """Bring the new version of an object into the state that is stored. Raises ``ApiError`` 422.
+
+    What the server owns comes from ``before``, and so does the status of kinds with a status subresource.
+    """
+    _keep_server_owned(obj, before)
+    validation.check(resource.collection, resource.kind, resource.group, obj)
+    if resource.has_status:
+        _carry(obj, before, "status")
+    if resource.collection == "pods":
+        pods.validate(obj)
+        pods.set_defaults(obj)
+        pods.keep_admitted(obj, before)
+        pods.validate_update(obj, before)
+    elif resource.collection == "namespaces":
+        _carry(obj, before, "spec")
+    elif resource.collection == "customresourcedefinitions.apiextensions.k8s.io":
+        custom_resources.validate(obj)
+    if "generation" in before["metadata"] and _desired(obj) != _desired(before):
+        obj["metadata"]["generation"] = before["metadata"]["generation"] + 1
+
+
+def prepare_status_update(obj: Object, before: Object) -> Object:
+    """Return ``before`` with the status of ``obj``: a write to the status subresource changes nothing else."""
+    result = dict(before)
+    _carry(result, obj, "status")
+    return result
+
+
+def _desired(obj: Object) -> Object:
+    return {
+        name: value for name, value in obj.items() if name not in ("metadata", "status", "kind", "apiVersion")
+    }
+
+
+def _carry(obj: Object, source: Object, field: str) -> None:
+    if field in source:
+        obj[field] = source[field]
+    else:
+        obj.pop(field, None)
+
+
+def _keep_server_owned(obj: Object, before: Object) -> None:
+    metadata = obj["metadata"]
+    metadata.pop("managedFields", None)
+    metadata.pop("selfLink", None)
+    for field in _SERVER_OWNED:
+        _carry(metadata, before["metadata"], field)
+
+
+def _check_name(resource: ResourceType, metadata: Object) -> None:
+    name = metadata.get("name", "")
+    if not name:
+        cause = errors.Cause(
+            "metadata.name", "FieldValueRequired", "Required value: name or generateName is required"
+        )
+        raise errors.invalid(resource.kind, resource.group, "", [cause])
+    if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
+        cause = errors.invalid_value("metadata.name", name, _SUBDOMAIN_RULE)
+        raise errors.invalid(resource.kind, resource.group, name, [cause])
+
+
+def _default_node(node: Object, given_status: Object | None) -> None:
+    status = given_status or {}
+    if "capacity" in status:
+        status.setdefault("allocatable", dict(status["capacity"]))
+    elif "allocatable" in status:
+        status["capacity"] = dict(status["allocatable"])
+    node.setdefault("spec", {})
+    node["status"] = status

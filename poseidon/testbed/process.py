@@ -1,0 +1,197 @@
+"""The simulated cluster as a process of its own: ``python -m poseidon.testbed``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import ssl
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poseidon.command_line import OneLineCommand
+from poseidon.testbed.api_server.flow_control import WriteLimits
+from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
+from poseidon.testbed.api_server.metrics_server import MetricsServer
+from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.kubelet import KubeletSimulation, run_kubelets
+from poseidon.testbed.controllers.reporting import Reporter, run_reporters
+from poseidon.testbed.controllers.true_use import TrueUse
+from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
+from poseidon.testbed.kubeconfig import write_kubeconfig
+from poseidon.testbed.seeding import create_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+@click.command("simulated", cls=OneLineCommand)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
+)
+@click.option(
+    "--nodes", default=0, show_default=True, type=click.IntRange(0, 100_000), help="Nodes to begin with."
+)
+@click.option(
+    "--history", default=50_000, show_default=True, type=click.IntRange(1), help="Changes kept per kind."
+)
+@click.option("--token", default=None, help="Bearer token that clients must send; none lets everyone in.")
+@click.option("--seed", default=None, type=int, help="Gives the same UIDs in every run.")
+@click.option("--kubelets/--no-kubelets", default=False, help="Whether bound pods start, finish and stop.")
+@click.option(
+    "--start-delay", default=0.0, type=click.FloatRange(0.0), help="Seconds from binding to running."
+)
+@click.option("--koordlets/--no-koordlets", default=False, help="Whether nodes report as NodeMetric objects.")
+@click.option("--metrics-server/--no-metrics-server", default=False, help="Whether metrics.k8s.io is served.")
+@click.option(
+    "--report-interval",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1.0),
+    help="Seconds between measurements of a node.",
+)
+@click.option(
+    "--report-lag", default=0.0, type=click.FloatRange(0.0), help="Seconds from measuring to reporting."
+)
+@click.option(
+    "--volumes/--no-volumes", default=False, help="Whether claims are bound and volumes provisioned."
+)
+@click.option(
+    "--write-rate",
+    default=0.0,
+    type=click.FloatRange(0.0),
+    help="Writes per second that the server can take; 0, the default, for as many as there are.",
+)
+@click.option(
+    "--write-latency", default=0.0, type=click.FloatRange(0.0), help="Seconds that each write takes on top."
+)
+@click.option(
+    "--max-writes",
+    default=0,
+    type=click.IntRange(0),
+    help="Writes in flight from which on others are turned away (429); 0 for no limit.",
+)
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate: serve HTTPS.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of --tls-cert.")
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="File to write for clients."
+)
+def main(host: str, port: int, history: int, token: str | None, seed: int | None, **rest: Any) -> None:
+    """Serve a simulated Kubernetes API until SIGTERM or SIGINT.
+
+    Prints one line, "listening on URL", when it is ready.
+    """
+    try:
+        # Without kubelets nobody would end the grace periods of pods.
+        options = ClusterOptions(
+            history=history,
+            token=token,
+            seed=seed,
+            graceful=rest["kubelets"],
+            writes=WriteLimits(rest.pop("write_rate"), rest.pop("write_latency"), rest.pop("max_writes")),
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    tls = _tls(rest.pop("tls_cert"), rest.pop("tls_key"))
+    try:
+        _run(_serve(options, host, port, tls=tls, **rest))
+    except OSError as error:
+        # Names the address that is taken, or the kubeconfig that cannot be written.
+        click.echo(f"simulated cluster: {error}", err=True)
+        sys.exit(2)
+
+
+async def _serve(
+    options: ClusterOptions,
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | None,
+    nodes: int,
+    kubelets: bool,
+    start_delay: float,
+    volumes: bool,
+    koordlets: bool,
+    metrics_server: bool,
+    report_interval: float,
+    report_lag: float,
+    kubeconfig: Path | None,
+) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    cluster = SimulatedCluster(options)
+    await create_nodes(cluster.operations, nodes)
+    await cluster.start(host, port, tls=tls)
+    background: list[asyncio.Task[None]] = []
+    store = cluster.operations.store
+    if kubelets:
+        simulation = KubeletSimulation(store, start_delay=start_delay)
+        background.append(asyncio.create_task(run_kubelets(simulation, store)))
+    if volumes:
+        background.append(asyncio.create_task(run_volumes(VolumeSimulation(store))))
+    reporters = _reporters(
+        cluster,
+        ReportOptions(report_interval, report_lag),
+        koordlets=koordlets,
+        metrics_server=metrics_server,
+    )
+    if reporters:
+        background.append(asyncio.create_task(run_reporters(reporters, store.time)))
+    for task in background:
+        # They end only by a defect; a cluster that silently stopped to run pods would be worse than none.
+        task.add_done_callback(lambda _: stopping.set())
+    try:
+        if kubeconfig is not None:
+            write_kubeconfig(kubeconfig, cluster.url, options.token)
+        click.echo(f"listening on {cluster.url}")
+        await stopping.wait()
+    finally:
+        await cluster.stop()
+        for task in background:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def _reporters(
+    cluster: SimulatedCluster, options: ReportOptions, *, koordlets: bool, metrics_server: bool
+) -> list[Reporter]:
+    """Return what reports use; each follows the store by itself."""
+    reporters: list[Reporter] = []
+    operations = cluster.operations
+    if koordlets:
+        reporters.append(KoordletSimulation(operations, TrueUse(operations.store), options))
+    if metrics_server:
+        server = MetricsServer(TrueUse(operations.store), options)
+        cluster.serve_metrics(server)
+        reporters.append(server)
+    return reporters
+
+
+def _tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise click.UsageError("--tls-cert and --tls-key go together; give both")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise click.UsageError(f"--tls-cert {certificate}: cannot be used with its key: {error}") from None
+    return context
+
+
+def _run(coroutine: Coroutine[Any, Any, None]) -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(coroutine)
+    else:
+        uvloop.run(coroutine)

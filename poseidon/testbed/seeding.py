@@ -1,0 +1,130 @@
+"""Filling a cluster quickly and in-process: nodes by shape and zone, pods and any other objects as they are.
+
+Everything goes through the same admission as over HTTP; objects keep the status that they come with. Other tasks of
+the event loop run in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from poseidon.testbed.api_server.bulk import create_object
+
+if TYPE_CHECKING:
+    from poseidon.testbed.api_server.operations import Operations
+
+Object = dict[str, Any]
+
+_PAUSE_EVERY = 250
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShape:
+    """What the nodes of one machine type offer; quantities as Kubernetes writes them.
+
+    ``extended`` holds further resources, ``taints`` core/v1 Taint objects.
+    """
+
+    name: str = "standard"
+    cpu: str = "8"
+    memory: str = "32Gi"
+    ephemeral_storage: str = "100Gi"
+    pods: int = 110
+    extended: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[Mapping[str, str]] = ()
+
+
+def node(name: str, shape: NodeShape, *, zone: str = "", now: str = "1970-01-01T00:00:00Z") -> Object:
+    """Return a ready Node of ``shape``; ``now`` is when its conditions were last seen."""
+    resources = {
+        "cpu": shape.cpu,
+        "memory": shape.memory,
+        "ephemeral-storage": shape.ephemeral_storage,
+        "pods": str(shape.pods),
+        **shape.extended,
+    }
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "node.kubernetes.io/instance-type": shape.name,
+        **({"topology.kubernetes.io/zone": zone} if zone else {}),
+        **shape.labels,
+    }
+    spec: Object = {"taints": [dict(taint) for taint in shape.taints]} if shape.taints else {}
+    return {
+        "kind": "Node",
+        "apiVersion": "v1",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": {
+            "capacity": resources,
+            "allocatable": dict(resources),
+            "conditions": [_condition(*row, now) for row in _CONDITIONS],
+            "addresses": [{"type": "Hostname", "address": name}],
+        },
+    }
+
+
+async def create_nodes(
+    operations: Operations,
+    count: int,
+    shapes: Sequence[NodeShape] = (NodeShape(),),
+    zones: Sequence[str] = ("zone-a", "zone-b", "zone-c"),
+    *,
+    prefix: str = "node",
+) -> list[str]:
+    """Create ``count`` ready nodes ``PREFIX-00000``..., over the shapes and zones in turn; returns their names.
+
+    Every shape occurs in every zone. Raises ``ApiError`` 409 when a name is taken.
+    """
+    names = [f"{prefix}-{index:05d}" for index in range(count)]
+    now = operations.store.now()
+    objects = (
+        node(
+            name,
+            shapes[index % len(shapes)],
+            # The zone advances when all shapes have had their turn, so that shapes and zones are not in step.
+            zone=zones[index // len(shapes) % len(zones)] if zones else "",
+            now=now,
+        )
+        for index, name in enumerate(names)
+    )
+    await create_objects(operations, objects)
+    return names
+
+
+async def create_pods(operations: Operations, pods: Iterable[Object]) -> int:
+    """Create pods from dictionaries, ``kind`` and ``apiVersion`` being optional; returns how many.
+
+    The dictionaries are taken over. Raises ``ApiError`` at the first that is refused; those before it stay.
+    """
+    return await create_objects(operations, ({"kind": "Pod", "apiVersion": "v1", **pod} for pod in pods))
+
+
+async def create_objects(operations: Operations, objects: Iterable[Object]) -> int:
+    """Create objects of any served kinds, as ``create_pods`` does."""
+    created = 0
+    for obj in objects:
+        create_object(operations, obj)
+        created += 1
+        if created % _PAUSE_EVERY == 0:
+            await asyncio.sleep(0)
+    return created
+
+
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID"),
+    ("Ready", "True", "KubeletReady"),
+)
+
+
+def _condition(name: str, status: str, reason: str, now: str) -> Object:
+    times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
+    return {"type": name, "status": status, "reason": reason, "message": "", **times}

@@ -1,0 +1,183 @@
+"""Volumes in the terms of the protocol: where they can be reached, and what attaching them uses up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from poseidon.kube.api.core import NodeAffinity
+from poseidon.pod_rules.node_affinity import NAME_FIELD, required_terms
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from poseidon.kube.api.core import NodeSelector
+    from poseidon.kube.api.storage import PersistentVolume, StorageClass, TopologySelectorTerm
+    from poseidon.kube.parsing.defects import Defect
+
+ATTACHMENTS = "attachable-volumes-csi-"
+"""Resources that begin like this count the volumes of a CSI driver that are attached to a machine."""
+
+AVAILABLE = "available-volumes-"
+"""Resources that begin like this count the unclaimed volumes of a kind that a machine can reach."""
+
+_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+_FORMER_ZONE, _FORMER_REGION = (
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+_PRESENT_NAME = {_FORMER_ZONE: _ZONE, _FORMER_REGION: _REGION}
+_TOPOLOGY_LABELS = (_ZONE, _REGION, _FORMER_ZONE, _FORMER_REGION)
+_SEPARATOR = "__"
+
+NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_ZONE = "node(s) had no available volume zone"
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+NO_SUCH_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+_DRIVER_OF_SOURCE = {
+    "aws_elastic_block_store": "ebs.csi.aws.com",
+    "gce_persistent_disk": "pd.csi.storage.gke.io",
+    "azure_disk": "disk.csi.azure.com",
+    "azure_file": "file.csi.azure.com",
+    "cinder": "cinder.csi.openstack.org",
+    "vsphere_volume": "csi.vsphere.vmware.com",
+    "portworx_volume": "pxd.portworx.com",
+}
+_DRIVER_OF_PROVISIONER = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeNeeds:
+    """What a pod's volumes ask of its machine. Equal content makes equal classes, whatever the claims' names.
+
+    ``rules`` are encoded ``VolumeRule`` messages, ``requests`` amounts of resources; both sorted, each once.
+    ``invalid`` says why the pod can be placed nowhere, "" if it can. ``shared``: resource and name of volumes that
+    other pods use as well; of ``requests`` one each is not needed where such a volume is attached already.
+    """
+
+    rules: tuple[bytes, ...] = ()
+    requests: tuple[tuple[str, int], ...] = ()
+    invalid: str = ""
+    shared: tuple[tuple[str, str], ...] = ()
+
+
+NO_NEEDS = VolumeNeeds()
+
+
+def with_needs(plain: pb.TaskClass, needs: VolumeNeeds) -> pb.TaskClass:
+    """Return a copy of a class, without number, whose tasks have these volumes as well."""
+    message = pb.TaskClass()
+    message.CopyFrom(plain)
+    message.id = 0
+    amounts = {each.resource: each.amount for each in plain.requests}
+    for resource, amount in needs.requests:
+        amounts[resource] = amounts.get(resource, 0) + amount
+    del message.requests[:]
+    message.requests.extend(pb.Quantity(resource=name, amount=amounts[name]) for name in sorted(amounts))
+    message.attachments.extend(pb.Attachment(resource=name, volume=volume) for name, volume in needs.shared)
+    if needs.invalid and not message.invalid:
+        message.invalid = needs.invalid
+    if not message.invalid:
+        message.volumes.extend(pb.VolumeRule.FromString(rule) for rule in needs.rules)
+    return message
+
+
+def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes, ...]:
+    """Return where a volume can be reached: by its node affinity, and by its zone and region labels.
+
+    The labels are those of volumes made before there was node affinity (kube-scheduler's VolumeZone): a
+    machine without any such label is not refused, and former names count as the present ones where a machine
+    lacks the former.
+    """
+    rules = []
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        rules.append(affinity_rule(affinity.required, defects))
+    labels = {key: value for key, value in volume.metadata.labels.items() if key in _TOPOLOGY_LABELS}
+    if labels:
+        rules.append(_zone_rule(labels))
+    return tuple(sorted(rules))
+
+
+def affinity_rule(selector: NodeSelector, defects: list[Defect]) -> bytes:
+    """Return the rule of a volume's node affinity."""
+    return _encoded(required_terms(NodeAffinity(required=selector), defects))
+
+
+def topology_rule(storage_class: StorageClass) -> bytes:
+    """Return where volumes of a class may be made, b"" if anywhere. A term without conditions admits nothing."""
+    terms = [_topology_term(term) for term in storage_class.allowed_topologies]
+    return _encoded(terms, NONE_TO_BIND) if terms else b""
+
+
+def node_rule(node: str) -> bytes:
+    """Return the rule that admits one node alone, by name."""
+    return _encoded([pb.NodeSelectorTerm(fields=[_among(NAME_FIELD, [node])])], NONE_TO_BIND)
+
+
+def in_use_rule() -> bytes:
+    """Return the rule that admits no node, since another pod uses the claim, which is for one pod."""
+    return pb.VolumeRule(reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
+
+
+def absent_rule() -> bytes:
+    """Return the rule that admits no node, since there is no such volume."""
+    return _encoded((), NO_SUCH_VOLUME)
+
+
+def driver_of(volume: PersistentVolume) -> str:
+    """Return the CSI driver that attaches a volume, also where it takes the place of a built-in one; else ""."""
+    spec = volume.spec
+    if spec.csi is not None:
+        return spec.csi.driver
+    return next((driver for name, driver in _DRIVER_OF_SOURCE.items() if getattr(spec, name) is not None), "")
+
+
+def driver_of_class(storage_class: StorageClass) -> str:
+    """Return the CSI driver that will attach a volume that the class has yet to provide."""
+    return _DRIVER_OF_PROVISIONER.get(storage_class.provisioner, storage_class.provisioner)
+
+
+def _zone_rule(labels: Mapping[str, str]) -> bytes:
+    choices: list[list[list[pb.Requirement]]] = []
+    for key in sorted(labels):
+        values = sorted(set(labels[key].split(_SEPARATOR)))
+        choice = [[_among(key, values)]]
+        present = _PRESENT_NAME.get(key)
+        if present is not None:
+            choice.append([pb.Requirement(key=key, operator="DoesNotExist"), _among(present, values)])
+        choices.append(choice)
+    terms = [
+        pb.NodeSelectorTerm(labels=[each for part in parts for each in part]) for parts in product(*choices)
+    ]
+    unlabelled = [pb.Requirement(key=key, operator="DoesNotExist") for key in sorted(_TOPOLOGY_LABELS)]
+    return _encoded([*terms, pb.NodeSelectorTerm(labels=unlabelled)], NO_ZONE)
+
+
+def _topology_term(term: TopologySelectorTerm) -> pb.NodeSelectorTerm:
+    found = [
+        _among(each.key, sorted(set(each.values))) for each in term.match_label_expressions if each.values
+    ]
+    return pb.NodeSelectorTerm(labels=sorted(found, key=lambda each: each.key))
+
+
+def _among(key: str, values: Iterable[str]) -> pb.Requirement:
+    return pb.Requirement(key=key, operator="In", values=values)
+
+
+def _encoded(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
+    return pb.VolumeRule(terms=terms, reason=reason).SerializeToString(deterministic=True)
