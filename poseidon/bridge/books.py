@@ -28,6 +28,7 @@ from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
 from poseidon.lifecycle.requested import Occupancy
+from poseidon.lifecycle.stories import Stories
 from poseidon.metrics_sources.all_sources import SOURCES
 from poseidon.metrics_sources.samples import SampleBook
 from poseidon.nodes.images import NodeImages
@@ -77,6 +78,7 @@ class Books:
     machines: Machines
     namespaces: Namespaces
     tasks: Tasks
+    stories: Stories
     jobs: Jobs
     gangs: Gangs
     occupancy: Occupancy
@@ -98,7 +100,11 @@ class Books:
 
 
 def open_books(
-    options: StateOptions, clock: Callable[[], float], wall: Callable[[], float], quarantine: Quarantine
+    options: StateOptions,
+    clock: Callable[[], float],
+    wall: Callable[[], float],
+    quarantine: Quarantine,
+    stories: Stories,
 ) -> Books:
     """Return empty books. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
     daemon_sets = DaemonSets()
@@ -106,7 +112,7 @@ def open_books(
     machines, occupancy, jobs = Machines(), Occupancy(), Jobs()
     volumes = VolumeState(options.volume_seconds, quarantine)
     fitness = Fitness(machines, occupancy, classes)
-    tasks = Tasks(machines, occupancy, fitness, volumes.move_pod)
+    tasks = Tasks(machines, occupancy, fitness, volumes.move_pod, stories)
     announcements = Announcements(tasks, clock, options.counts_seconds)
     groups, refusals = Groups(quarantine), Refusals()
     review = EvictionReview(
@@ -127,6 +133,7 @@ def open_books(
         machines=machines,
         namespaces=Namespaces(),
         tasks=tasks,
+        stories=stories,
         jobs=jobs,
         gangs=Gangs(
             groups,

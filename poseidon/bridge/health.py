@@ -1,4 +1,4 @@
-"""Whether the bridge is alive: its event loop runs. Answered from a thread, beside the metrics."""
+"""Whether the bridge is alive, and what has become of a pod. Answered from a thread, beside the metrics."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ _HANGS_AFTER_SECONDS = 30.0
 """Translating the largest clusters keeps the event loop for a second or two; nothing keeps it for longer."""
 
 
+_STORY = "/debug/pod/"
+
+
 class Heartbeat:
     """When the event loop last ran. ``clock`` is monotonic, and may be asked from any thread."""
 
@@ -42,17 +45,30 @@ class Heartbeat:
         return f"the event loop has not run for {silent:.0f} s" if silent > _HANGS_AFTER_SECONDS else ""
 
 
-def application(registry: CollectorRegistry, fault: Callable[[], str]) -> WSGIApplication:
-    """Return what answers ``/livez`` with 200, or with 503 and what is wrong, and any other path with the metrics."""
+def application(
+    registry: CollectorRegistry, fault: Callable[[], str], story: Callable[[str], list[str]]
+) -> WSGIApplication:
+    """Return what answers ``/livez`` with 200, or with 503 and what is wrong, and most other paths with the metrics.
+
+    ``/debug/pod/UID`` is what has become of a pod lately, line by line: its ``story``, asked from another thread.
+    """
     metrics = make_wsgi_app(registry)
 
     def answer(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if environment.get("PATH_INFO") != "/livez":
+        path = environment.get("PATH_INFO", "")
+        if path == "/livez":
+            wrong = fault()
+            status, text = HTTPStatus.SERVICE_UNAVAILABLE if wrong else HTTPStatus.OK, wrong or "ok"
+        elif path.startswith(_STORY):
+            lines = story(path.removeprefix(_STORY))
+            status, text = (
+                HTTPStatus.OK if lines else HTTPStatus.NOT_FOUND,
+                "\n".join(lines) or "nothing lately",
+            )
+        else:
             return metrics(environment, start_response)
-        wrong = fault()
-        status = HTTPStatus.SERVICE_UNAVAILABLE if wrong else HTTPStatus.OK
         start_response(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8")])
-        return [f"{wrong or 'ok'}\n".encode()]
+        return [f"{text}\n".encode()]
 
     return answer
 

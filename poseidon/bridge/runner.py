@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from poseidon.bridge.options import BridgeOptions
     from poseidon.kube.client.transport import Transport
+    from poseidon.lifecycle.stories import Stories
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +38,10 @@ _PLENTY = 500
 
 
 class Bridge:
-    """One cluster's bridge to a solver. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
+    """One cluster's bridge to a solver. ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
+
+    ``stories`` are told what becomes of pods.
+    """
 
     def __init__(
         self,
@@ -48,6 +52,7 @@ class Bridge:
         random: Random,
         clock: Callable[[], float],
         wall: Callable[[], float],
+        stories: Stories | None = None,
     ) -> None:
         self._metrics = metrics = BridgeMetrics(registry)
         quarantine = Quarantine(lambda kind: metrics.set_aside.labels(kind).inc())
@@ -58,7 +63,7 @@ class Bridge:
         self._started = clock()
         self._draining = False
         self._synced = False
-        self.state = _new_state(options, clock, wall, quarantine)
+        self.state = _new_state(options, clock, wall, quarantine, stories)
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         self._writers = Writers(
@@ -244,7 +249,11 @@ def _delta_kind(kind: int) -> str:
 
 
 def _new_state(
-    options: BridgeOptions, clock: Callable[[], float], wall: Callable[[], float], quarantine: Quarantine
+    options: BridgeOptions,
+    clock: Callable[[], float],
+    wall: Callable[[], float],
+    quarantine: Quarantine,
+    stories: Stories | None,
 ) -> BridgeState:
     return BridgeState(
         options.scheduler_names,
@@ -261,6 +270,7 @@ def _new_state(
         gang_seconds=options.gang_seconds,
         topology=options.topology,
         quarantine=quarantine,
+        stories=stories,
         evictions=options.evictions,
         default_spread=options.default_spread,
     )

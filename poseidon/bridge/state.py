@@ -24,6 +24,8 @@ from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.write.evictor import EvictionLimits
 from poseidon.kube.write.pod_recovery import RecoveryOptions
 from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
+from poseidon.lifecycle.stories import Stories
+from poseidon.lifecycle.validation import violations
 from poseidon.numa.followed import NodeTopologies
 from poseidon.volumes.state import BIND_SECONDS
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -54,7 +56,7 @@ class BridgeState:
     binding a pod's claims may take by ``clock``, which is monotonic, ``counts_seconds`` how long the counts
     in what is said of a pending pod may be out of date. ``gang_seconds`` is how long a gang may take to be
     whole. ``quarantine`` takes what cannot be dealt with: whatever is said here of one object, only that one is set
-    aside. Not thread-safe.
+    aside. ``stories`` are told each step of each pod. Not thread-safe.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class BridgeState:
         gang_seconds: float = GANG_SECONDS,
         topology: TopologyOptions | None = None,
         quarantine: Quarantine | None = None,
+        stories: Stories | None = None,
         evictions: EvictionLimits | None = None,
         default_spread: bool = False,
     ) -> None:
@@ -91,7 +94,7 @@ class BridgeState:
         )
         self.quarantine = quarantine if quarantine is not None else Quarantine()
         """What could not be dealt with."""
-        books = open_books(options, clock, wall, self.quarantine)
+        books = open_books(options, clock, wall, self.quarantine, stories or Stories(clock))
         self.gangs = books.gangs
         """The groups of pods, whose objects their reflectors write."""
         self.samples = books.samples
@@ -107,6 +110,8 @@ class BridgeState:
         self._namespaces = books.namespaces
         self._tasks = books.tasks
         self._occupancy = books.occupancy
+        self._stories = books.stories
+        self._fitness = books.fitness
         self._volumes = books.volumes
         self._storage = books.storage
         self._placements = books.placements
@@ -136,6 +141,16 @@ class BridgeState:
     def pending_count(self) -> int:
         """How many pods wait for a node. Looks at every record; may be called from another thread."""
         return sum(1 for record in list(self._tasks) if record.schedulable and not record.place)
+
+    def story(self, uid: str) -> list[str]:
+        """Return what has become of a pod lately, step by step, as lines for people; may be called from any thread."""
+        return self._stories.of(uid)
+
+    def violations(self) -> list[str]:
+        """Return what does not hold of the pods here although it always must. Looks at every pod; for debugging."""
+        return violations(
+            self._tasks, self._placements.dependencies, self._volumes, self._occupancy, self._fitness
+        )
 
     # --- what sources of use ask ---------------------------------------------------------------------------
 

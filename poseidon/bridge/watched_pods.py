@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.records import PodRecord
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.bare import bare
@@ -151,37 +152,41 @@ class Pods:
         task, group_wait = books.gangs.translated(task) if ours else (task, "")
         record = PodRecord(task, schedulable) if known is None else known
         books.storage.note(record, resolution)
-        record.group_wait, record.fault = group_wait, fault
-        record.priority_wait = self._priority_wait(uid, pod) if ours else ""
-        record.schedulable = schedulable
+        books.tasks.hold(
+            record,
+            group=group_wait,
+            priority=self._priority_wait(uid, pod) if ours else "",
+            fault=fault,
+            schedulable=schedulable,
+        )
         record.ran = record.ran or pod.status.phase == RUNNING
-        record.leaving = disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None
         if known is None:
             self._add(pod, record)
         else:
-            found_bound = ours and bool(pod.spec.node_name) and not record.node
-            self._update(pod, record, task)
-            if found_bound:
-                books.placements.seen_bound(record)
+            self._update(pod, record, task, ours=ours)
+        if disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None:
+            books.tasks.move(record, Event.DELETED)
         books.storage.announce(record)
 
     def _add(self, pod: Pod, record: PodRecord) -> None:
-        record.node = pod.spec.node_name
         record.message = _reported_reason(pod)
         record.announced_at = self._clock()
         record.nominated = pod.status.nominated_node_name
         if record.nominated and record.schedulable:
             self._books.nominations.put(record)
         self._join(pod, record)
-        self._books.tasks.add(record)
+        self._books.tasks.add(record, pod.spec.node_name)
 
-    def _update(self, pod: Pod, record: PodRecord, task: pod_translation.Task) -> None:
+    def _update(self, pod: Pod, record: PodRecord, task: pod_translation.Task, *, ours: bool) -> None:
         if task != record.task:
             self._books.jobs.leave(record.task.job)
             record.task = task
             self._join(pod, record)
-        if pod.spec.node_name:
-            self._books.tasks.move(record, node=pod.spec.node_name)
+        node = pod.spec.node_name
+        if node and ours:
+            self._books.placements.shown(record, node)
+        elif node:
+            self._books.tasks.move(record, Event.SHOWN, node)
         else:
             # A pod never loses its node: an event that shows none is older than the binding.
             self._books.tasks.mark(task.uid)

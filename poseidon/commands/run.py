@@ -172,10 +172,11 @@ async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.options import describe
     from poseidon.bridge.runner import Bridge
     from poseidon.kube.client.transport import Transport
+    from poseidon.lifecycle.stories import Stories
 
     registry = CollectorRegistry()
-    heartbeat = Heartbeat(time.monotonic)
-    _serve_metrics(arguments.metrics, application(registry, heartbeat.fault))
+    heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)
+    _serve_metrics(arguments.metrics, application(registry, heartbeat.fault, stories.of))
     beating = asyncio.create_task(heartbeat.run(), name="heartbeat")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -190,6 +191,7 @@ async def _bridge(arguments: _Arguments) -> None:
             random=Random(os.urandom(16)),  # noqa: S311 - jitter, not secrets
             clock=time.monotonic,
             wall=time.time,
+            stories=stories,
         )
         _log.info("starting %s", " ".join(describe(options, transport.server)))
         try:

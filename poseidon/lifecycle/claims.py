@@ -57,7 +57,7 @@ class Storage:
 
     def note(self, record: PodRecord, resolution: Resolution) -> None:
         """Note what keeps a pod from being placed by reason of its claims."""
-        record.claims_wait = resolution.message(len(self._machines))
+        self._tasks.hold(record, claims=resolution.message(len(self._machines)))
         record.claims_refuse = resolution.refused
 
     def apply(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from poseidon.lifecycle.actions import Action, Nominate
+from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -51,10 +52,19 @@ class Settlement:
             record.told = record.told._replace(machine=place)
         self._tasks.touch(uid)
 
-    def fail(self, record: PodRecord, reason: str, *, retry: bool, nominated: bool = False) -> None:
+    def fail(
+        self,
+        record: PodRecord,
+        reason: str,
+        *,
+        retry: bool,
+        nominated: bool = False,
+        event: Event = Event.GIVEN_UP,
+    ) -> None:
         """Give back the place of a pod that is not bound, and those of the pods that depend on it.
 
-        ``nominated``: what others have left for it there stays its own until it is placed anew.
+        ``nominated``: what others have left for it there stays its own until it is placed anew. ``event``: what has
+        happened to it.
         """
         uid, machine = record.task.uid, record.binding
         if record.awaits_report:
@@ -66,7 +76,7 @@ class Settlement:
         if not retry:
             self._nominations.end(uid)
         self._dependencies.drop(uid)
-        self._tasks.move(record, binding="")
+        self._tasks.move(record, event)
         self.fail_followers(uid, f"depends on {record.task.name}, which was not bound")
 
     def fail_followers(self, uid: str, reason: str) -> None:
@@ -92,7 +102,7 @@ class Settlement:
 
         With its binding the API server has taken the nomination back.
         """
-        if record.node or record.confirmed:
+        if record.phase not in UNPLACED | UNDER_WAY:
             record.nominated = ""
             return
         if record.nominated != node:

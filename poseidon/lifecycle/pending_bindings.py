@@ -8,11 +8,11 @@ from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
 from poseidon.lifecycle.dependencies import Dependencies
 from poseidon.lifecycle.outcomes import Settlement
+from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from poseidon.lifecycle.evictions.under_way import Evictions
     from poseidon.lifecycle.nominations import Nominations
     from poseidon.lifecycle.pending_reasons import Announcements
     from poseidon.lifecycle.pods import Tasks
@@ -34,7 +34,6 @@ class PendingBindings:
     def __init__(
         self,
         tasks: Tasks,
-        evictions: Evictions,
         volumes: VolumeState,
         announcements: Announcements,
         act: Callable[[Action], None],
@@ -42,17 +41,12 @@ class PendingBindings:
         nominations: Nominations,
     ) -> None:
         self._tasks = tasks
-        self._evictions = evictions
         self._volumes = volumes
         self._announcements = announcements
         self._act = act
         self._clock = clock
-        self._dependencies = Dependencies()
-        self.settlement = Settlement(tasks, self._dependencies, act, nominations)
-
-    def holds(self, uid: str) -> bool:
-        """Whether a pod waits for others."""
-        return self._dependencies.holds(uid)
+        self.dependencies = Dependencies()
+        self.settlement = Settlement(tasks, self.dependencies, act, nominations)
 
     def absent(self, record: PodRecord) -> Absent:
         """Return who is counted on a pod's node and takes nothing there, beside itself, whose binding is to be posted.
@@ -62,10 +56,10 @@ class PendingBindings:
         """
         now, later = [], []
         for other in self._tasks.on_node(record.binding):
-            number, waits = other.task.task_class, self._dependencies.holds(other.task.uid)
+            number, waits = other.task.task_class, other.phase is Phase.WAITING
             if waits:
                 now.append(number)
-            if self._evictions.is_going(other) or (waits and other.task.priority < record.task.priority):
+            if other.going or (waits and other.task.priority < record.task.priority):
                 later.append(number)
         return Absent(tuple(now), tuple(later))
 
@@ -87,32 +81,53 @@ class PendingBindings:
 
     def take_back(self, record: PodRecord) -> None:
         """A pod that waits for others gets another place, or need not wait for its own any more."""
-        self._dependencies.drop(record.task.uid)
+        self.dependencies.drop(record.task.uid)
         self.settlement.nominate(record, "")
-        self._tasks.move(record, binding="")
+        self._tasks.move(record, Event.GIVEN_UP)
+
+    def overtaken(self, record: PodRecord, placed_on: str) -> None:
+        """A pod that was still to be bound to ``placed_on`` is on a node already: somebody else has bound it."""
+        self.dependencies.drop(record.task.uid)
+        if record.node in ("", placed_on):
+            self.settlement.confirm(record)
+        elif record.awaits_report:
+            # The event that says where it runs follows the report and overrides it.
+            self.settlement.report(
+                record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False
+            )
+
+    def ended(self, uid: str) -> None:
+        """A pod is gone: it waits for nobody, and holds back nobody."""
+        self.dependencies.drop(uid)
+        self.settled(uid)
 
     def settled(self, uid: str) -> None:
         """A pod is bound, or gone: it holds back nobody."""
-        for follower in self._dependencies.met(uid):
+        for follower in self.dependencies.met(uid):
             record = self._tasks.get(follower)
-            if record is not None and record.in_flight:
+            if record is not None and record.phase is Phase.WAITING:
+                self._tasks.move(record, Event.RELEASED)
                 self._bind(record)
 
     def claims_bound(self, record: PodRecord) -> None:
         """The claims of a pod whose binding is under way have been bound."""
+        self._post(record)
+
+    def _post(self, record: PodRecord) -> None:
+        self._tasks.move(record, Event.POSTED)
         self._act(Bind(record.ref, record.binding))
 
     def node_gone(self, node: str) -> None:
         """A node is gone: nothing is to be waited for on it."""
         for record in self._tasks.on_node(node):
-            if record.in_flight and self._dependencies.holds(record.task.uid):
+            if record.phase is Phase.WAITING:
                 self.settlement.fail(record, f"node {node} is gone", retry=True)
 
     def _is_unsettled(self, uid: str) -> bool:
         record = self._tasks.get(uid)
         if record is None:
             return False
-        return self._evictions.is_going(record) or (not record.node and not record.confirmed)
+        return record.going or record.phase in UNPLACED | UNDER_WAY
 
     def _bind_after(self, record: PodRecord, leaders: Sequence[str]) -> None:
         """Bind a pod once ``leaders`` are bound, or gone if they have to make way.
@@ -120,13 +135,14 @@ class PendingBindings:
         One of them whose binding has failed already will not be bound.
         """
         known = [each for uid in leaders if (each := self._tasks.get(uid)) is not None]
-        going = [each for each in known if self._evictions.is_going(each)]
-        lost = [each for each in known if not each.in_flight and not self._evictions.is_going(each)]
+        going = [each for each in known if each.going]
+        lost = [each for each in known if not each.in_flight and not each.going]
         self.settlement.nominate(record, record.binding if going and not lost else "")
         if lost:
             self.settlement.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
         elif leaders:
-            self._dependencies.hold(record.task.uid, leaders)
+            self.dependencies.hold(record.task.uid, leaders)
+            self._tasks.move(record, Event.WAITS)
             if going:
                 self._tell_patience(record, going)
         else:
@@ -145,8 +161,10 @@ class PendingBindings:
         problem = self._volumes.begin(uid, record.binding, self._clock())
         if problem:
             self.settlement.fail(record, problem, retry=True, nominated=True)
-        elif not self._volumes.is_under_way(uid):
-            self._act(Bind(record.ref, record.binding))
+        elif self._volumes.is_under_way(uid):
+            self._tasks.move(record, Event.CLAIMS_BEGUN)
+        else:
+            self._post(record)
 
 
 def _enumerated(reader: PodRecord, others: Sequence[PodRecord]) -> str:

@@ -13,6 +13,7 @@ from poseidon.lifecycle.actions import (
     WriteClaim,
 )
 from poseidon.lifecycle.pending_bindings import PendingBindings
+from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from poseidon.kube.write.claim_writer import ClaimWrite
     from poseidon.kube.write.evictor import EvictionOutcome
     from poseidon.lifecycle.bind_check import Fitness
+    from poseidon.lifecycle.dependencies import Dependencies
     from poseidon.lifecycle.evictions.under_way import Evictions
     from poseidon.lifecycle.nominations import Nominations
     from poseidon.lifecycle.pending_reasons import Announcements
@@ -64,9 +66,7 @@ class Placements:
         self._evictions = evictions
         self._refusals = refusals
         self._actions: list[Action] = []
-        self._waiting = PendingBindings(
-            tasks, self._evictions, volumes, announcements, self._act, clock, nominations
-        )
+        self._waiting = PendingBindings(tasks, volumes, announcements, self._act, clock, nominations)
         self._settlement = self._waiting.settlement
 
     def take_reports(self) -> list[pb.BindingReport]:
@@ -95,7 +95,7 @@ class Placements:
                 with self._quarantine.attempt("deltas", delta.task) as attempt:
                     self._place(delta, staying)
                 if attempt.failed:
-                    self._settlement.report(delta.task, delta.machine, "cannot be carried out", retry=True)
+                    self._cannot_place(delta)
             elif delta.kind != pb.Delta.PREEMPT:
                 self._refusals.note(Kind.MIGRATION, Reason.UNSUPPORTED, delta.task, _UNSUPPORTED)
                 self._settlement.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
@@ -103,6 +103,14 @@ class Placements:
             for uid in group.tasks:
                 with self._quarantine.attempt("reasons", uid):
                     self._stays(uid, group.message)
+
+    def _cannot_place(self, delta: pb.Delta) -> None:
+        """A placement cannot be dealt with: it counts as not made."""
+        record, words = self._tasks.get(delta.task), "cannot be carried out"
+        if record is not None and record.phase is Phase.PLACED:
+            self._settlement.fail(record, words, retry=True)
+        else:
+            self._settlement.report(delta.task, delta.machine, words, retry=True)
 
     def _evict(self, result: pb.RoundResult) -> set[str]:
         """Begin the evictions of a round; returns the pods that stay nevertheless."""
@@ -133,15 +141,18 @@ class Placements:
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
         record = self._tasks.get(uid)
-        if record is not None and record.in_flight and not record.node and self._waiting.holds(uid):
+        if record is not None and record.phase is Phase.WAITING:
             self._waiting.take_back(record)
+        if record is not None and self._machines.has_returned(machine):
+            # The round may be older than the news that it was gone, with which the solver forgot who was there.
+            self._tasks.doubt(record)
         if record is None:
             self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
         elif record.node:
             self._already_bound(record, machine)
         elif record.binding:
             self._placed_twice(record, machine)
-        elif not record.schedulable or record.waits_for:
+        elif not record.offered:
             self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
         elif record.claims_refuse:
             # Decided before the solver was told. It has to look again, and say what keeps the pod.
@@ -152,18 +163,17 @@ class Placements:
             self._tasks.doubt(record)
         else:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
-            self._tasks.move(record, binding=machine)
+            self._tasks.move(record, Event.PLACED, machine)
             self._waiting.begin(record, delta.depends_on, staying)
 
     def _can_be_placed(self, delta: pb.Delta) -> bool:
         """Whether a pod may have others make way for it on a node."""
         record = self._tasks.get(delta.task)
-        if record is None or record.node or not record.schedulable or record.waits_for:
+        if record is None or record.node or not record.offered:
             return False
         if record.claims_refuse and not record.binding:
             return False
-        waits = record.in_flight and self._waiting.holds(delta.task)
-        return (waits or not record.binding) and delta.machine in self._machines
+        return (record.phase is Phase.WAITING or not record.binding) and delta.machine in self._machines
 
     def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
         """Do not bind a pod, count that, and tell the solver."""
@@ -176,7 +186,7 @@ class Placements:
 
     def volumes_settled(self, record: PodRecord, reason: str) -> None:
         """The claims of a pod have been bound, or, with a ``reason``, will not be."""
-        if not record.in_flight:
+        if record.phase is not Phase.BINDING_CLAIMS:
             return
         if not reason:
             self._waiting.claims_bound(record)
@@ -196,7 +206,7 @@ class Placements:
 
     def _placed_twice(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
-        if machine != record.binding or record.confirmed:
+        if machine != record.binding or not record.in_flight:
             self._tasks.doubt(record)
 
     def refusal(self, uid: str, node: str) -> str:
@@ -224,28 +234,27 @@ class Placements:
         record = self._tasks.get(uid)
         if record is None or record.binding != outcome.request.node:
             return
-        if outcome.result is BindResult.BOUND:
-            record.confirmed = True
+        # If the answer was lost, the watch may have told already.
+        if outcome.result is BindResult.BOUND or record.node == record.binding:
+            self._tasks.move(record, Event.ACCEPTED)
             self._settlement.confirm(record)
             self._announce_bound(record)
-            self._waiting.settled(uid)
-        elif record.node == record.binding:
-            # The answer was lost; the watch has told already.
-            record.confirmed = True
-            self._settlement.confirm(record)
-            self.seen_bound(record)
-        else:
+            self._waiting.ended(uid)
+        elif record.phase in (Phase.BINDING, Phase.ANSWER_DUE):
             _log.debug(
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
-            self._settlement.fail(record, outcome.reason, retry=again, nominated=again)
+            self._settlement.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
-    def seen_bound(self, record: PodRecord) -> None:
-        """The watch shows that a pod of ours has got a node. The outcome of a binding that is under way may follow."""
-        posted = record.in_flight and not self._waiting.holds(record.task.uid)
-        if posted and record.binding == record.node:
+    def shown(self, record: PodRecord, node: str) -> None:
+        """The watch shows a pod of ours on a node. The outcome of a binding that is under way may follow."""
+        before, placed_on = record.phase, record.binding
+        self._tasks.move(record, Event.SHOWN, node)
+        if before not in UNPLACED | UNDER_WAY or (before is Phase.BINDING and placed_on == node):
             return
+        if before in UNDER_WAY and before is not Phase.BINDING:
+            self._waiting.overtaken(record, placed_on)
         self._announce_bound(record)
         self._waiting.settled(record.task.uid)
 
@@ -267,16 +276,15 @@ class Placements:
         if record is None:
             return
         _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
-        self._evictions.end(uid)
-        if not record.leaving:
+        self._tasks.move(record, Event.STAYS)
+        if record.phase is not Phase.LEAVING:
             self._settlement.report(uid, outcome.request.node, outcome.refusal, retry=True)
             reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
             self._settlement.fail_followers(uid, reason)
 
     def ended(self, uid: str) -> None:
         """A pod is gone: it holds back nobody."""
-        self._evictions.end(uid)
-        self._waiting.settled(uid)
+        self._waiting.ended(uid)
 
     def recall(self, uids: Iterable[str], reason: str) -> None:
         """The solver has given up the places of these pods: do not bind those that are not bound yet.
@@ -285,8 +293,13 @@ class Placements:
         """
         for uid in uids:
             record = self._tasks.get(uid)
-            if record is not None and record.in_flight and not record.node:
+            if record is not None and record.phase in UNDER_WAY:
                 self._settlement.fail(record, reason, retry=True)
+
+    @property
+    def dependencies(self) -> Dependencies:
+        """Which pods wait for which others."""
+        return self._waiting.dependencies
 
     def node_gone(self, node: str) -> None:
         """A node is gone: nothing is to be waited for on it."""

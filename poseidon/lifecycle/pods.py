@@ -1,4 +1,7 @@
-"""The pods that the solver should know of, and what it has been told of each."""
+"""The pods that the solver should know of: the one owner of where each is, and what the solver has been told of it.
+
+Who is on which node, what is requested there and which pods have changed is derived here, at each step of a pod.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from poseidon.lifecycle.phases import Event, Phase, next_phase
 from poseidon.pods.task_events import bound, submitted
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from poseidon.lifecycle.bind_check import Fitness
     from poseidon.lifecycle.records import PodRecord, Standing
     from poseidon.lifecycle.requested import Occupancy
+    from poseidon.lifecycle.stories import Stories
     from poseidon.nodes.machines import Machines
     from poseidon.pods.tasks import Task
 
@@ -22,7 +27,8 @@ class Tasks:
 
     What has to be told is found by comparison: of how a task should stand with what was told last. Any order
     and any repetition of the events that led there gives the same messages. What each task takes where it
-    runs, or is being bound to, is kept in ``occupancy``; ``on_moved`` is told of uid and place.
+    runs, or is being bound to, is kept in ``occupancy``; ``on_moved`` is told of uid and place,
+    ``stories`` of each step.
     """
 
     def __init__(
@@ -31,7 +37,9 @@ class Tasks:
         occupancy: Occupancy,
         fitness: Fitness,
         on_moved: Callable[[str, str], None],
+        stories: Stories,
     ) -> None:
+        self._stories = stories
         self._machines = machines
         self._occupancy = occupancy
         self._fitness = fitness
@@ -57,27 +65,63 @@ class Tasks:
         """Return the record of the pod that is called ``namespace/name`` now, or None."""
         return self._records.get(self._uids.get(name, ""))
 
-    def add(self, record: PodRecord) -> None:
-        """Take up a new record."""
+    def add(self, record: PodRecord, node: str) -> None:
+        """Take up a new record of a pod that runs on ``node``, "" for nowhere."""
         uid = record.task.uid
+        record.node = node
+        before = record.phase
+        event = Event.SHOWN if node else _held_back(record)
+        record.phase = next_phase(before, event)
+        self._stories.note(uid, event, before, record.phase, node)
         self._records[uid] = record
         self._uids[record.task.name] = uid
         self._changed[uid] = None
         self._occupy(uid, record.place)
         self._charge(record)
 
-    def move(self, record: PodRecord, *, node: str | None = None, binding: str | None = None) -> None:
-        """Change where a task runs or is being bound to."""
-        before = record.place
-        record.node = record.node if node is None else node
-        record.binding = record.binding if binding is None else binding
-        uid = record.task.uid
-        if record.place != before:
-            self._leave(uid, before)
+    def move(self, record: PodRecord, event: Event, node: str = "") -> None:
+        """Carry out a step of a pod's lifecycle, with all that follows from it.
+
+        ``node`` is where it is placed (``Event.PLACED``) or shown (``Event.SHOWN``). Raises ``RefusedEventError``, and
+        changes nothing, if the event cannot happen in the pod's phase.
+        """
+        uid, before, place = record.task.uid, record.phase, record.place
+        phase = next_phase(before, event)
+        if event is Event.SHOWN:
+            record.node = node
+        elif event is Event.PLACED:
+            record.binding = node
+        elsewhere = record.node not in ("", record.binding)
+        if phase is Phase.PENDING or (elsewhere and phase is not Phase.ANSWER_DUE):
+            record.binding = ""
+        record.phase = next_phase(phase, _held_back(record)) if phase is Phase.PENDING else phase
+        if record.place != place:
+            self._leave(uid, place)
             self._occupy(uid, record.place)
             self._on_moved(uid, record.place)
+        if record.phase is not before:
+            self._stories.note(uid, event, before, record.phase, record.place)
         self._charge(record)
         self._changed[uid] = None
+
+    def hold(
+        self,
+        record: PodRecord,
+        *,
+        group: str | None = None,
+        claims: str | None = None,
+        priority: str | None = None,
+        fault: str | None = None,
+        schedulable: bool | None = None,
+    ) -> None:
+        """Note what holds a pod back from being placed, "" for nothing any more; what is not given stays."""
+        record.group_wait = record.group_wait if group is None else group
+        record.claims_wait = record.claims_wait if claims is None else claims
+        record.priority_wait = record.priority_wait if priority is None else priority
+        record.fault = record.fault if fault is None else fault
+        record.schedulable = record.schedulable if schedulable is None else schedulable
+        if record.task.uid in self._records:
+            self.move(record, _held_back(record))
 
     def mark(self, uid: str) -> None:
         """Look at this task anew: what it takes at once, what the solver was told when changes are taken."""
@@ -98,6 +142,10 @@ class Tasks:
         """Return the records of a node, in the order in which they came to it."""
         return [self._records[uid] for uid in self._on_node.get(node, ())]
 
+    def nodes(self) -> list[str]:
+        """Return the names of the nodes that have pods, whether or not the nodes are known."""
+        return list(self._on_node)
+
     def mark_moved(self) -> None:
         """Compare all tasks anew whose class is no longer the one that the solver was told."""
         for uid, record in self._records.items():
@@ -115,7 +163,9 @@ class Tasks:
             if record.awaits_report:
                 # What becomes of a task that was only assumed there is not ours to guess: take it back.
                 self._removed[uid] = None
-            record.told = None
+                record.told = None
+            elif record.told is not None and record.told.machine == node:
+                record.told = None
             self._changed[uid] = None
 
     def remove(self, uid: str) -> PodRecord | None:
@@ -193,3 +243,7 @@ class Tasks:
             there.pop(uid, None)
             if not there:
                 del self._on_node[node]
+
+
+def _held_back(record: PodRecord) -> Event:
+    return Event.OFFERED if record.offered else Event.HELD_BACK

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from poseidon.kube.api.references import PodRef
+from poseidon.lifecycle.phases import GOING, IN_FLIGHT, Phase
 
 if TYPE_CHECKING:
     from poseidon.pods.tasks import Task
@@ -30,23 +31,23 @@ class Standing(NamedTuple):
 class PodRecord(Struct, eq=False, gc=False):
     """One pod that a solver should know of.
 
-    ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API
-    server says that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or
-    has bound it to (``confirmed``). ``told`` is what the current stream's solver was told last. ``message``
-    is the reason last reported for its being unschedulable, "" if none was. ``waits_for`` is why it is not
-    offered to the solver although it is schedulable, in words for people, "" if it is: because it could not be
+    ``phase``, ``node`` and ``binding`` are written by ``Tasks.move`` alone, what holds it back by ``Tasks.hold``.
+    ``schedulable``: it is for this scheduler to place, and may be placed now. ``node`` is where the API server says
+    that it runs, "" if nowhere. ``binding`` is the node that this process is binding it to, or has bound it to.
+    ``told`` is what the current stream's solver was told last. ``message`` is the reason last reported for its being
+    unschedulable, "" if none was, and ``announced_at`` when that was, by the monotonic clock. ``waits_for`` is why it
+    is not offered to the solver although it is schedulable, in words for people, "" if it is: because it could not be
     dealt with (``fault``), or for its priority class, its group, or its claims. ``claims_refuse`` is why its claims let
-    it have no node at present, although it is offered, "" if they do. ``announced_at`` is when ``message`` was
-    reported, by the monotonic clock. ``ran``: something of it may have run on its node. ``leaving``: it is being
-    deleted. ``nominated`` is the node that its status names as the one where pods make way for it, as far as is
-    known here. ``announced``: its event that it has been bound is under way or written.
+    it have no node at present, although it is offered, "" if they do. ``ran``: something of it may have run on its
+    node. ``nominated`` is the node that its status names as the one where pods make way for it, as far as is known
+    here. ``announced``: its event that it has been bound is under way or written.
     """
 
     task: Task
     schedulable: bool
+    phase: Phase = Phase.HELD
     node: str = ""
     binding: str = ""
-    confirmed: bool = False
     told: Standing | None = None
     message: str = ""
     group_wait: str = ""
@@ -56,7 +57,6 @@ class PodRecord(Struct, eq=False, gc=False):
     fault: str = ""
     announced_at: float = float("-inf")
     ran: bool = False
-    leaving: bool = False
     nominated: str = ""
     announced: bool = False
 
@@ -79,7 +79,17 @@ class PodRecord(Struct, eq=False, gc=False):
     @property
     def in_flight(self) -> bool:
         """Whether a binding is under way."""
-        return bool(self.binding) and not self.confirmed
+        return self.phase in IN_FLIGHT
+
+    @property
+    def going(self) -> bool:
+        """Whether it leaves its node, by eviction or because somebody else has deleted it."""
+        return self.phase in GOING
+
+    @property
+    def offered(self) -> bool:
+        """Whether the solver may find a node for it, as long as it has none."""
+        return self.schedulable and not self.waits_for
 
     @property
     def awaits_report(self) -> bool:
@@ -89,7 +99,7 @@ class PodRecord(Struct, eq=False, gc=False):
     def standing(self) -> Standing | None:
         """How it should stand in the books of a solver that knows all machines; None: not at all."""
         place = self.place
-        if not place and (not self.schedulable or self.waits_for):
+        if not place and not self.offered:
             return None
         task = self.task
         return Standing(

@@ -28,6 +28,7 @@ class Machines:
         self._names: dict[str, str] = {}
         self._uids: dict[str, str] = {}
         self._told: set[str] = set()
+        self._told_gone: set[str] = set()
         self._changed: dict[str, None] = {}
 
     def __len__(self) -> int:
@@ -94,7 +95,12 @@ class Machines:
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no machine."""
         self._told.clear()
+        self._told_gone.clear()
         self._changed = dict.fromkeys(self._machines)
+
+    def has_returned(self, name: str) -> bool:
+        """Whether the stream's solver was told that a machine is gone which is there now, perhaps anew."""
+        return name in self._told_gone
 
     def take_removed(self) -> list[str]:
         """Return the names that the solver knows and that are gone, once."""
@@ -103,6 +109,7 @@ class Machines:
             del self._changed[name]
         gone = [name for name in removed if name in self._told]
         self._told.difference_update(gone)
+        self._told_gone.update(gone)
         return gone
 
     def take_changed(self) -> list[pb.Machine]:

@@ -345,6 +345,10 @@ class Cluster(RuleBasedStateMachine):
                 self.announced.append(action)
 
     @invariant()
+    def the_lifecycle_is_valid(self):
+        assert not self.state.violations()
+
+    @invariant()
     def known_machines_only(self):
         assert all(
             not task.machine or task.machine in self.view.machines for task in self.view.tasks.values()
@@ -374,7 +378,7 @@ class Cluster(RuleBasedStateMachine):
         for result in rounds:
             self._on_round(result)
         self._take_actions()
-        while self.binds or self.evictions or self.pod_watch or self.node_watch:
+        while self.binds or self.evictions or self.pod_watch or self.node_watch or self._awaited():
             while self.evictions:
                 self._evict(self.evictions.pop(0), refused=False, graceful=False)
             for pod in [self.pods[uid] for uid in self._awaited() if uid in self.pods]:
@@ -433,5 +437,5 @@ class Cluster(RuleBasedStateMachine):
         assert jobs_in_use <= set(self.view.jobs)
 
 
-Cluster.TestCase.settings = settings(max_examples=examples(250), stateful_step_count=40)
+Cluster.TestCase.settings = settings(max_examples=examples(2_500), stateful_step_count=40)
 TestCluster = Cluster.TestCase

@@ -8,7 +8,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from poseidon.bridge.state import BridgeState
 from poseidon.lifecycle.dependencies import Dependencies
-from poseidon.lifecycle.evictions.under_way import Evictions
+from poseidon.lifecycle.phases import Event
+from poseidon.lifecycle.pods import Tasks
 from tests.bridge.test_state_properties import Cluster
 
 pytestmark = pytest.mark.full
@@ -32,11 +33,12 @@ class Impatient(Dependencies):
         super().hold(uid, sorted(on)[:1])
 
 
-class Forgetful(Evictions):
+class Forgetful(Tasks):
     """Does not remember whom it has asked to leave."""
 
-    def is_going(self, record):
-        return record.leaving
+    def move(self, record, event, node=""):
+        if event is not Event.EVICTED:
+            super().move(record, event, node)
 
 
 class Discreet(BridgeState):
@@ -52,7 +54,7 @@ class Hasty(Cluster):
     def make_state(self):
         state = BridgeState(["poseidon"])
         waiting = state._placements._waiting
-        waiting._dependencies = waiting.settlement._dependencies = Impatient()
+        waiting.dependencies = waiting.settlement._dependencies = Impatient()
         return state
 
 
@@ -61,10 +63,7 @@ class Unmindful(Cluster):
 
     def make_state(self):
         state = BridgeState(["poseidon"])
-        placements = state._placements
-        mindful = placements._evictions
-        forgetful = Forgetful(placements._tasks, mindful._review, mindful._refusals)
-        placements._evictions = placements._waiting._evictions = forgetful
+        state._tasks.__class__ = Forgetful
         return state
 
 

@@ -169,7 +169,7 @@ class Gangs:
             record = self._tasks.get(uid)
             if record is None:
                 continue
-            record.group_wait = waits_for
+            self._tasks.hold(record, group=waits_for)
             record.task = self._groups.ranked(change.group, record.task)
             self._tasks.mark(uid)
             if record.waits_for and record.schedulable:

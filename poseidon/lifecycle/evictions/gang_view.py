@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from poseidon.lifecycle.phases import Phase
+
 if TYPE_CHECKING:
     from poseidon.lifecycle.jobs import Jobs
     from poseidon.lifecycle.pods import Tasks
     from poseidon.pod_groups.groups import Groups
+
+_THERE = frozenset({Phase.ANSWER_DUE, Phase.BOUND, Phase.EVICTING})
 
 
 class GangView:
@@ -33,4 +37,4 @@ class GangView:
 
     def _is_there(self, uid: str) -> bool:
         record = self._tasks.get(uid)
-        return record is not None and not record.leaving and (bool(record.node) or record.confirmed)
+        return record is not None and record.phase in _THERE

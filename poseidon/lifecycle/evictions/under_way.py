@@ -1,4 +1,4 @@
-"""Pods that have to make way, from the solver's delta until they are gone."""
+"""Pods that have to make way: evictions are begun and withdrawn as the solver asks, where the bridge sees a reason."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.lifecycle.actions import Action, Evict, WithdrawEviction
 from poseidon.lifecycle.evictions.review import Asked, EvictionReview, Verdict
+from poseidon.lifecycle.phases import UNDER_WAY, Event, Phase
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -17,20 +18,12 @@ if TYPE_CHECKING:
 
 
 class Evictions:
-    """Remembers the pods whose evictions are under way, until they are gone or stay after all."""
+    """Begins and withdraws evictions; whose is under way is known by its phase."""
 
     def __init__(self, tasks: Tasks, review: EvictionReview, refusals: Refusals) -> None:
         self._tasks = tasks
         self._review = review
         self._refusals = refusals
-        self._under_way: set[str] = set()
-
-    def __len__(self) -> int:
-        return len(self._under_way)
-
-    def is_going(self, record: PodRecord) -> bool:
-        """Whether a pod leaves its node, by eviction or because somebody else has deleted it."""
-        return record.leaving or record.task.uid in self._under_way
 
     def begin_all(
         self, result: pb.RoundResult, can_come: Callable[[pb.Delta], bool]
@@ -52,7 +45,7 @@ class Evictions:
                 self._refusals.note(Kind.EVICTION, Reason.GONE, delta.task, "there is no such pod")
             elif problem := _misplaced(record, delta):
                 refused.append((delta, problem))
-            elif not self.is_going(record):
+            elif not record.going:
                 victims[delta.task] = delta
         if victims:
             refused += self._reviewed(result, victims, can_come, {delta.task for delta, _ in refused})
@@ -111,21 +104,18 @@ class Evictions:
     def _begin(self, delta: pb.Delta, message: str) -> Evict:
         record = self._tasks.get(delta.task)
         assert record is not None
-        self._under_way.add(delta.task)
+        self._tasks.move(record, Event.EVICTED)
         return Evict(record.ref, delta.machine, delta.beyond_budget, message)
 
     def withdraw(self, uid: str) -> WithdrawEviction | None:
         """Let a pod stay if its eviction has not been carried out; None where none is under way."""
-        return WithdrawEviction(uid) if uid in self._under_way else None
-
-    def end(self, uid: str) -> None:
-        """The pod is gone, or will not be evicted after all."""
-        self._under_way.discard(uid)
+        record = self._tasks.get(uid)
+        return WithdrawEviction(uid) if record is not None and record.phase is Phase.EVICTING else None
 
 
 def _misplaced(record: PodRecord, delta: pb.Delta) -> Verdict | None:
     """Return why a pod cannot be evicted from where the solver believes it, None if it can."""
-    if record.in_flight and not record.node:
+    if record.phase in UNDER_WAY:
         return Verdict(Reason.BEING_BOUND, f"the pod is being bound to {record.binding}")
     if record.place == delta.machine:
         return None
