@@ -16,6 +16,8 @@ from typing import NamedTuple
 class Phase(Enum):
     """Phases of a pod; the value is its name for people."""
 
+    __hash__ = object.__hash__  # as each is one object; that of Enum costs more than all else of a step
+
     HELD = "held"
     """Not offered to the solver: gated by its group, claims or priority class, or it cannot be dealt with."""
     PENDING = "pending"
@@ -40,6 +42,8 @@ class Phase(Enum):
 
 class Event(Enum):
     """What happens to a pod; the value is its name for people."""
+
+    __hash__ = object.__hash__
 
     OFFERED = "nothing holds it back"
     HELD_BACK = "held back"

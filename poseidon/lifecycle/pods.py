@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from poseidon.lifecycle.phases import Event, Phase, next_phase
+from poseidon.lifecycle.phases import UNPLACED, Event, Phase, next_phase
 from poseidon.pods.task_events import bound, submitted
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -85,23 +85,27 @@ class Tasks:
         ``node`` is where it is placed (``Event.PLACED``) or shown (``Event.SHOWN``). Raises ``RefusedEventError``, and
         changes nothing, if the event cannot happen in the pod's phase.
         """
-        uid, before, place = record.task.uid, record.phase, record.place
+        uid, before, place = record.task.uid, record.phase, record.node or record.binding
         phase = next_phase(before, event)
         if event is Event.SHOWN:
             record.node = node
         elif event is Event.PLACED:
             record.binding = node
-        elsewhere = record.node not in ("", record.binding)
-        if phase is Phase.PENDING or (elsewhere and phase is not Phase.ANSWER_DUE):
+        if phase is Phase.PENDING:
             record.binding = ""
-        record.phase = next_phase(phase, _held_back(record)) if phase is Phase.PENDING else phase
-        if record.place != place:
+            phase = next_phase(phase, _held_back(record))
+        elif record.node and record.node != record.binding and phase is not Phase.ANSWER_DUE:
+            record.binding = ""
+        record.phase = phase
+        now = record.node or record.binding
+        if now != place:
             self._leave(uid, place)
-            self._occupy(uid, record.place)
-            self._on_moved(uid, record.place)
-        if record.phase is not before:
-            self._stories.note(uid, event, before, record.phase, record.place)
-        self._charge(record)
+            self._occupy(uid, now)
+            self._on_moved(uid, now)
+        if now != place or event is Event.SHOWN:  # with which its requests may have changed
+            self._charge(record)
+        if phase is not before:
+            self._stories.note(uid, event, before, phase, now)
         self._changed[uid] = None
 
     def hold(
@@ -120,7 +124,8 @@ class Tasks:
         record.priority_wait = record.priority_wait if priority is None else priority
         record.fault = record.fault if fault is None else fault
         record.schedulable = record.schedulable if schedulable is None else schedulable
-        if record.task.uid in self._records:
+        moves = record.phase in UNPLACED and record.offered is not (record.phase is Phase.PENDING)
+        if moves and record.task.uid in self._records:
             self.move(record, _held_back(record))
 
     def mark(self, uid: str) -> None:
@@ -203,9 +208,9 @@ class Tasks:
             standing = self._standing(record)
             if self._report_will_do(record) or (standing == record.told and uid not in self._doubted):
                 continue
-            if standing is None or (record.told is not None and record.told.machine and not standing.machine):
-                # A solver keeps the machine of a bound task that is submitted again: it has to be removed
-                # first.
+            may_have_one = uid in self._doubted or (record.told is not None and record.told.machine)
+            if standing is None or (may_have_one and not standing.machine):
+                # A solver keeps the machine of a task that is submitted again: it has to be removed first.
                 removed.append(uid)
             if standing is not None and standing.machine:
                 placed.append((record.task, standing.machine))

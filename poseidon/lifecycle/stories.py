@@ -36,13 +36,13 @@ class Stories:
 
     def __init__(self, clock: Callable[[], float], capacity: int = CAPACITY) -> None:
         self._clock = clock
-        self._steps: deque[Step] = deque(maxlen=capacity)
+        self._steps: deque[tuple[float, str, Event, Phase, Phase, str]] = deque(maxlen=capacity)
 
     def note(self, uid: str, event: Event, before: Phase, after: Phase, place: str) -> None:
         """Remember a step."""
-        self._steps.append(Step(self._clock(), uid, event, before, after, place))
+        self._steps.append((self._clock(), uid, event, before, after, place))
 
     def of(self, uid: str) -> list[str]:
         """Return what is remembered of a pod, oldest first, as lines for people."""
         now = self._clock()
-        return [step.line(now) for step in list(self._steps) if step.uid == uid]
+        return [Step(*step).line(now) for step in list(self._steps) if step[1] == uid]
