@@ -22,7 +22,7 @@ from benchmarks.commands.start import start
 from benchmarks.commands.throughput import policies, throughput
 from benchmarks.commands.topology import topology
 from benchmarks.commands.workloads import list_workloads, run
-from firmament.command_line import OneLineGroup
+from protos.conventions.command_line import OneLineGroup
 
 
 @click.group("benchmarks", cls=OneLineGroup)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import click
 
 import poseidon
-from poseidon.command_line import LazyGroup
+from protos.conventions.command_line import LazyGroup
 
 _COMMANDS = MappingProxyType(
     {

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from firmament.configuration.document import ConfigurationError, SchedulerConfiguration, effective_yaml, load
-from firmament.logs import LEVELS, set_up_logging
 from firmament.server.address import AddressError, parse_address
 from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolderError
+from protos.conventions.logs import configure, logging_options
 
 
 @click.command()
@@ -41,13 +41,7 @@ from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolderError
     metavar="N",
     help="How many saved rounds to keep.",
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(LEVELS),
-    default="info",
-    show_default=True,
-    help="info has a line per round.",
-)
+@logging_options("info has a line per round.")
 def serve(
     listen: str,
     config: Path | None,
@@ -56,6 +50,7 @@ def serve(
     artefacts: Path | None,
     artefacts_rounds: int,
     log_level: str,
+    log_format: str,
 ) -> None:
     """Run the solver: serve gRPC until SIGTERM or Ctrl-C."""
     try:
@@ -63,7 +58,8 @@ def serve(
         if print_config:
             click.echo(effective_yaml(configuration), nl=False)
             return
-        _run(configuration, (listen, metrics), (artefacts, artefacts_rounds), log_level)
+        configure(log_level, log_format)
+        _run(configuration, (listen, metrics), (artefacts, artefacts_rounds))
     except (ConfigurationError, AddressError, ArtefactFolderError) as error:
         click.echo(str(error), err=True)
         sys.exit(2)
@@ -73,7 +69,6 @@ def _run(
     configuration: SchedulerConfiguration,
     addresses: tuple[str, str | None],
     saving: tuple[Path | None, int],
-    log_level: str,
 ) -> None:
     """Serve; grpc and the solver are imported only here, since ``--help`` does without them."""
     from firmament.server.process import ServeOptions, serve
@@ -85,5 +80,4 @@ def _run(
         metrics=None if metrics is None else parse_address("--metrics", metrics, any_port=False),
         artefacts=None if folder is None else ArtefactOptions(folder, rounds),
     )
-    set_up_logging(log_level)
     asyncio.run(serve(configuration, options))

@@ -41,7 +41,7 @@ def bandwidth_agent(
     from poseidon.agents.bandwidth_agent import BandwidthAgent
     from poseidon.agents.link_speed import LinkSpeedError
     from poseidon.kube.client.errors import KubeError
-    from poseidon.logs import configure
+    from protos.conventions.logs import configure
 
     configure("info")
     transport = connect(kubeconfig, context)

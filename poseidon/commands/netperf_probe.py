@@ -83,7 +83,7 @@ def netperf_probe(
     """
     from poseidon.agents.netperf_probe import NetperfProbe, ProbeOptions
     from poseidon.kube.client.errors import KubeError
-    from poseidon.logs import configure
+    from protos.conventions.logs import configure
 
     configure("info")
     if serve is not None:

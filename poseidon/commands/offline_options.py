@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from poseidon.kube.parsing.times import seconds
-from poseidon.logs import one_line
+from protos.conventions.logs import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon.commands.agent_options import connection_options
+from protos.conventions.logs import configure, logging_options
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -75,13 +76,7 @@ class _Arguments:
     type=HostPort(),
     help="Serve Prometheus metrics, and /livez for probes, at this address; off by default.",
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="debug has a line per pod, info one per round.",
-)
+@logging_options("debug has a line per pod, info one per round.")
 def run(
     *,
     kubeconfig: Path | None,
@@ -93,15 +88,15 @@ def run(
     dry_run: bool,
     metrics: tuple[str, int] | None,
     log_level: str,
+    log_format: str,
 ) -> None:
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
     from poseidon.embedding import effective_yaml, load_configuration, utilisation_options
     from poseidon.kube.client.errors import SettingsError
     from poseidon.kube.client.settings import load_settings
-    from poseidon.logs import configure
     from poseidon.metrics_sources.prometheus.queries import connection
 
-    configure(log_level)
+    configure(log_level, log_format)
     try:
         configuration = load_configuration(config)
         if print_config:

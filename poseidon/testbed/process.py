@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poseidon.command_line import OneLineCommand
 from poseidon.testbed.api_server.flow_control import WriteLimits
 from poseidon.testbed.api_server.koordlet import KoordletSimulation, ReportOptions
 from poseidon.testbed.api_server.metrics_server import MetricsServer
@@ -24,6 +23,7 @@ from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation, run_volumes
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.seeding import create_nodes
+from protos.conventions.command_line import OneLineCommand
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from firmament.command_line import OneLineCommand
+from protos.conventions.command_line import OneLineCommand
 
 
 @pytest.mark.parametrize("arguments", [["run", "--nonsense"], ["nonsense"], ["optimum", "--instances", "0"]])

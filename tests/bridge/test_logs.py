@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
 
-from firmament.logs import OneLineFormatter
-from poseidon.logs import KeyValueFormatter
+from protos.conventions.logs import JsonFormatter, TextFormatter
 
 
 def line(template, *values, formatter=None):
     record = logging.LogRecord("poseidon.bridge.x", logging.WARNING, "f", 1, template, values, None)
-    return (formatter or KeyValueFormatter()).format(record)
+    return (formatter or TextFormatter()).format(record)
 
 
 def after_the_time(text):
@@ -53,7 +53,7 @@ def test_a_value_ends_neither_its_line_nor_its_pair(value, shown):
 def test_what_has_no_template_is_one_line_too():
     assert "\n" not in line("from a library\nwith two lines 100% of=it")
     record = logging.LogRecord("grpc", logging.ERROR, "f", 1, "a %(b)s", ({"b": "x\ny"},), None)
-    assert KeyValueFormatter().format(record).endswith('msg="a x\\ny"')
+    assert TextFormatter().format(record).endswith('msg="a x\\ny"')
 
 
 def test_a_traceback_follows_on_its_own_lines():
@@ -62,12 +62,32 @@ def test_a_traceback_follows_on_its_own_lines():
     except ValueError as error:
         found = (type(error), error, error.__traceback__)
     record = logging.LogRecord("poseidon.x", logging.ERROR, "f", 1, "broken pod=%s", ("p",), found)
-    first, _, rest = KeyValueFormatter().format(record).partition("\n")
+    first, _, rest = TextFormatter().format(record).partition("\n")
     assert first.endswith('msg="broken" pod=p')
     assert rest.splitlines()[-1].startswith("ValueError: ")
 
 
-def test_the_solver_s_lines_hold_what_clients_say_on_one_line():
-    template, values = 'note cluster=%s note="%s" n=%d r=%r', ("a\nb", 'x" y="z', 3, "it's\n")
-    text = line(template, *values, formatter=OneLineFormatter())
-    assert text.endswith('poseidon.bridge.x note cluster=a\\x0ab note="x\\" y=\\"z" n=3 r="it\'s\\n"')
+def test_as_json_the_pairs_are_members_and_values_cannot_forge_others():
+    record = logging.LogRecord(
+        "firmament.server.x",
+        logging.WARNING,
+        "f",
+        1,
+        'note n=%d note="%s" level=%s',
+        (3, 'x" y="z\n', "odd"),
+        None,
+    )
+    text = JsonFormatter().format(record)
+    assert "\n" not in text
+    found = json.loads(text)
+    assert found.pop("time").endswith("Z")
+    assert found == {"level": "warning", "logger": "server.x", "msg": "note", "n": "3", "note": 'x" y="z\n'}
+
+
+def test_as_json_a_traceback_is_a_member():
+    try:
+        int("odd")
+    except ValueError as error:
+        found = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("poseidon.x", logging.ERROR, "f", 1, "broken", (), found)
+    assert "ValueError: " in json.loads(JsonFormatter().format(record))["traceback"]

@@ -1,7 +1,4 @@
-"""How commands end: faults in one line on standard error.
-
-The bridge has a twin of this module, on purpose: neither package imports the other.
-"""
+"""How commands end: faults in one line on standard error."""
 
 from __future__ import annotations
 
