@@ -1,7 +1,7 @@
 """Replies of an HTTP/1.1 server, read out of whatever pieces a connection brings. Does no I/O.
 
-No more of HTTP than an API server's answers to small writes need: a length, chunks, or a body that ends with the
-connection. Headers that say nothing about that, or about when to ask again, are not looked at.
+Nearly all replies to small writes come whole, in one piece, with a length: those are read at once. All others are
+for h11. Headers that do not say when to ask again are not looked at.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import re
 from http import HTTPStatus
 from typing import NamedTuple
 
-_MAX_HEAD = 1 << 16
-_MAX_LINE = 1 << 12
-"""Bytes that a line between chunks may have."""
+import h11
+
+_MAX_UNFINISHED = 1 << 16
+"""Bytes of a head, or of a line between chunks, that may come without an end."""
 _PLAIN_STATUS_LINE = re.compile(rb"HTTP/1\.1 ([2-5]\d\d) ([^\r\n]*)(?=\r\n)")
-_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9]\d\d)(?: ([^\r\n]*))?(?:\r\n|\Z)")
-_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?")
 _BODILESS = frozenset({int(HTTPStatus.NO_CONTENT), int(HTTPStatus.NOT_MODIFIED)})
 _FIRST_REFUSAL = int(HTTPStatus.BAD_REQUEST)
 
@@ -64,139 +63,67 @@ class ReplyReader:
     """Reads one reply to a request whose reply may have a body (any but HEAD)."""
 
     def __init__(self) -> None:
-        self._unread = bytearray()
+        self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_UNFINISHED)
+        for sent in (h11.Request(method="POST", target="/", headers=[("Host", "-")]), h11.EndOfMessage()):
+            self._connection.send(sent)
+        self._head: h11.Response | None = None
         self._body = bytearray()
-        self._missing = 0
-        self._head: Reply | None = None
-        self._whole: Reply | None = None
-        self._read_part = self._read_head
 
     def feed(self, data: bytes) -> Reply | None:
         """Take what the connection brought; return the reply once it is whole. Raises ``MalformedReplyError``.
 
         Nothing may be fed after that. A server that sends more than was asked for gets no other request.
         """
-        self._unread += data
-        while self._whole is None and self._read_part():
-            pass
-        whole = self._whole
-        return whole._replace(keeps_open=False) if whole is not None and self._unread else whole
+        if not data:
+            return None  # which h11 would take for the end of the connection
+        try:
+            self._connection.receive_data(data)
+            return self._read()
+        except h11.RemoteProtocolError as error:
+            raise MalformedReplyError(f"not a reply of an HTTP server: {error}") from None
 
     def finish(self) -> Reply:
         """Return the reply that the end of the connection completes. Raises ``MalformedReplyError``."""
-        if self._head is None or self._read_part != self._read_rest:
+        try:
+            self._connection.receive_data(b"")
+            reply = self._read()
+        except h11.RemoteProtocolError:
+            reply = None
+        if reply is None:
             raise MalformedReplyError("the server ended the connection before its reply was whole")
-        return self._head._replace(body=bytes(self._unread))
+        return reply
 
-    # --- parts: each returns whether it has been read -------------------------------------------------------
+    def _read(self) -> Reply | None:
+        """Read the parts that have come; return the reply if that was the last one."""
+        while True:
+            event = self._connection.next_event()
+            if isinstance(event, h11.InformationalResponse):
+                if event.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+                    raise MalformedReplyError("the server switches to another protocol")
+            elif isinstance(event, h11.Response):
+                if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+                    raise MalformedReplyError(
+                        "the reply has a Content-Length and a Transfer-Encoding; only one can be true"
+                    )
+                self._head = event
+            elif isinstance(event, h11.Data):
+                self._body += event.data
+            elif isinstance(event, h11.EndOfMessage):
+                return self._whole()
+            else:
+                return None
 
-    def _read_head(self) -> bool:
-        end = self._unread.find(b"\r\n\r\n")
-        if end < 0:
-            self._bound(_MAX_HEAD)
-            return False
-        head = bytes(self._unread[:end])
-        del self._unread[: end + 4]
-        line = _STATUS_LINE.match(head)
-        if line is None:
-            raise MalformedReplyError(f"not a reply of an HTTP server: {head[:60]!r}")
-        status = int(line[2])
-        if status < HTTPStatus.OK:
-            if status == HTTPStatus.SWITCHING_PROTOCOLS:
-                raise MalformedReplyError("the server switches to another protocol")
-            return True  # the reply proper is still to come
-        fields = head.lower()
-        length, coding = _length(fields), _field(fields, b"transfer-encoding")
-        if length and coding:
-            raise MalformedReplyError(
-                "the reply has a Content-Length and a Transfer-Encoding; only one can be true"
-            )
-        reason = (line[3] or b"").decode("latin-1")
-        retry_after = _field(fields, b"retry-after").decode("latin-1") or None
-        keeps_open = line[1] == b"1" and b"close" not in _field(fields, b"connection")
-        self._head = Reply(status, reason, retry_after, b"", keeps_open)
-        if status in _BODILESS:
-            self._whole = self._head
-        elif coding:
-            if coding != b"chunked":
-                raise MalformedReplyError(f"the server encodes its reply in an unknown way: {coding[:60]!r}")
-            self._read_part = self._read_size
-        elif length:
-            self._missing = int(length)
-            self._read_part = self._read_length
-        else:
-            self._head = self._head._replace(keeps_open=False)
-            self._read_part = self._read_rest
-        return True
-
-    def _read_length(self) -> bool:
-        if not self._read_missing():
-            return False
-        self._complete()
-        return True
-
-    def _read_rest(self) -> bool:
-        return False
-
-    def _read_size(self) -> bool:
-        line = self._read_line()
-        if line is None:
-            return False
-        size = _CHUNK_SIZE.fullmatch(line)
-        if size is None:
-            raise MalformedReplyError(f"not the size of a chunk: {line[:60]!r}")
-        self._missing = int(size[1], 16)
-        self._read_part = self._read_chunk if self._missing else self._read_trailer
-        return True
-
-    def _read_chunk(self) -> bool:
-        if not self._read_missing():
-            return False
-        self._read_part = self._read_chunk_end
-        return True
-
-    def _read_chunk_end(self) -> bool:
-        line = self._read_line()
-        if line:
-            raise MalformedReplyError("a chunk is longer than its size says")
-        self._read_part = self._read_size if line is not None else self._read_chunk_end
-        return line is not None
-
-    def _read_trailer(self) -> bool:
-        line = self._read_line()
-        if line == b"":
-            self._complete()
-        return line is not None
-
-    # --- helpers -------------------------------------------------------------------------------------------
-
-    def _read_missing(self) -> bool:
-        if len(self._unread) < self._missing:
-            return False
-        if len(self._unread) == self._missing and not self._body:
-            self._body, self._unread = self._unread, self._body  # nothing is copied
-            return True
-        self._body += self._unread[: self._missing]
-        del self._unread[: self._missing]
-        return True
-
-    def _read_line(self) -> bytes | None:
-        """Return the next line without its end, None if it has not come yet."""
-        end = self._unread.find(b"\r\n")
-        if end < 0:
-            self._bound(_MAX_LINE)
-            return None
-        line = bytes(self._unread[:end])
-        del self._unread[: end + 2]
-        return line
-
-    def _bound(self, most: int) -> None:
-        if len(self._unread) > most:
-            raise MalformedReplyError(f"no end of a line in {most} bytes")
-
-    def _complete(self) -> None:
-        assert self._head is not None
-        self._whole = self._head._replace(body=bytes(self._body))
+    def _whole(self) -> Reply:
+        head, connection = self._head, self._connection
+        assert head is not None
+        retry_after = next(
+            (value.decode("latin-1") for name, value in head.headers if name == b"retry-after"), None
+        )
+        spare, _ = connection.trailing_data
+        keeps_open = connection.their_state is h11.DONE and connection.our_state is h11.DONE and not spare
+        return Reply(
+            head.status_code, bytes(head.reason).decode("latin-1"), retry_after, bytes(self._body), keeps_open
+        )
 
 
 def _field(fields: bytes, name: bytes) -> bytes:
@@ -207,22 +134,3 @@ def _field(fields: bytes, name: bytes) -> bytes:
     begin += len(name) + 3
     end = fields.find(b"\r\n", begin)
     return fields[begin : end if end >= 0 else len(fields)].strip()
-
-
-def _length(fields: bytes) -> bytes:
-    """Return the digits of Content-Length, b"" without one. Raises ``MalformedReplyError`` for several or bad ones.
-
-    Repeated equal values are accepted (RFC 9110, section 8.6); of different ones no one knows where the reply ends.
-    """
-    stated = {
-        value.strip()
-        for line in fields.split(b"\r\n")
-        if line.partition(b":")[0].rstrip() == b"content-length"
-        for value in line.partition(b":")[2].split(b",")
-    }
-    if len(stated) > 1:
-        raise MalformedReplyError(f"conflicting Content-Length: {b', '.join(sorted(stated))[:60]!r}")
-    length = stated.pop() if stated else b""
-    if length and not length.isdigit():
-        raise MalformedReplyError(f"Content-Length: {length[:60]!r} is not a number")
-    return length

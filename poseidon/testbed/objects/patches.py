@@ -10,6 +10,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import jsonpatch
+import jsonpointer
+
 from poseidon.testbed.objects.errors import ApiError, bad_request
 
 Json = Any
@@ -88,12 +91,21 @@ def json_patch(target: Json, operations: Json) -> Json:
     """Apply a JSON patch. Raises ``ApiError``: 400 for a malformed patch, 422 when an operation cannot be applied."""
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations; wrap the operation in [ ]")
-    document = copy.deepcopy(target)
-    for operation in operations:
-        if not isinstance(operation, dict) or "op" not in operation or "path" not in operation:
-            raise bad_request(f"JSON patch operation {operation!r} lacks op or path")
-        document = _apply_operation(document, operation)
-    return document
+    try:
+        return _checked(operations).apply(target)
+    except jsonpatch.InvalidJsonPatch as error:
+        raise bad_request(f"not a JSON patch: {error}") from None
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
+        message = f"the server rejected our request due to an error in our request: {error}"
+        raise ApiError(422, "Invalid", message) from None
+
+
+def _checked(operations: list[Json]) -> jsonpatch.JsonPatch:
+    """The patch of some operations. Raises ``InvalidJsonPatch``, for bad pointers too."""
+    try:
+        return jsonpatch.JsonPatch(operations)
+    except (jsonpointer.JsonPointerException, TypeError) as error:
+        raise jsonpatch.InvalidJsonPatch(str(error)) from None
 
 
 def _drop_keys_not_retained(result: dict[str, Json], patch: dict[str, Json]) -> None:
@@ -149,79 +161,3 @@ def _reorder(items: list[Json], order: list[Json], key: str) -> list[Json]:
     return sorted(
         items, key=lambda item: ranks.index(identity(item)) if identity(item) in ranks else len(ranks)
     )
-
-
-def _apply_operation(document: Json, operation: dict[str, Json]) -> Json:
-    name, path = operation["op"], operation["path"]
-    if name == "test":
-        if _resolve(document, path) != operation.get("value"):
-            raise _unprocessable(f"testing path {path} value failed")
-        return document
-    if name == "remove":
-        return _remove(document, path)
-    if name in ("move", "copy"):
-        value = copy.deepcopy(_resolve(document, operation.get("from", "")))
-        if name == "move":
-            document = _remove(document, operation.get("from", ""))
-        return _add(document, path, value)
-    if name not in ("add", "replace"):
-        raise bad_request(f"unexpected kind of JSON patch operation: {name}")
-    if "value" not in operation:
-        raise bad_request(f"JSON patch operation {name} at {path} lacks a value")
-    if name == "replace":
-        _resolve(document, path)
-        if path and isinstance(_resolve(document, path.rpartition("/")[0]), list):
-            document = _remove(document, path)
-    return _add(document, path, operation["value"])
-
-
-def _unprocessable(why: str) -> ApiError:
-    message = f"the server rejected our request due to an error in our request: {why}"
-    return ApiError(422, "Invalid", message)
-
-
-def _tokens(path: Json) -> list[str]:
-    if not isinstance(path, str) or (path and not path.startswith("/")):
-        raise bad_request(f"JSON pointer {path!r} does not begin with /")
-    return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
-
-
-def _resolve(document: Json, path: Json) -> Json:
-    for token in _tokens(path):
-        if isinstance(document, dict) and token in document:
-            document = document[token]
-        elif isinstance(document, list) and token.isdecimal() and int(token) < len(document):
-            document = document[int(token)]
-        else:
-            raise _unprocessable(f"missing path {path}")
-    return document
-
-
-def _add(document: Json, path: Json, value: Json) -> Json:
-    tokens = _tokens(path)
-    if not tokens:
-        return value
-    parent = _resolve(document, path.rpartition("/")[0])
-    last = tokens[-1]
-    if isinstance(parent, dict):
-        parent[last] = value
-    elif isinstance(parent, list) and last == "-":
-        parent.append(value)
-    elif isinstance(parent, list) and last.isdecimal() and int(last) <= len(parent):
-        parent.insert(int(last), value)
-    else:
-        raise _unprocessable(f"cannot add at {path}")
-    return document
-
-
-def _remove(document: Json, path: Json) -> Json:
-    _resolve(document, path)
-    tokens = _tokens(path)
-    if not tokens:
-        raise _unprocessable("cannot remove the whole document")
-    parent = _resolve(document, path.rpartition("/")[0])
-    if isinstance(parent, dict):
-        del parent[tokens[-1]]
-    else:
-        del parent[int(tokens[-1])]
-    return document
