@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.app_network.findings import Finding, condition_of
 from poseidon.app_network.good_state import LAST_GOOD
+from poseidon.app_network.spec.keys import APP_GROUP_KIND
 from poseidon.app_network.spec.ordering import compact
+from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
+from poseidon.kube.api.references import ObjectRef
 
 if TYPE_CHECKING:
     from poseidon.app_network.good_state import Kept
@@ -31,6 +34,12 @@ class Notice(NamedTuple):
     uid: str
     reason: str
     message: str
+
+    @property
+    def about(self) -> ObjectRef:
+        """The object."""
+        version = APP_GROUP_VERSION if self.key.kind == APP_GROUP_KIND else TOPOLOGY_VERSION
+        return ObjectRef(version, self.key.kind, self.uid, self.key.namespace, self.key.name)
 
 
 @dataclass(frozen=True, slots=True)

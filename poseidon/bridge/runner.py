@@ -11,7 +11,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from poseidon.app_network.controllers.controllers import NetworkController
-from poseidon.app_network.controllers.object_events import ObjectEvents
 from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.round_parts import parts_of
 from poseidon.bridge.solver_stream.session import Session
@@ -22,6 +21,7 @@ from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.environment import Environment
 from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.kube.write.event_writer import EventWriter
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -104,13 +104,18 @@ class Bridge:
         options, book = self._options, self.state.applications
         if book is None:
             return None
-        events: ObjectEvents | None = None
+        events: EventWriter | None = None
         if options.network.controllers and not options.dry_run:
-            events = ObjectEvents(
-                self._environment,
+            environment = self._environment
+            events = EventWriter(
+                environment.transport,
                 component=options.component,
                 instance=options.instance,
                 wait_quiet=self._writers.wait_quiet,
+                metrics=environment.metrics,
+                random=environment.random,
+                wall=environment.wall,
+                kind="object event",
             )
         return NetworkController(
             self._environment, book, events, self._on_changed, reflector=options.optional_reflector

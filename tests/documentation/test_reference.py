@@ -117,6 +117,7 @@ def test_what_kinds_of_writes_are_counted_is_written_down():
         source = file.read_text()
         kinds.update(re.findall(r'^    kind = "([a-z ]+)"', source, re.MULTILINE))
         kinds.update(re.findall(r'= WriteBehind\(\s*"([a-z ]+)"', source))
+        kinds.update(re.findall(r'kind(?:: str)? ?= ?"([a-z ]+)"', source) if "EventWriter" in source else ())
     assert kinds
     assert kinds <= set(codes(row[2]))
 

@@ -16,7 +16,6 @@ from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.watch.changes import Feed, ReflectorOptions
 
 if TYPE_CHECKING:
-    from poseidon.app_network.controllers.object_events import ObjectEvents
     from poseidon.app_network.good_state import ObjectName
     from poseidon.app_network.proposals import ObjectKey, Proposal
     from poseidon.app_network.state import NetworkBook
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from poseidon.kube.watch.changes import Handler
     from poseidon.kube.watch.environment import Environment
     from poseidon.kube.watch.reflector import Reflector
+    from poseidon.kube.write.event_writer import EventWriter
 
 T = TypeVar("T", bound=KubeStruct)
 
@@ -50,7 +50,7 @@ class NetworkController:
         self,
         environment: Environment,
         book: NetworkBook,
-        events: ObjectEvents | None,
+        events: EventWriter | None,
         changed: Callable[[], None],
         *,
         reflector: ReflectorOptions | None = None,
@@ -149,7 +149,7 @@ class NetworkController:
             proposal, notices = result
             for notice in notices:
                 assert self._events is not None
-                self._events.warn(notice)
+                self._events.warn(notice.about, notice.reason, notice.message)
             # What the server leaves out although it accepts it would be written for ever.
             if proposal.is_empty or self._taken.get(key) == (proposal.version, proposal.wanted):
                 return None

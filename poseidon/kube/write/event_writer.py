@@ -1,11 +1,13 @@
-"""Events about pods and groups of them, in kube-scheduler's words.
+"""The recorder of events: about pods and their groups in kube-scheduler's words, and warnings about other objects.
 
 Every pod has at most one event object per reason: when its state changes again, that object's count, message
-and time are updated, so that neither flapping states nor restarts flood a cluster with events.
+and time are updated, so that neither flapping states nor restarts flood a cluster with events. The name of a warning
+follows from what it says: saying the same again, also by another process, renews it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from random import Random
@@ -33,11 +35,14 @@ _REMEMBERED = 100_000
 
 
 class _Write(NamedTuple):
+    """``renews``: an event of this name says the same already, and only its time is to be brought up to date."""
+
     name: str
     about: ObjectRef
     reason: str
     message: str
     at: float
+    renews: bool = False
 
 
 class _Posted(NamedTuple):
@@ -46,7 +51,7 @@ class _Posted(NamedTuple):
 
 
 class EventWriter:
-    """Writes events behind bindings.
+    """Writes events behind bindings. ``kind`` is what metrics call them.
 
     ``component`` is the name that the events report as their source, ``instance`` that of this process.
     ``wall`` tells seconds since the epoch. ``wait_quiet`` returns once no binding waits.
@@ -63,6 +68,7 @@ class EventWriter:
         random: Random,
         wall: Callable[[], float],
         options: WriteBehindOptions | None = None,
+        kind: str = "event",
     ) -> None:
         self._transport = transport
         self._component = component
@@ -72,7 +78,7 @@ class EventWriter:
         # The failure events of pods that still wait, oldest first; forgetting one only costs a second object.
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
         self._queue: WriteBehind[_Write] = WriteBehind(
-            "event", self._perform, wait_quiet, metrics=metrics, random=random, options=options
+            kind, self._perform, wait_quiet, metrics=metrics, random=random, options=options
         )
 
     def scheduled(self, pod: PodRef, node: str) -> None:
@@ -95,6 +101,13 @@ class EventWriter:
     def about_group(self, group: ObjectRef, reason: str, message: str) -> None:
         """Say how a group stands. Callers report changes only."""
         self._submit_about(group, reason, message)
+
+    def warn(self, about: ObjectRef, reason: str, message: str) -> None:
+        """Say what is wrong with an object, or renew the event that says so."""
+        said = hashlib.sha256(f"{about.uid}\0{reason}\0{message}".encode()).hexdigest()[:16]
+        name = f"{about.name[:_MAX_NAME]}.{said}"
+        write = _Write(name, about, reason, message, self._wall(), renews=True)
+        self._queue.submit((about.uid, reason), write)
 
     def withdraw_failure(self, uid: str) -> None:
         """Forget a failure that still waits: the pod is being bound."""
@@ -127,6 +140,9 @@ class EventWriter:
         except ApiError as error:
             if not error.already_exists:
                 raise
+            if write.renews:
+                renewed = msgspec.json.encode({"lastTimestamp": timestamp(write.at)})
+                await self._transport.patch(f"{path}/{write.name}", renewed, MERGE_PATCH)
         if write.reason == FAILED_SCHEDULING:
             self._remember(write.about.uid, _Posted(write.name, 1))
         else:
@@ -171,7 +187,7 @@ class EventWriter:
             "type": "Normal" if write.reason in (SCHEDULED, PREEMPTED) else "Warning",
             "reason": write.reason,
             "message": write.message[:_MAX_MESSAGE],
-            "action": _ACTIONS.get(write.reason, "Scheduling"),
+            "action": "Reconciling" if write.renews else _ACTIONS.get(write.reason, "Scheduling"),
             "count": 1,
             "firstTimestamp": at,
             "lastTimestamp": at,
