@@ -18,6 +18,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.tuning import FLOW, PRICES
 
 
 def fits(residual: Residual) -> dict[int, np.ndarray]:
@@ -29,7 +30,9 @@ def solve(
     given: PlacementProblem, options: GenerationOptions | None = None, solver=None
 ) -> FlowOutcome | None:
     residual = Residual(given)
-    return optimal_flow(residual, fits(residual), solver or OrToolsSolver(), options or GenerationOptions())
+    return optimal_flow(
+        residual, fits(residual), solver or OrToolsSolver(), options or GenerationOptions(), tuning=FLOW
+    )
 
 
 def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementProblem:
@@ -226,7 +229,7 @@ def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
 def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Columns:
     residual = Residual(given)
     usable = fits(residual)
-    spread = expected_spread(residual, usable)
+    spread = expected_spread(residual, usable, tuning=PRICES)
     return starting_columns(
         residual,
         Offers.of(residual, usable, spread.candidates),
@@ -234,6 +237,7 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Column
         base=base,
         samples=samples,
         samples_each=0.0,
+        tuning=FLOW.columns,
     )
 
 
@@ -288,7 +292,7 @@ def test_columns_are_sorted_and_unique():
 def test_the_expected_loads_hold_all_tasks_where_there_is_room():
     given = varied(classes=1)
     residual = Residual(given)
-    spread = expected_spread(residual, fits(residual))
+    spread = expected_spread(residual, fits(residual), tuning=PRICES)
     room = machine_units(residual, np.array([0]))
     assert spread.load.sum() >= min(given.counts.sum(), room[residual.fits(0)].sum())
     assert (spread.load <= room).all()
@@ -297,7 +301,7 @@ def test_the_expected_loads_hold_all_tasks_where_there_is_room():
 def test_expected_prices_are_never_negative_and_follow_load():
     for seed in range(4):
         residual = Residual(varied(seed=seed))
-        spread = expected_spread(residual, fits(residual))
+        spread = expected_spread(residual, fits(residual), tuning=PRICES)
         assert (spread.price >= 0).all()
         assert (spread.load >= 0).all()
         assert (spread.load <= machine_units(residual, residual.active())).all()
@@ -307,7 +311,7 @@ def test_expected_prices_are_never_negative_and_follow_load():
 def test_loads_level_out_cost_and_crowding():
     given = problem(tasks=[12], requests=[[1]], free=[[99]] * 3, cost=[[0, 20, 40]], crowd=10)
     residual = Residual(given)
-    spread = expected_spread(residual, fits(residual))
+    spread = expected_spread(residual, fits(residual), tuning=PRICES)
     # The next task costs the same everywhere at 6, 4 and 2 tasks.
     assert spread.load.tolist() == [6, 4, 2]
     assert spread.price.tolist() == [60, 40, 20]

@@ -30,6 +30,7 @@ from firmament.core.flow.optimality.primal_dual_repair import mended
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import Spread, expected_spread
 from firmament.core.flow.problem import Residual
+from firmament.core.flow.tuning import FlowTuning
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
 
@@ -72,6 +73,7 @@ def optimal_flow(
     fits: dict[int, Bool],
     solver: Solver,
     options: GenerationOptions,
+    tuning: FlowTuning,
     *,
     penalties: Penalties | None = None,
     time_limit: float | None = None,
@@ -85,7 +87,7 @@ def optimal_flow(
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
         return None
     penalties = penalties or unscheduled_penalties(residual, dearest_path(residual))
-    search = _Search(residual, fits, solver, options, penalties, time_limit)
+    search = _Search(residual, fits, solver, options, tuning, penalties, time_limit)
     return search.run() if len(search.columns) else None
 
 
@@ -98,18 +100,20 @@ class _Search:
         fits: dict[int, Bool],
         solver: Solver,
         options: GenerationOptions,
+        tuning: FlowTuning,
         penalties: Penalties,
         time_limit: float | None,
     ) -> None:
         self._residual = residual
         self._solver = solver
         self._options = options
+        self._tuning = tuning
         self._penalties = penalties
         self._time_limit = time_limit
-        self._spread = expected_spread(residual, fits)
+        self._spread = expected_spread(residual, fits, tuning.prices)
         self._offers = Offers.of(residual, fits, self._spread.candidates)
         self.columns = self._selection(self._spread)
-        self._steps, self._merged = surely_used(residual, self._spread)
+        self._steps, self._merged = surely_used(residual, self._spread, tuning.truncation)
         self._solves = 0
         self._mends = 0
         self._seconds = 0.0
@@ -150,7 +154,7 @@ class _Search:
         do: they are added, and what is still decided wrongly is mended.
         """
         network = self._network()
-        near = solve_near(network, self._spread, self._solver, self._time_limit)
+        near = solve_near(network, self._spread, self._solver, self._time_limit, self._tuning.truncation)
         flows = self._counted(near.solution)
         if near.cut is None:
             return (network, *self._priced(network, flows))
@@ -168,6 +172,7 @@ class _Search:
             base=self._options.base(len(self._residual.active()), len(spread.candidates)),
             samples=self._options.rate(int(self._residual.remaining.sum())),
             samples_each=self._options.samples_each,
+            tuning=self._tuning.columns,
         )
 
     def _network(self) -> Network:
@@ -204,7 +209,7 @@ class _Search:
 
     def _patched(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
         """The flow, mended in place, and its prices; None if a solver is the better choice."""
-        patched = mended(network, flows, prices, self._options.mended)
+        patched = mended(network, flows, prices, self._options.mended, self._tuning.repair)
         self._mends += patched is not None
         return None if patched is None else (patched.flows, patched.prices)
 

@@ -90,15 +90,16 @@ def propose(
     ``classes``: what the classes of ``residual`` stand for. Raises what the solver raises, ``SolverTimeoutError``
     included.
     """
-    watch, options = means.stopwatch(), means.options
+    watch, options, tuning = means.stopwatch(), means.options, means.tuning.flow
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
     fits = residual.fits_of(shapes)
-    alike = narrowed(residual, fits) or merge_alike(residual, fits)
+    alike = narrowed(residual, fits, tuning.reduction) or merge_alike(residual, fits, tuning.reduction)
     outcome = optimal_flow(
         alike.residual if alike else residual,
         alike.fits if alike else fits,
         means.solver,
         options.generation,
+        tuning,
         penalties=penalties,
         time_limit=options.solve_time_limit,
     )
