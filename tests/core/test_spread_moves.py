@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
-from firmament.core.placement.spread.default_spread import MOST_CLASSES
 from firmament.core.placement.spread.ranks import SHORT, distinct, order_by, rank, runs
 from firmament.core.placement.spread.room import MovingRoom
 from firmament.core.placement.spread.shares import even_shares
 from tests.core.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class
+from tests.support.tuning import PLACING
 
 keys = st.lists(st.one_of(st.integers(-3, 3), st.integers(-2 * SHORT, 2 * SHORT)), max_size=30)
 
@@ -55,7 +55,7 @@ def test_even_shares_cost_least(data: st.DataObject):
 
 def test_a_domain_without_room_gets_nobody():
     """Where all that is left of a zone is full, those who are crowded there look at no place in it."""
-    groups = MOST_CLASSES + 12
+    groups = PLACING.spread.most_classes + 12
     scheduler = core(
         *(in_zone(f"a{index}", "a", cpu=100 * groups, pods=200) for index in range(4)),
         in_zone("z", "z", cpu=900_000, pods=groups),

@@ -1,9 +1,10 @@
-"""What the flow is tuned by where nothing else is said."""
+"""What flow and placement are tuned by where nothing else is said."""
 
 from __future__ import annotations
 
-from firmament.core.flow.tuning import FlowTuning
+from firmament.core.placement.tuning import PlacementTuning
 
-FLOW = FlowTuning()
+PLACING = PlacementTuning()
+FLOW = PLACING.flow
 PRICES = FLOW.prices
 NEWTON = PRICES.newton

@@ -14,14 +14,9 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Residual
 from firmament.core.placement.fallback.greedy_fallback import open_machines
+from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
-
-CHUNKS = 16
-"""Into so many parts the applications of a round are divided; each sees what those before it plan."""
-
-SWEEPS = 3
-"""How often each workload is decided again at most."""
 
 
 def paired_classes(residual: Residual, pairs: PairState) -> Int64:
@@ -36,7 +31,9 @@ class DomainPlan:
     is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
     """
 
-    def __init__(self, residual: Residual, state: RuleState, pairs: PairState) -> None:
+    def __init__(
+        self, residual: Residual, state: RuleState, pairs: PairState, tuning: ApplicationTuning
+    ) -> None:
         self.classes = paired_classes(residual, pairs)
         self.pairs = pairs.copy()
         self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
@@ -44,14 +41,14 @@ class DomainPlan:
         self._kind = pairs.rules.kind[self.classes]
         self._alone = self.pairs.self_paired(self._kind)
         self._room = _Room(residual, state, self.classes, pairs)
-        chunks = self._chunks(residual)
+        chunks = self._chunks(residual, tuning.chunks)
         for chunk in chunks:
             self._decide(chunk)
         if pairs.terms.improve and pairs.terms.steers:
-            self._improve(chunks)
+            self._improve(chunks, tuning.sweeps)
 
-    def _chunks(self, residual: Residual) -> list[list[Int64]]:
-        """Positions of classes by chunk and stage; the most important applications first."""
+    def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
+        """Positions of classes by chunk, about ``most``, and stage; the most important applications first."""
         terms = self.pairs.terms
         group, stage = terms.group[self._kind], terms.stage[self._kind]
         priority = residual.problem.priority[self.classes]
@@ -61,7 +58,7 @@ class DomainPlan:
         order = groups[np.lexsort((groups, -highest[groups]))]
         rank = np.empty(len(highest), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        size = 1 if self.pairs.linked else -(-len(order) // CHUNKS)
+        size = 1 if self.pairs.linked else -(-len(order) // most)
         chunk = rank[group] // max(1, size)
         by = np.lexsort((np.arange(len(chunk)), stage, -priority, chunk))
         keys = np.stack([chunk[by], -priority[by], stage[by]])
@@ -107,11 +104,11 @@ class DomainPlan:
         self.pairs.count(self._kind[classes], domains, counts)
         self._room.book(classes, domains, counts)
 
-    def _improve(self, chunks: list[list[Int64]]) -> None:
+    def _improve(self, chunks: list[list[Int64]], sweeps: int) -> None:
         """Decide every class again given all others; an application whose votes suffer goes back."""
         before = self.counts.copy()
         violations = self._violations()
-        for _ in range(SWEEPS):
+        for _ in range(sweeps):
             former = self.counts.copy()
             for chunk in chunks:
                 for members in chunk:

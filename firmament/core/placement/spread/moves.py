@@ -19,32 +19,22 @@ from firmament.core.flow.spread_terms import SpreadTerms
 from firmament.core.placement.spread.ranks import order_by, rank, runs
 from firmament.core.placement.spread.room import MovingRoom
 from firmament.core.placement.spread.shares import even_shares
-
-TURNS = 6
-MANY = 2_000
-"""With more tasks than this a turn takes a millisecond ..."""
-FEW = 50
-"""... and is the last if all but one in so many are where they want to be."""
-CHOICES = 2, 4
-"""Places that a task looks at in a turn: where there are more places than tasks that come to a domain, and else."""
-MOST_CELLS = 8_000_000
-"""Groups times machines up to which the tasks of each group are counted in a table, for which a look-up is quickest."""
-
-PLACES_PER_TASK = 0.7
-"""Where there are more places than tasks that come, these choose among so many: the flow fills machines, too."""
-LEAST_PLACES = 64
-"""Places of a domain that tasks choose among at least, if there are so many."""
-
-SAMPLED_SHAPES = 16
-"""Shapes whose mean cost says which places cost little."""
+from firmament.core.placement.tuning import SpreadTuning
 
 
 class SpreadMoves:
     """Tasks of movable classes with groups, a row each: ``cls``, ``machine``: int64[N]; ``machine`` is written to."""
 
     def __init__(
-        self, problem: PlacementProblem, terms: SpreadTerms, room: MovingRoom, cls: Int64, machine: Int64
+        self,
+        problem: PlacementProblem,
+        terms: SpreadTerms,
+        room: MovingRoom,
+        cls: Int64,
+        machine: Int64,
+        tuning: SpreadTuning,
     ) -> None:
+        self._tuning = tuning
         self._problem = problem
         self._terms = terms
         self._room = room
@@ -52,7 +42,7 @@ class SpreadMoves:
         self._group = terms.group[cls]
         self._shapes = np.flatnonzero(np.bincount(self._shape))
         self.machine = machine
-        typical = self._shapes[:: -(-len(self._shapes) // SAMPLED_SHAPES)]
+        typical = self._shapes[:: -(-len(self._shapes) // tuning.sampled_shapes)]
         self._typical: Int64 = np.zeros(problem.machines, dtype=np.int64)
         for row in typical.tolist():
             self._typical += problem.cost[row]
@@ -61,15 +51,17 @@ class SpreadMoves:
 
     def run(self) -> None:
         """Move tasks, as long as that lowers what they cost."""
-        for turn in range(TURNS):
+        for turn in range(self._tuning.turns):
             if not self._turn(turn):
                 break
 
     def _turn(self, turn: int) -> bool:
         """Returns whether another turn may pay."""
-        crowding = self._crowding()
-        spots = _Spots.of(self._terms, self._typical + crowding, self._room.open_to_some(self._shapes))
-        near = _Near.of(self._terms, self._group, self.machine)
+        crowding, tuning = self._crowding(), self._tuning
+        spots = _Spots.of(
+            self._terms, self._typical + crowding, self._room.open_to_some(self._shapes), tuning.least_places
+        )
+        near = _Near.of(self._terms, self._group, self.machine, tuning.most_cells)
         charge = self._problem.cost[self._shape, self.machine] + self._crowding(1).take(self.machine)
         leaving, target = self._leaving(spots, near, charge)
         somewhere = spots.has_places(target)
@@ -77,7 +69,7 @@ class SpreadMoves:
         wanted = len(leaving)
         if not wanted:
             return False
-        places = spots.choices(target, turn)
+        places = spots.choices(target, turn, tuning)
         shapes, groups = self._shape[leaving], self._group[leaving]
         cost = self._cost_at(shapes, groups, places, near) + crowding.take(places)
         best = np.argmin(cost, axis=1)
@@ -93,7 +85,7 @@ class SpreadMoves:
         source = self.machine[leaving]
         self.machine[leaving] = target
         tasks, left = len(self.machine), wanted - len(leaving)
-        again = bool(len(leaving)) and (tasks <= MANY or left * FEW > tasks)
+        again = bool(len(leaving)) and (tasks <= tuning.many or left * tuning.few > tasks)
         if again:
             self._room.move(self._shape[leaving], source, target)
         return again
@@ -170,8 +162,11 @@ class _Spots:
     price: Float64
 
     @classmethod
-    def of(cls, terms: SpreadTerms, cost: Int64, is_open: Bool) -> _Spots:
-        """``cost``: int64[M], of a task there; ``is_open``: bool[M], whether there is room."""
+    def of(cls, terms: SpreadTerms, cost: Int64, is_open: Bool, least: int) -> _Spots:
+        """``cost``: int64[M], of a task there; ``is_open``: bool[M], whether there is room.
+
+        ``least``: places whose mean cost is the price.
+        """
         machines = np.flatnonzero(is_open)
         machines = machines[order_by(cost[machines])]
         domain = terms.domain[machines]
@@ -180,7 +175,7 @@ class _Spots:
         ranked = machines[order]
         price = np.full(terms.domains, np.inf)
         for each in range(terms.domains):
-            cheapest = ranked[first[each] : min(first[each + 1], first[each] + LEAST_PLACES)]
+            cheapest = ranked[first[each] : min(first[each + 1], first[each] + least)]
             if len(cheapest):
                 price[each] = cost[cheapest].mean()
         return cls(ranked, first, price)
@@ -189,14 +184,14 @@ class _Spots:
         """bool[A]: domains of which some machine has room."""
         return np.diff(self.first)[domains] > 0
 
-    def choices(self, domains: Int64, turn: int) -> Int64:
+    def choices(self, domains: Int64, turn: int, tuning: SpreadTuning) -> Int64:
         """Machines to look at in domains with places, int64[L, choices]: as far as possible others for each entry."""
         places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
         roomy = bool((come <= places).all())
         if roomy:
-            wanted = (come * PLACES_PER_TASK).astype(np.int64)
-            places = np.minimum(places, np.maximum(LEAST_PLACES, wanted))
-        choices = CHOICES[0] if roomy else CHOICES[1]
+            wanted = (come * tuning.places_per_task).astype(np.int64)
+            places = np.minimum(places, np.maximum(tuning.least_places, wanted))
+        choices = tuning.choices[0] if roomy else tuning.choices[1]
         stride = np.maximum(1, -(-places // choices))[domains]
         place = rank(domains)[:, None] + stride[:, None] * np.arange(choices) + turn
         return self.machine[self.first[domains][:, None] + place % places[domains][:, None]]
@@ -220,7 +215,7 @@ class _Near:
     before: Int64
 
     @classmethod
-    def of(cls, terms: SpreadTerms, group: Int64, machine: Int64) -> _Near:
+    def of(cls, terms: SpreadTerms, group: Int64, machine: Int64, most_cells: int) -> _Near:
         """With the tasks of ``group`` (int64[N]) on ``machine``."""
         width = len(terms.domain)
         keys = group * np.int64(width) + machine
@@ -233,7 +228,7 @@ class _Near:
             pairs, count = terms.on_machines(group, machine, ones)
             all_there = count[np.searchsorted(pairs, own)]
         table = None
-        if terms.groups * width <= MOST_CELLS:
+        if terms.groups * width <= most_cells:
             table = np.zeros(terms.groups * width, dtype=np.min_scalar_type(count.max(initial=0)))
             table[pairs] = count
         there, before = np.empty((2, len(keys)), dtype=np.int64)
