@@ -43,9 +43,9 @@ def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTun
     others = _groups_of_others(terms, placed.taken(~mine))
     room = MovingRoom(problem, placed)
     classes = np.flatnonzero(np.bincount(cls))
-    few = len(classes) <= tuning.most_classes
-    if few and len(classes) * problem.machines <= tuning.most_places:
-        machine = _Anew(problem, others, room, cls, machine).run(classes, tuning.sweeps)
+    sweeps = min(tuning.sweeps, tuning.most_places // (len(classes) * problem.machines))
+    if sweeps and len(classes) <= tuning.most_classes:
+        machine = _Anew(problem, others, room, cls, machine).run(classes, sweeps)
     else:
         moves = SpreadMoves(problem, others, room, cls, machine, tuning)
         moves.run()
