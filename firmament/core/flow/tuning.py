@@ -129,7 +129,7 @@ class PriceTuning:
     rare: int = 30
     """A shape that fits fewer of those has no price yet; it is taken to want all machines that it fits."""
     first_reach: float = 3.0
-    """Typical steps from being wanted up to which machines are kept at the water's level (halved 1.5, doubled 1.6) ..."""
+    """Typical steps from being wanted up to which machines are kept at the water's level (halved 1.5, twice 1.6) ..."""
     reach: float = 1.5
     """... and at the first prices (halved: 4.8, mean 1.3, more solves in 5 of 22)."""
     bisections: int = 24
