@@ -61,7 +61,7 @@ def test_the_merged_network_has_the_same_optimum(seed: int):
             each,
             open_to,
             OrToolsSolver(),
-            GenerationOptions(),
+            GenerationOptions(whole=0),
             penalties=penalties,
             time_limit=None,
             tuning=FLOW,

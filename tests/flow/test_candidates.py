@@ -7,10 +7,9 @@ import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.price_estimate.candidates import best_offers, first_worth, wanted_machines
-from firmament.core.flow.price_estimate.equilibrium import machine_units
 from firmament.core.flow.price_estimate.market import Market, Stairs, typical_step
 from firmament.core.flow.price_estimate.newton import balanced, refined
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.tuning import FLOW, NEWTON, PRICES
@@ -67,7 +66,7 @@ def test_the_optimum_uses_none_but_wanted_machines(seed: int):
         first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES),
         reach=PRICES.reach,
     )
-    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(), tuning=FLOW)
+    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
     used = np.unique(best.assignments().machine)
@@ -112,7 +111,7 @@ def test_classes_that_are_alike_find_their_machines(classes: int):
     )
     residual, fits, stairs, shapes, tasks = prepared(given)
     assert np.isfinite(first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)).all()
-    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(), tuning=FLOW)
+    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
     assert sum(best.assignments().count) == 2 * classes

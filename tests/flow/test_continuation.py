@@ -11,9 +11,9 @@ from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.price_estimate.continuation import continued_prices
-from firmament.core.flow.price_estimate.equilibrium import expected_spread, machine_units
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import Stairs, typical_step
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.tuning import FLOW, PRICES
@@ -131,7 +131,7 @@ def test_a_shape_that_fits_nowhere_is_left_to_others():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_flows_cost_the_same_however_prices_began(seed: int):
-    options = GenerationOptions()
+    options = GenerationOptions(whole=0)
     costs = []
     for worths in (None, learned(cluster(seed, tasks=15)), learned(cluster(seed + 10))):
         residual, fits = fits_of(replace(cluster(seed), worths=worths))

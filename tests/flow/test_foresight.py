@@ -153,7 +153,7 @@ def of_kinds(kinds: int, tasks: int, machines: int, distance: int, crowd: int) -
 def test_a_misled_flow_is_mended_or_solved_again(given: PlacementProblem, cut_off: list[bool], mends: int):
     residual, solver = Residual(given), Recording()
     fits = {shape: residual.fits(shape) for shape in range(given.classes)}
-    found = optimal_flow(residual, fits, solver, GenerationOptions(), tuning=FLOW)
+    found = optimal_flow(residual, fits, solver, GenerationOptions(whole=0), tuning=FLOW)
     assert found is not None
     assert found.certified
     assert solver.cut_off[: len(cut_off)] == cut_off

@@ -11,8 +11,8 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.network.columns import Columns, starting_columns
 from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.price_estimate.equilibrium import expected_spread, machine_units
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.placement.cost import placement_cost
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.networkx_solver import NetworkxSolver
@@ -31,7 +31,11 @@ def solve(
 ) -> FlowOutcome | None:
     residual = Residual(given)
     return optimal_flow(
-        residual, fits(residual), solver or OrToolsSolver(), options or GenerationOptions(), tuning=FLOW
+        residual,
+        fits(residual),
+        solver or OrToolsSolver(),
+        options or GenerationOptions(whole=0),
+        tuning=FLOW,
     )
 
 
@@ -48,7 +52,7 @@ def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementPro
     )
 
 
-FEW = GenerationOptions(base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0)
+FEW = GenerationOptions(whole=0, base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0)
 REPAIRING = replace(FEW, mended=0)
 
 
@@ -77,9 +81,9 @@ def test_the_cheapest_assignment_is_found():
 @pytest.mark.parametrize("seed", range(6))
 def test_a_few_columns_lead_to_the_same_certified_optimum_as_all(seed: int):
     given = varied(seed=seed)
-    everything = solve(given, GenerationOptions(base_least=given.machines))
+    everything = solve(given, GenerationOptions(whole=0, base_least=given.machines))
     few = solve(given, FEW)
-    oracle = solve(given, GenerationOptions(base_least=given.machines), NetworkxSolver())
+    oracle = solve(given, GenerationOptions(whole=0, base_least=given.machines), NetworkxSolver())
     assert everything is not None
     assert few is not None
     assert oracle is not None
@@ -106,7 +110,7 @@ def test_mending_and_repairing_end_at_the_same_cost(seed: int):
 def test_costs_too_large_to_mend_are_repaired():
     given = varied()
     dear = replace(given, cost=given.cost * np.int32(200_000))
-    outcome, best = solve(dear, FEW), solve(dear, GenerationOptions(base_least=given.machines))
+    outcome, best = solve(dear, FEW), solve(dear, GenerationOptions(whole=0, base_least=given.machines))
     assert outcome is not None
     assert best is not None
     assert outcome.mends == 0
@@ -327,4 +331,4 @@ def test_a_bound_on_tasks_per_machine_holds_for_every_mix():
     ("tasks", "rate"), [(1, 8.0), (1_000, 6.0), (3_000, 2.0), (6_000, 1.0), (100_000, 1.0)]
 )
 def test_small_rounds_get_more_samples_per_task(tasks: int, rate: float):
-    assert GenerationOptions().rate(tasks) == rate
+    assert GenerationOptions(whole=0).rate(tasks) == rate

@@ -66,7 +66,9 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
     assert few.residual.problem.machines <= tasks * len(residual.active())
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     outcomes = [
-        optimal_flow(each, open_to, OrToolsSolver(), GenerationOptions(), penalties=penalties, tuning=FLOW)
+        optimal_flow(
+            each, open_to, OrToolsSolver(), GenerationOptions(whole=0), penalties=penalties, tuning=FLOW
+        )
         for each, open_to in ((residual, fits), (few.residual, few.fits))
     ]
     assert (outcomes[0] is None) == (outcomes[1] is None)

@@ -24,7 +24,7 @@ def reduced_costs(network: Network, prices: Prices) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_open_column_is_worth_taking_and_no_used_one_worth_leaving(seed: int):
     residual = Residual(varied(seed=seed))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(), tuning=FLOW)
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     reduced = reduced_costs(outcome.network, node_prices(outcome.network, outcome.flows))
     block = outcome.network.blocks[0]
@@ -35,7 +35,7 @@ def test_no_open_column_is_worth_taking_and_no_used_one_worth_leaving(seed: int)
 
 def test_a_flow_that_could_be_cheaper_has_no_prices():
     residual = Residual(problem(tasks=[1, 1], requests=[[1], [1]], free=[[1], [1]], cost=[[0, 10], [0, 100]]))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(), tuning=FLOW)
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     swapped = outcome.flows.copy()
     swapped[outcome.network.blocks[0]] = [1, 0, 0, 1]  # each class on the other's machine
@@ -45,7 +45,7 @@ def test_a_flow_that_could_be_cheaper_has_no_prices():
 
 def test_a_flow_that_leaves_a_task_for_no_reason_has_no_prices():
     residual = Residual(problem(tasks=[2], requests=[[1]], free=[[1], [1]], cost=[[0, 10]]))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(), tuning=FLOW)
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     columns, aggregation, unscheduled, steps = outcome.network.blocks
     worse = outcome.flows.copy()
@@ -57,7 +57,7 @@ def test_a_flow_that_leaves_a_task_for_no_reason_has_no_prices():
 
 def test_a_flow_on_a_dear_machine_beside_an_idle_cheap_one_has_no_prices():
     residual = Residual(problem(tasks=[1], requests=[[1]], free=[[1], [1]], cost=[[0, 10]]))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(), tuning=FLOW)
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     columns, _, _, steps = outcome.network.blocks
     worse = outcome.flows.copy()

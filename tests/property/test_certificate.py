@@ -85,7 +85,7 @@ def test_certified_flow_is_an_optimum_of_the_full_network(
     seed: int, classes: int, machines: int, joint: bool
 ):
     residual = Residual(placement_problem(seed, classes, machines, joint=joint))
-    check_certified(residual, GenerationOptions(), by_networkx=True)
+    check_certified(residual, GenerationOptions(whole=0), by_networkx=True)
 
 
 @settings(max_examples=examples(250))
@@ -150,7 +150,7 @@ def withheld(
 @given(**SIZES)
 def test_certificate_is_refused_when_an_arc_that_matters_is_withheld(seed: int, classes: int, machines: int):
     residual = Residual(placement_problem(seed, classes, machines))
-    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions(), tuning=FLOW)
+    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions(whole=0), tuning=FLOW)
     if outcome is None:
         return
     block = outcome.network.blocks[0]
@@ -182,7 +182,7 @@ def small_problem(cost: list[int], crowd: list[int], tasks: int) -> PlacementPro
 
 def test_withheld_cheap_machine_is_missed():
     residual = Residual(small_problem([1, 5, 5], [0, 0, 0], 2))
-    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions(), tuning=FLOW)
+    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     assert outcome.bound == 2
     column = int(np.flatnonzero(outcome.flows[outcome.network.blocks[0]])[0])

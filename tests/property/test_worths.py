@@ -48,7 +48,7 @@ def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProb
 def test_a_flow_is_certified_whatever_is_known(seed, classes, machines, off, few):
     known = with_worths(placement_problem(seed, classes, machines, roomy=True), seed, off)
     residual = Residual(known)
-    options = FEW_COLUMNS if few else GenerationOptions()
+    options = FEW_COLUMNS if few else GenerationOptions(whole=0)
     outcome = optimal_flow(residual, fits_of(residual), SOLVER, options, tuning=FLOW)
     if outcome is None:
         return

@@ -22,6 +22,7 @@ from firmament.core.flow.network.network import (
     dearest_path,
     flow_cost,
     unscheduled_penalties,
+    whole_network,
 )
 from firmament.core.flow.optimality.adding_columns import widened
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
@@ -38,6 +39,7 @@ from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 class GenerationOptions:
     """How many columns there are at first and how many join later.
 
+    Networks of up to ``whole`` columns and steps are solved with all of them; the others begin with some.
     A class of n tasks starts with n / 2 + base columns: its part of ``base_total``, or one for ``machines_each`` likely
     machines if that is more (the more are alike, the less is known about which it will use), within ``base_least`` ..
     ``base_most``. About twice ``samples`` x n + ``samples_each`` are sampled, more (up to ``samples_most`` for
@@ -46,6 +48,7 @@ class GenerationOptions:
     solve.
     """
 
+    whole: int = 12_000
     base_total: int = 4_000
     base_least: int = 8
     base_most: int = 200
@@ -87,6 +90,9 @@ def optimal_flow(
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
         return None
     penalties = penalties or unscheduled_penalties(residual, dearest_path(residual))
+    whole = whole_network(residual, fits, penalties, options.whole)
+    if whole is not None:
+        return FlowOutcome.of_whole(whole, solver.solve(whole.problem, time_limit=time_limit))
     search = _Search(residual, fits, solver, options, tuning, penalties, time_limit)
     return search.run() if len(search.columns) else None
 

@@ -25,7 +25,7 @@ from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
 from firmament.core.flow.price_estimate.newton import Cleared, balanced, refined
 from firmament.core.flow.price_estimate.representatives import representatives
 from firmament.core.flow.price_estimate.water_filling import water_level_load
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.flow.tuning import PriceTuning
 from firmament.solvers.base import Int32
 
@@ -54,19 +54,6 @@ class Spread:
     appeal: Float32
     sharp: bool = False
     worths: Worths | None = None
-
-
-def machine_units(residual: Residual, classes: Int64) -> Int64:
-    """Upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
-
-    The room divided by the smallest request of any of them, resource by resource; a valid bound for every mix.
-    """
-    smallest = residual.problem.requests[residual.problem.shape[classes]].min(axis=0)
-    units = np.full(residual.problem.machines, int(residual.remaining.sum()))
-    for column, amount in enumerate(smallest.tolist()):
-        if amount > 0:
-            np.minimum(units, residual.free[column] // amount, out=units)
-    return np.maximum(units, 0) * residual.problem.times()
 
 
 def expected_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> Spread:
