@@ -81,8 +81,6 @@ class ApplicationTuning:
 
     chunks: int = 16
     """Into so many parts the applications of a round are divided; each sees what those before it plan."""
-    sweeps: int = 3
-    """How often each workload is decided again at most."""
     moves: int = 30_000
     """Tasks that are put down at most in a small round."""
     small: int = 1_000

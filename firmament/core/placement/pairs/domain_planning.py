@@ -3,8 +3,7 @@
 Applications are taken in chunks, and in each the workloads in the order of their stage: what depends on each other is
 never decided at the same time, and all workloads of one stage are decided side by side. A workload goes where its pairs
 with what is placed or planned, the machines' mean cost, and the crowding that the plan causes cost least together.
-Afterwards each workload is decided again, given all others, as long as that gains. Machines within a domain are left to
-the flow.
+Machines within a domain are left to the flow.
 """
 
 from __future__ import annotations
@@ -41,11 +40,8 @@ class DomainPlan:
         self._kind = pairs.rules.kind[self.classes]
         self._alone = self.pairs.self_paired(self._kind)
         self._room = _Room(residual, state, self.classes, pairs)
-        chunks = self._chunks(residual, tuning.chunks)
-        for chunk in chunks:
+        for chunk in self._chunks(residual, tuning.chunks):
             self._decide(chunk)
-        if pairs.terms.improve and pairs.terms.steers:
-            self._improve(chunks, tuning.sweeps)
 
     def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
         """Positions of classes by chunk, about ``most``, and stage; the most important applications first."""
@@ -103,45 +99,6 @@ class DomainPlan:
         np.add.at(self.counts, (classes, domains), counts)
         self.pairs.count(self._kind[classes], domains, counts)
         self._room.book(classes, domains, counts)
-
-    def _improve(self, chunks: list[list[Int64]], sweeps: int) -> None:
-        """Decide every class again given all others; an application whose votes suffer goes back."""
-        before = self.counts.copy()
-        violations = self._violations()
-        for _ in range(sweeps):
-            former = self.counts.copy()
-            for chunk in chunks:
-                for members in chunk:
-                    self._again(members)
-            if (former == self.counts).all():
-                break
-        worse = self._violations() > violations
-        if worse.any():
-            for position in np.flatnonzero(worse[self.pairs.terms.group[self._kind]]).tolist():
-                change = before[position] - self.counts[position]
-                domains = np.flatnonzero(change)
-                self._book(np.full(len(domains), position), domains, change[domains])
-
-    def _again(self, members: Int64) -> None:
-        planned = self.counts[members]
-        rows, domains = np.nonzero(planned)
-        self._book(members[rows], domains, -planned[rows, domains])
-        self._assign(members, planned.sum(axis=1))
-        lost = self.counts[members].sum(axis=1) < planned.sum(axis=1)
-        if lost.any():  # nothing is given up for a better place elsewhere
-            change = planned - self.counts[members]
-            rows, domains = np.nonzero(np.where(lost[:, None], change, 0))
-            self._book(members[rows], domains, change[rows, domains])
-
-    def _violations(self) -> Int64:
-        """int64[G]: per application, kinds and domains with tasks that their limits would not let in again."""
-        terms = self.pairs.terms
-        count = np.zeros(int(terms.group.max(initial=-1)) + 1, dtype=np.int64)
-        if self.pairs.hard:
-            kinds = np.unique(self._kind)
-            refused = self.pairs.refused(kinds) & (self.pairs.counts[kinds] > 0)
-            np.add.at(count, terms.group[kinds], refused.sum(axis=1))
-        return count
 
 
 class _Room:
