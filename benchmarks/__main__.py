@@ -19,6 +19,7 @@ from benchmarks.commands.preemption import preemption
 from benchmarks.commands.report import report
 from benchmarks.commands.requests import requests
 from benchmarks.commands.start import start
+from benchmarks.commands.sweep import sweep
 from benchmarks.commands.throughput import policies, throughput
 from benchmarks.commands.topology import topology
 from benchmarks.commands.workloads import list_workloads, run
@@ -51,6 +52,7 @@ main.add_command(report)
 main.add_command(requests)
 main.add_command(small)
 main.add_command(start)
+main.add_command(sweep)
 main.add_command(throughput)
 main.add_command(topology)
 main.add_command(full)

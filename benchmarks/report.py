@@ -32,6 +32,7 @@ KINDS: dict[str, Kind] = {
     "comparison": Kind("Comparison", core.comparison_sheets),
     "optimum": Kind("Tasks placed beside the optimum", core.optimum_sheets),
     "growth": Kind("Growth", core.growth_sheets),
+    "sweep": Kind("Sizes", core.sweep_sheets),
     "judge": Kind("Verdicts of kube-scheduler", processes.judge_sheets),
     "hostile": Kind("Hostile pods", core.hostile_sheets),
     "gangs": Kind("Gangs", models.gangs_sheets),

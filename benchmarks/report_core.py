@@ -1,4 +1,4 @@
-"""Tables of what the core does with plain tasks: throughput, policies, workloads, comparison, optimum, growth.
+"""Tables of what the core does with plain tasks: throughput, policies, workloads, comparison, optimum, growth, sizes.
 
 Each function takes a saved report of its kind and returns the tables of it.
 """
@@ -181,3 +181,25 @@ def hostile_sheets(report: Report) -> list[Sheet]:
         "next round, s",
     )
     return [Sheet(caption, (*headings, "others delayed by, s"), rows)]
+
+
+def sweep_sheets(report: Report) -> list[Sheet]:
+    """A table per series: a line per size, with what time per task is beside that of the size before."""
+    sheets = []
+    for result in report["results"]:
+        rows = [
+            [
+                number(point["size"]) + (", past an edge" if point["edge"] else ""),
+                number(point["seconds"] * 1e3, 2),
+                number(point["seconds"] / point["tasks"] * 1e6, 1),
+                number(point["growth"], 2) + (" (steep)" if point["steep"] else ""),
+            ]
+            for point in result["points"]
+        ]
+        grown = [point["growth"] for point in result["points"] if point["growth"] is not None]
+        notes = (
+            [f"The largest factor is {max(grown):.2f}; at most {report['bound']} is wanted"] if grown else []
+        )
+        headings = (result["name"], "milliseconds", "microseconds per task", "per task, to the size before")
+        sheets.append(Sheet(result["what"], headings, rows, notes))
+    return sheets

@@ -21,8 +21,7 @@ from firmament.core.flow.network.network import (
     dearest_path,
     unscheduled_penalties,
 )
-from firmament.core.flow.price_estimate.equilibrium import machine_units
-from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem, Residual, machine_units
 from firmament.core.placement.admission import admit
 from firmament.core.placement.fallback.class_by_class import place_greedily
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver

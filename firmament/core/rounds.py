@@ -21,6 +21,7 @@ from firmament.core.placement.spread.default_spread import spread_out
 from firmament.core.placement.stopwatch import Timer
 from firmament.core.preemption.preemption import preempt
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.preemption.tuning import PreemptionTuning
 from firmament.core.results import RoundStats
 from firmament.core.snapshot.snapshot import Picture
 from firmament.solvers.base import Solver
@@ -62,11 +63,14 @@ def decide(
     means = Means(solver, options, timer)
     placed = place(problem, means)
     watch = means.stopwatch()
-    assignments = spread_out(problem, levelled(problem, placed.assignments))
+    assignments = levelled(problem, placed.assignments, means.tuning.exchange)
+    assignments = spread_out(problem, assignments, means.tuning.spread)
     shortages = dict(placed.shortages)
     evictions: tuple[Eviction, ...] = ()
     if preemption is not None:
-        evictions = preempt(problem, preemption, assignments, solver, options.solve_time_limit, shortages)
+        evictions = preempt(
+            problem, preemption, assignments, solver, options.solve_time_limit, shortages, PreemptionTuning()
+        )
     stats = _figures(problem, placed, assignments, watch.seconds())
     first = placed.first
     return Placement(

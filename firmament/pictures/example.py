@@ -23,6 +23,7 @@ from firmament.core.events import (
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import Residual
+from firmament.core.flow.tuning import FlowTuning
 from firmament.core.model import Machine, TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.base import Solver
@@ -60,7 +61,7 @@ def example(policy: str, solver: Solver) -> Example:
     assert problem_of is not None
     residual = Residual(problem_of.problem)
     fits = {shape: residual.fits(shape) for shape in problem_of.problem.shape.tolist()}
-    outcome = optimal_flow(residual, fits, solver, GenerationOptions())
+    outcome = optimal_flow(residual, fits, solver, GenerationOptions(), FlowTuning())
     assert outcome is not None
     jobs = list(JOBS)
     names = tuple(jobs[problem_of.uids[each].startswith("b")] for each in problem_of.first.tolist())

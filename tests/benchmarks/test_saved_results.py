@@ -31,6 +31,7 @@ TINY = {
     "preemption": ["--nodes", "20", "--preemptors", "10", "--classes", "2", "--runs", "1", "--pairs", "1"],
     "requests": ["--count", "50", "--in-flight", "4", "--runs", "1"],
     "run": ["basic", "--size", "small", "--nodes", "20", "--param", "pods=30", "--runs", "1"],
+    "sweep": ["--only", "machines, few tasks", "--most", "24", "--runs", "1"],
     "throughput": ["--nodes", "20", "--tasks", "20", "--classes", "2", "--runs", "1", "--no-grpc"],
     "topology": ["--nodes", "2000", "--pods", "40", "--groups", "2", "--others", "5", "--runs", "1"],
 }
@@ -50,6 +51,7 @@ LINES = {
     "preemption": "Nobody to evict: ",
     "requests": "| http, aiohttp | ",
     "run": "| basic (20 nodes, 30 pods, ",
+    "sweep": "| 24 | ",
     "throughput": "| scenario | algorithm, tasks/s | ",
     "topology": "| 2 groups beside 5 pods | ",
 }

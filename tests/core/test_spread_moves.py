@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined
-from firmament.core.placement.spread.default_spread import MOST_CLASSES
+from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.placement.spread.ranks import SHORT, distinct, order_by, rank, runs
+from firmament.core.placement.spread.room import MovingRoom
 from firmament.core.placement.spread.shares import even_shares
 from tests.core.test_default_spread import core, in_zone, waiting
 from tests.support.core import placed, task_class
+from tests.support.tuning import PLACING
 
 keys = st.lists(st.one_of(st.integers(-3, 3), st.integers(-2 * SHORT, 2 * SHORT)), max_size=30)
 
@@ -53,7 +55,7 @@ def test_even_shares_cost_least(data: st.DataObject):
 
 def test_a_domain_without_room_gets_nobody():
     """Where all that is left of a zone is full, those who are crowded there look at no place in it."""
-    groups = MOST_CLASSES + 12
+    groups = PLACING.spread.most_classes + 12
     scheduler = core(
         *(in_zone(f"a{index}", "a", cpu=100 * groups, pods=200) for index in range(4)),
         in_zone("z", "z", cpu=900_000, pods=groups),
@@ -64,3 +66,39 @@ def test_a_domain_without_room_gets_nobody():
         )
     where = placed(scheduler.run_round())
     assert len(where) == 2 * groups
+
+
+@given(st.data())
+def test_arrivals_find_the_room_that_earlier_ones_leave(data: st.DataObject):
+    machines, shapes = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 3))
+
+    def amounts(rows: int, low: int, high: int) -> np.ndarray:
+        one = st.lists(st.integers(low, high), min_size=2, max_size=2)
+        return np.array(data.draw(st.lists(one, min_size=rows, max_size=rows)), dtype=np.int64)
+
+    requests, free = amounts(shapes, 0, 3), amounts(machines, -1, 8)
+    problem = PlacementProblem(
+        counts=np.zeros((shapes, WAIT_BUCKETS), dtype=np.int64),
+        priority=np.zeros(shapes, dtype=np.int64),
+        shape=np.arange(shapes),
+        requests=requests,
+        feasible=np.ones((shapes, machines), dtype=np.bool_),
+        cost=np.zeros((shapes, machines), dtype=np.int32),
+        crowd=np.zeros(machines, dtype=np.int64),
+        free=free,
+    )
+    room = MovingRoom(problem, Assignments.empty())
+    arrival = st.tuples(st.integers(0, shapes - 1), st.integers(0, machines - 1))
+    arrivals = np.array(data.draw(st.lists(arrival, max_size=12)), dtype=np.int64).reshape(-1, 2)
+    lacking, used = [], np.zeros_like(free)
+    for shape, machine in arrivals.tolist():
+        used[machine] += requests[shape]
+        lacking.append(bool(((used[machine] > free[machine]) & (requests[shape] > 0)).any()))
+    assert room.overfilled(*arrivals.T).tolist() == lacking
+    fits = ((requests[:, None] <= free) | (requests[:, None] == 0)).all(axis=2)
+    every = np.arange(shapes)
+    for machine in range(machines):
+        if room.open_to_all(every)[machine]:
+            assert all(row[machine] for row in fits)
+        if any(row[machine] for row in fits) and not requests[:, free[machine] < 0].any():
+            assert room.open_to_some(every)[machine]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
+from firmament.core.flow.column_generation import GenerationOptions
 from firmament.core.placement.outcome import PassOptions
 from firmament.core.results import Delta
 from firmament.core.scheduler import Scheduler
@@ -57,6 +58,7 @@ MANNERS = {
     "spreading": Manner("octopus"),
     "indifferent": Manner("trivial"),
     "three priorities": Manner(priorities=3),
+    "columns at a time": Manner(passes=PassOptions(generation=GenerationOptions(whole=0))),
     "few passes": Manner(passes=PassOptions(max_passes=1, max_waves=1)),
     "out of time": Manner(fails_each=1),
     "at times out of time": Manner(fails_each=3, priorities=2),

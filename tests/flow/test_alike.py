@@ -17,6 +17,7 @@ from firmament.core.placement.admission import admit
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.effort import examples
+from tests.support.tuning import FLOW
 
 
 def rows(limits: Sequence[int | None], amounts: Sequence[int]) -> JointRows:
@@ -51,13 +52,19 @@ def scene(seed: int) -> PlacementProblem:
 def test_the_merged_network_has_the_same_optimum(seed: int):
     residual = Residual(scene(seed))
     fits = {shape: residual.fits(shape) for shape in range(3)}
-    alike = merge_alike(residual, fits)
+    alike = merge_alike(residual, fits, tuning=FLOW.reduction)
     assert alike is not None
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     bounds, proposed = [], Assignments.empty()
     for each, open_to in ((residual, fits), (alike.residual, alike.fits)):
         outcome = optimal_flow(
-            each, open_to, OrToolsSolver(), GenerationOptions(), penalties=penalties, time_limit=None
+            each,
+            open_to,
+            OrToolsSolver(),
+            GenerationOptions(whole=0),
+            penalties=penalties,
+            time_limit=None,
+            tuning=FLOW,
         )
         assert outcome is not None
         assert outcome.certified
@@ -79,7 +86,7 @@ def test_machines_with_more_left_on_their_rows_stay_apart():
         joint=[rows([5, 5, 5, 8, 8, None], [1])],
     )
     residual = Residual(made)
-    alike = merge_alike(residual, {0: residual.fits(0)})
+    alike = merge_alike(residual, {0: residual.fits(0)}, tuning=FLOW.reduction)
     assert alike is not None
     groups = np.split(alike.members, alike.first[1:-1])
     assert sorted(sorted(group.tolist()) for group in groups) == [[0, 1, 2], [3, 4], [5]]
@@ -88,4 +95,4 @@ def test_machines_with_more_left_on_their_rows_stay_apart():
 def test_machines_that_share_a_row_are_left_alone():
     shared = JointRows(np.zeros(6, dtype=np.int64), np.array([1]), np.array([5]), "node(s) full")
     residual = Residual(problem(tasks=[4], requests=[[1]], free=[[9]] * 6, joint=[shared]))
-    assert merge_alike(residual, {0: residual.fits(0)}) is None
+    assert merge_alike(residual, {0: residual.fits(0)}, tuning=FLOW.reduction) is None

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.price_estimate.candidates import LOOKED_AT, best_offers, first_worth, wanted_machines
-from firmament.core.flow.price_estimate.equilibrium import machine_units
+from firmament.core.flow.price_estimate.candidates import best_offers, first_worth, wanted_machines
 from firmament.core.flow.price_estimate.market import Market, Stairs, typical_step
-from firmament.core.flow.price_estimate.newton import COARSE, balanced, refined
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.price_estimate.newton import balanced, refined
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.tuning import FLOW, NEWTON, PRICES
 
 
 def cluster(machines: int, seed: int = 2, classes: int = 6) -> PlacementProblem:
@@ -31,31 +31,42 @@ def prepared(given: PlacementProblem):
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
     stairs = Stairs.of(
-        given, np.zeros(given.machines, dtype=np.int64), machine_units(residual, residual.active())
+        given,
+        np.zeros(given.machines, dtype=np.int64),
+        machine_units(residual, residual.active()),
+        flattest=PRICES.flattest,
     )
     return residual, fits, stairs, np.arange(len(given.requests)), given.counts.sum(axis=1).astype(float)
 
 
 def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
-    given = cluster(3 * LOOKED_AT)
+    given = cluster(3 * PRICES.looked_at)
     _, fits, stairs, shapes, tasks = prepared(given)
-    rough = first_worth(given, fits, stairs, shapes, tasks)
+    rough = first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)
     market, _ = Market.of(given, fits, stairs, np.arange(given.machines), shapes, tasks)
     load = np.full(given.machines, tasks.sum() / given.machines, dtype=np.float32)
     every = refined(
-        market, refined(market, balanced(market, stairs.base, load, stairs.step), COARSE).worth, COARSE
+        market,
+        refined(market, balanced(market, stairs.base, load, stairs.step), NEWTON.coarse, tuning=NEWTON).worth,
+        NEWTON.coarse,
+        tuning=NEWTON,
     )
     assert rough == pytest.approx(every.worth, abs=0.5 * typical_step(given))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_optimum_uses_none_but_wanted_machines(seed: int):
-    given = cluster(2 * LOOKED_AT + 500, seed)
+    given = cluster(2 * PRICES.looked_at + 500, seed)
     residual, fits, stairs, shapes, tasks = prepared(given)
     wanted, paid = wanted_machines(
-        given, fits, stairs, shapes, first_worth(given, fits, stairs, shapes, tasks)
+        given,
+        fits,
+        stairs,
+        shapes,
+        first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES),
+        reach=PRICES.reach,
     )
-    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions())
+    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
     used = np.unique(best.assignments().machine)
@@ -66,25 +77,25 @@ def test_the_optimum_uses_none_but_wanted_machines(seed: int):
 
 
 def test_a_shape_that_fits_few_machines_wants_all_of_those():
-    given = cluster(3 * LOOKED_AT)
+    given = cluster(3 * PRICES.looked_at)
     given.feasible[0] = False
-    rare = [5, LOOKED_AT, 2 * LOOKED_AT + 1]
+    rare = [5, PRICES.looked_at, 2 * PRICES.looked_at + 1]
     given.feasible[0, rare] = True
     given.free[rare] = 3
     _, fits, stairs, shapes, tasks = prepared(given)
-    rough = first_worth(given, fits, stairs, shapes, tasks)
+    rough = first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)
     assert np.isnan(rough[0])
     assert not np.isnan(rough[1:]).any()
-    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough)
+    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough, reach=PRICES.reach)
     assert np.isin(rare, wanted).all()
 
 
 def test_where_nothing_fits_nothing_is_wanted():
     given = problem(tasks=[2, 2], requests=[[5], [6]], free=[[1]] * 4)
     _, fits, stairs, shapes, tasks = prepared(given)
-    rough = first_worth(given, fits, stairs, shapes, tasks)
+    rough = first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)
     assert np.isnan(rough).all()
-    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough)
+    wanted, _ = wanted_machines(given, fits, stairs, shapes, rough, reach=PRICES.reach)
     assert len(wanted) == 0
 
 
@@ -99,8 +110,8 @@ def test_classes_that_are_alike_find_their_machines(classes: int):
         crowd=[20] * 200,
     )
     residual, fits, stairs, shapes, tasks = prepared(given)
-    assert np.isfinite(first_worth(given, fits, stairs, shapes, tasks)).all()
-    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions())
+    assert np.isfinite(first_worth(given, fits, stairs, shapes, tasks, tuning=PRICES)).all()
+    best = optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert best is not None
     assert best.certified
     assert sum(best.assignments().count) == 2 * classes

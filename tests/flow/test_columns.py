@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.cheapest import LOOKED_AT, cheapest
-from firmament.core.flow.network.columns import FEWEST, starting_columns
+from firmament.core.flow.network.cheapest import cheapest
+from firmament.core.flow.network.columns import starting_columns
 from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, expected_spread
-from firmament.core.flow.price_estimate.sampling import PAIRS_PER_DRAW, FlowSample, systematic_sample
+from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
+from tests.support.tuning import FLOW, PRICES
 
 
 def one_by_one(key: list[int], want: int, begin: int) -> set[int]:
@@ -40,7 +41,9 @@ def test_the_cheapest_machines_of_many_classes_are_those_of_each(data: st.DataOb
     key = [data.draw(st.lists(value, min_size=width, max_size=width)) for _ in range(classes)]
     want = data.draw(st.lists(st.integers(0, 9), min_size=classes, max_size=classes))
     begin = data.draw(st.lists(st.integers(0, width), min_size=classes, max_size=classes))
-    row, place = cheapest(np.array(key, dtype=np.int32), np.array(want), np.array(begin))
+    row, place = cheapest(
+        np.array(key, dtype=np.int32), np.array(want), np.array(begin), looked_at=FLOW.columns.looked_at
+    )
     for cls in range(classes):
         assert set(place[row == cls].tolist()) == one_by_one(key[cls], want[cls], begin[cls])
     assert sorted(set(zip(row, place, strict=True))) == list(zip(row, place, strict=True))
@@ -49,11 +52,13 @@ def test_the_cheapest_machines_of_many_classes_are_those_of_each(data: st.DataOb
 @pytest.mark.parametrize("kinds", [1, 7, 100_000])
 def test_among_many_machines_about_as_many_as_wanted_are_chosen_and_none_dearer_than_others(kinds: int):
     random = np.random.default_rng(kinds)
-    key = random.integers(0, kinds, (5, 4 * LOOKED_AT)).astype(np.int32)
+    key = random.integers(0, kinds, (5, 4 * FLOW.columns.looked_at)).astype(np.int32)
     key[:, random.permutation(key.shape[1])[:300]] = UNWANTED
     want = np.array([60, 100, 300, 600, 1_000])
     chosen = np.zeros(key.shape, dtype=np.bool_)
-    chosen[cheapest(key, want, np.array([0, 1, 500, 2_000, key.shape[1]]))] = True
+    chosen[
+        cheapest(key, want, np.array([0, 1, 500, 2_000, key.shape[1]]), looked_at=FLOW.columns.looked_at)
+    ] = True
     for row, wanted in zip(range(len(key)), want.tolist(), strict=True):
         assert 0.4 * wanted < chosen[row].sum() < 2 * wanted
         dearest = key[row][chosen[row]].max()
@@ -90,7 +95,7 @@ def spread_over(machines: int) -> Spread:
 
 def sampled(key: np.ndarray, draws: np.ndarray, pieces: int = 1) -> np.ndarray:
     """bool[C', M']: what is drawn if classes come in so many pieces."""
-    sample = FlowSample(spread_over(key.shape[1]), draws)
+    sample = FlowSample(spread_over(key.shape[1]), draws, pairs_per_draw=FLOW.columns.pairs_per_draw)
     for at in np.array_split(np.arange(len(key)), pieces):
         sample.see(at, key[at])
     drawn = np.zeros(key.shape, dtype=np.bool_)
@@ -100,7 +105,7 @@ def sampled(key: np.ndarray, draws: np.ndarray, pieces: int = 1) -> np.ndarray:
 
 @pytest.mark.parametrize("parts", [1, 4])
 def test_a_sample_follows_the_flow_that_is_expected(parts: int):
-    classes, machines = 60, 40 * PAIRS_PER_DRAW * parts // 60
+    classes, machines = 60, 40 * FLOW.columns.pairs_per_draw * parts // 60
     draws = np.full(classes, 40 / 60)
     draws[0] = 5
     key = np.random.default_rng(7).integers(0, 100, (classes, machines)).astype(np.int32)
@@ -116,14 +121,14 @@ def test_a_sample_follows_the_flow_that_is_expected(parts: int):
 
 @pytest.mark.parametrize("parts", [1, 4])
 def test_what_is_drawn_does_not_depend_on_how_classes_are_divided_up(parts: int):
-    key = np.random.default_rng(3).integers(0, 40, (50, PAIRS_PER_DRAW * parts)).astype(np.int32)
+    key = np.random.default_rng(3).integers(0, 40, (50, FLOW.columns.pairs_per_draw * parts)).astype(np.int32)
     whole = sampled(key, np.ones(50))
     assert whole.any()
     assert (sampled(key, np.ones(50), pieces=3) == whole).all()
 
 
 def test_of_many_machines_each_is_looked_at_by_some_class():
-    key = np.zeros((400, 8 * PAIRS_PER_DRAW), dtype=np.int32)
+    key = np.zeros((400, 8 * FLOW.columns.pairs_per_draw), dtype=np.int32)
     drawn = sampled(key, np.full(400, 3.0))
     assert (drawn.sum(axis=0) >= 2).all()
     assert (drawn.sum(axis=1) >= 3).all()
@@ -144,9 +149,11 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     )
     residual = Residual(given)
     fits = {shape: residual.fits(shape) for shape in range(classes)}
-    spread = expected_spread(residual, fits)
+    spread = expected_spread(residual, fits, tuning=PRICES)
     offers = Offers.of(residual, fits, spread.candidates)
-    columns = starting_columns(residual, offers, spread, base=2, samples=0.1, samples_each=0.0)
+    columns = starting_columns(
+        residual, offers, spread, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns
+    )
     assert len(columns) < 0.3 * classes * len(spread.candidates)
     assert feasible[columns.cls, columns.machine].all()
     present = np.zeros((classes, machines), dtype=np.bool_)
@@ -154,13 +161,17 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     able = feasible.sum(axis=0)
     used = np.flatnonzero(present.any(axis=0))
     assert len(used) > 50
-    assert (present.sum(axis=0) >= np.minimum(FEWEST, able))[used].all()
+    assert (present.sum(axis=0) >= np.minimum(FLOW.columns.fewest, able))[used].all()
     # One that is used by so few has them of those to which it is least dear in comparison with what they like best.
     key = np.where(feasible, given.cost + spread.price, UNWANTED)
     dearer = key - key[:, spread.candidates].min(axis=1, keepdims=True)
-    alone = starting_columns(residual, offers, spread, base=2, samples=0.0, samples_each=0.0)
+    alone = starting_columns(
+        residual, offers, spread, base=2, samples=0.0, samples_each=0.0, tuning=FLOW.columns
+    )
     before = np.bincount(alone.machine, minlength=machines)
-    thin = np.flatnonzero((before > 0) & (present.sum(axis=0) == FEWEST) & (able > FEWEST))
+    thin = np.flatnonzero(
+        (before > 0) & (present.sum(axis=0) == FLOW.columns.fewest) & (able > FLOW.columns.fewest)
+    )
     assert len(thin) > 10
     dearer = np.where(feasible, dearer, UNWANTED)
     rank = np.argsort(np.argsort(dearer, axis=0, kind="stable"), axis=0)

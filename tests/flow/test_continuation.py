@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.dual_prices import Worths
-from firmament.core.flow.price_estimate.continuation import MOST_MOVED, continued_prices
-from firmament.core.flow.price_estimate.equilibrium import expected_spread, machine_units
+from firmament.core.flow.price_estimate.continuation import continued_prices
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import Stairs, typical_step
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.tuning import FLOW, PRICES
 
 CLASSES = 40
 MACHINES = 1_500
@@ -33,13 +35,13 @@ def cluster(seed: int = 2, *, tasks: int = 20, dearer: int = 0) -> PlacementProb
     )
 
 
-def fits_of(given: PlacementProblem):
+def fits_of(given: PlacementProblem) -> tuple[Residual, dict[int, Bool]]:
     residual = Residual(given)
     return residual, {shape: residual.fits(shape) for shape in range(CLASSES)}
 
 
 def learned(given: PlacementProblem) -> Worths:
-    found = expected_spread(*fits_of(given))
+    found = expected_spread(*fits_of(given), PRICES)
     assert found.sharp
     assert found.worths is not None
     assert found.worths.shape.tolist() == list(range(CLASSES))
@@ -49,9 +51,14 @@ def learned(given: PlacementProblem) -> Worths:
 def continued(given: PlacementProblem, worths: Worths | None):
     given = replace(given, worths=worths)
     residual, fits = fits_of(given)
-    stairs = Stairs.of(given, np.zeros(MACHINES, dtype=np.int64), machine_units(residual, residual.active()))
+    stairs = Stairs.of(
+        given,
+        np.zeros(MACHINES, dtype=np.int64),
+        machine_units(residual, residual.active()),
+        flattest=PRICES.flattest,
+    )
     tasks = given.counts.sum(axis=1).astype(np.float64)
-    return continued_prices(given, fits, stairs, np.arange(CLASSES), tasks)
+    return continued_prices(given, fits, stairs, np.arange(CLASSES), tasks, prices=PRICES)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +98,12 @@ def astray() -> np.ndarray:
         lambda _: Worths.none(),
         lambda before: Worths(before.shape[: CLASSES // 2], before.worth[: CLASSES // 2]),
         lambda before: Worths(before.shape, before.worth + astray()),
-        lambda before: Worths(before.shape, before.worth + np.float32(2 * MOST_MOVED * 250)),
-        lambda before: Worths(before.shape, before.worth - np.float32(2 * MOST_MOVED * 250)),
+        lambda before: Worths(
+            before.shape, before.worth + np.float32(2 * PRICES.continuation.most_moved * 250)
+        ),
+        lambda before: Worths(
+            before.shape, before.worth - np.float32(2 * PRICES.continuation.most_moved * 250)
+        ),
         lambda before: Worths(before.shape, before.worth * np.float32(-1e30)),
         lambda before: Worths(before.shape, before.worth * np.float32(1e30)),
     ],
@@ -102,7 +113,10 @@ def test_prices_that_mislead_are_not_used(spoilt):
     now = cluster()
     worths = spoilt(learned(now))
     assert continued(now, worths) is None
-    spread, afresh = expected_spread(*fits_of(replace(now, worths=worths))), expected_spread(*fits_of(now))
+    spread, afresh = (
+        expected_spread(*fits_of(replace(now, worths=worths)), PRICES),
+        expected_spread(*fits_of(now), PRICES),
+    )
     assert np.array_equal(spread.price, afresh.price)
     assert np.array_equal(spread.load, afresh.load)
 
@@ -117,11 +131,11 @@ def test_a_shape_that_fits_nowhere_is_left_to_others():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_flows_cost_the_same_however_prices_began(seed: int):
-    options = GenerationOptions()
+    options = GenerationOptions(whole=0)
     costs = []
     for worths in (None, learned(cluster(seed, tasks=15)), learned(cluster(seed + 10))):
         residual, fits = fits_of(replace(cluster(seed), worths=worths))
-        best = optimal_flow(residual, fits, OrToolsSolver(), options)
+        best = optimal_flow(residual, fits, OrToolsSolver(), options, tuning=FLOW)
         assert best is not None
         assert best.certified
         assert best.worths is not None

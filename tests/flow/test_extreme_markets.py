@@ -8,9 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.price_estimate.market import FLATTEST, FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.newton import COARSE, SHARP, SHARPEST, balanced, refined
+from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
+from firmament.core.flow.price_estimate.newton import balanced, refined
 from tests.support.effort import examples
+from tests.support.tuning import NEWTON, PRICES
 
 DEAREST = 1e9
 """Largest cost and crowding step of a network."""
@@ -31,7 +32,7 @@ def market(random: np.random.Generator) -> Market:
     room = np.floor(random.random(machines) * random.choice([1.5, 9, 1e5]))
     stairs = Stairs(
         base=(crowd * np.floor(random.random(machines) * random.choice([1, 5, 1e3]))).astype(np.float32),
-        growth=np.maximum(crowd / alike, FLATTEST * step).astype(np.float32),
+        growth=np.maximum(crowd / alike, PRICES.flattest * step).astype(np.float32),
         ahead=(0.5 * random.choice([1, 50]) * alike).astype(np.float32),
         room=room.astype(np.float32),
         step=step,
@@ -52,9 +53,12 @@ def test_prices_are_finite_whatever_the_market(seed: int) -> None:
         worth = balanced(
             given, stairs.base + stairs.growth * load, load, float(random.choice([0.1, 1.0])) * stairs.step
         )
-        found = [refined(given, worth, smoothings) for smoothings in (COARSE, SHARP, SHARPEST)]
+        found = [
+            refined(given, worth, smoothings, tuning=NEWTON)
+            for smoothings in (NEWTON.coarse, NEWTON.sharp, NEWTON.sharpest)
+        ]
         moved = worth + np.float32(random.normal() * stairs.step * random.choice([0, 1, 100, 1e6, 1e12]))
-        found.append(refined(given, moved, SHARPEST[-1:]))
+        found.append(refined(given, moved, NEWTON.sharpest[-1:], tuning=NEWTON))
     for each in found:
         figures = np.concatenate([each.worth, each.price, each.load, [each.lacking]])
         assert np.isfinite(figures).all()

@@ -11,18 +11,17 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.columns import Columns
 from firmament.core.flow.network.cost_truncation import (
-    AMPLE,
-    SMALL,
     solve_near,
     surely_used,
     unfilled_machines,
 )
 from firmament.core.flow.network.network import build_network, dearest_path, unscheduled_penalties
-from firmament.core.flow.price_estimate.equilibrium import SAMPLED_SHAPES, expected_spread
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.tuning import FLOW, PRICES
 
 
 class Counting(OrToolsSolver):
@@ -54,13 +53,13 @@ def prepared(given: PlacementProblem):
     fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
     cls, machine = np.divmod(np.arange(given.classes * given.machines), given.machines)
     penalties = unscheduled_penalties(residual, dearest_path(residual))
-    return residual, expected_spread(residual, fits), Columns(cls, machine), penalties
+    return residual, expected_spread(residual, fits, tuning=PRICES), Columns(cls, machine), penalties
 
 
 def test_merged_networks_have_fewer_steps_and_the_same_optimum():
     residual, spread, columns, penalties = prepared(crowded())
     assert spread.sharp
-    steps, merged = surely_used(residual, spread)
+    steps, merged = surely_used(residual, spread, tuning=FLOW.truncation)
     whole = build_network(residual, columns, penalties, steps)
     small = build_network(residual, columns, penalties, steps, merged)
     assert len(small.step_machine) < 0.7 * len(whole.step_machine)
@@ -73,7 +72,7 @@ def test_merged_networks_have_fewer_steps_and_the_same_optimum():
 
 def test_a_merged_arc_that_is_not_full_is_noticed():
     residual, spread, columns, penalties = prepared(crowded())
-    steps, _ = surely_used(residual, spread)
+    steps, _ = surely_used(residual, spread, tuning=FLOW.truncation)
     rash = np.zeros_like(steps)
     rash[5] = steps[5] = 12
     network = build_network(residual, columns, penalties, steps, rash)
@@ -103,9 +102,9 @@ def test_costs_relative_to_expected_prices_lead_to_the_same_optimum(scarce: bool
     residual, spread, columns, penalties = prepared(given)
     steps = np.full(given.machines, 20)
     network = build_network(residual, columns, penalties, steps)
-    assert len(network.problem.tails) > SMALL
+    assert len(network.problem.tails) > FLOW.truncation.small
     solver = Counting()
-    found = solve_near(network, replace(spread, sharp=True), solver, None)
+    found = solve_near(network, replace(spread, sharp=True), solver, None, tuning=FLOW.truncation)
     assert len(solver.largest) == 1
     assert solver.largest[0] < 0.01 * np.abs(network.problem.costs).max()
     # With 1,710 places for 1,800 tasks a penalty decides, and those are cut off: this is said.
@@ -130,7 +129,7 @@ class Recording(OrToolsSolver):
 def of_kinds(kinds: int, tasks: int, machines: int, distance: int, crowd: int) -> PlacementProblem:
     """Classes of some kinds, each with machines of its own; so many that expected prices know but some of them."""
     random = np.random.default_rng(1)
-    classes = 3 * SAMPLED_SHAPES
+    classes = 3 * PRICES.sampled_shapes
     cost = 8 * random.integers(0, 100, (classes, machines))
     kind = random.integers(0, kinds, classes)
     cost[np.arange(machines) * kinds // machines != kind[:, None]] += distance
@@ -154,7 +153,7 @@ def of_kinds(kinds: int, tasks: int, machines: int, distance: int, crowd: int) -
 def test_a_misled_flow_is_mended_or_solved_again(given: PlacementProblem, cut_off: list[bool], mends: int):
     residual, solver = Residual(given), Recording()
     fits = {shape: residual.fits(shape) for shape in range(given.classes)}
-    found = optimal_flow(residual, fits, solver, GenerationOptions())
+    found = optimal_flow(residual, fits, solver, GenerationOptions(whole=0), tuning=FLOW)
     assert found is not None
     assert found.certified
     assert solver.cut_off[: len(cut_off)] == cut_off
@@ -167,10 +166,13 @@ def test_a_misled_flow_is_mended_or_solved_again(given: PlacementProblem, cut_of
 def test_every_step_up_to_well_above_the_expected_price_is_given():
     residual, spread, _, _ = prepared(crowded())
     assert spread.sharp
-    steps, merged = surely_used(residual, spread)
+    steps, merged = surely_used(residual, spread, tuning=FLOW.truncation)
     for machine in range(residual.problem.machines):
         costs = [int(residual.problem.crowd[machine]) * nth for nth in range(12)]
-        near = sum(cost <= int(spread.price[machine]) + int(AMPLE * spread.temperature) for cost in costs)
+        near = sum(
+            cost <= int(spread.price[machine]) + int(FLOW.truncation.ample * spread.temperature)
+            for cost in costs
+        )
         load = int(spread.load[machine])
         assert steps[machine] == min(max(near, 1), load + load // 4 + 2)
         assert merged[machine] <= max(load - 1, 0)

@@ -11,13 +11,14 @@ from firmament.core.flow.column_generation import GenerationOptions, optimal_flo
 from firmament.core.flow.network.columns import Columns, starting_columns
 from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.outcome import FlowOutcome
-from firmament.core.flow.price_estimate.equilibrium import expected_spread, machine_units
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
 from firmament.core.placement.cost import placement_cost
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.networkx_solver import NetworkxSolver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
+from tests.support.tuning import FLOW, PRICES
 
 
 def fits(residual: Residual) -> dict[int, np.ndarray]:
@@ -29,7 +30,13 @@ def solve(
     given: PlacementProblem, options: GenerationOptions | None = None, solver=None
 ) -> FlowOutcome | None:
     residual = Residual(given)
-    return optimal_flow(residual, fits(residual), solver or OrToolsSolver(), options or GenerationOptions())
+    return optimal_flow(
+        residual,
+        fits(residual),
+        solver or OrToolsSolver(),
+        options or GenerationOptions(whole=0),
+        tuning=FLOW,
+    )
 
 
 def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementProblem:
@@ -45,7 +52,7 @@ def varied(classes: int = 12, machines: int = 60, seed: int = 5) -> PlacementPro
     )
 
 
-FEW = GenerationOptions(base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0)
+FEW = GenerationOptions(whole=0, base_total=0, base_least=1, base_most=1, samples=0.0, sampled=0)
 REPAIRING = replace(FEW, mended=0)
 
 
@@ -74,9 +81,9 @@ def test_the_cheapest_assignment_is_found():
 @pytest.mark.parametrize("seed", range(6))
 def test_a_few_columns_lead_to_the_same_certified_optimum_as_all(seed: int):
     given = varied(seed=seed)
-    everything = solve(given, GenerationOptions(base_least=given.machines))
+    everything = solve(given, GenerationOptions(whole=0, base_least=given.machines))
     few = solve(given, FEW)
-    oracle = solve(given, GenerationOptions(base_least=given.machines), NetworkxSolver())
+    oracle = solve(given, GenerationOptions(whole=0, base_least=given.machines), NetworkxSolver())
     assert everything is not None
     assert few is not None
     assert oracle is not None
@@ -103,7 +110,7 @@ def test_mending_and_repairing_end_at_the_same_cost(seed: int):
 def test_costs_too_large_to_mend_are_repaired():
     given = varied()
     dear = replace(given, cost=given.cost * np.int32(200_000))
-    outcome, best = solve(dear, FEW), solve(dear, GenerationOptions(base_least=given.machines))
+    outcome, best = solve(dear, FEW), solve(dear, GenerationOptions(whole=0, base_least=given.machines))
     assert outcome is not None
     assert best is not None
     assert outcome.mends == 0
@@ -226,7 +233,7 @@ def test_without_time_for_a_fresh_solve_the_last_flow_stands_uncertified():
 def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Columns:
     residual = Residual(given)
     usable = fits(residual)
-    spread = expected_spread(residual, usable)
+    spread = expected_spread(residual, usable, tuning=PRICES)
     return starting_columns(
         residual,
         Offers.of(residual, usable, spread.candidates),
@@ -234,6 +241,7 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> Column
         base=base,
         samples=samples,
         samples_each=0.0,
+        tuning=FLOW.columns,
     )
 
 
@@ -288,7 +296,7 @@ def test_columns_are_sorted_and_unique():
 def test_the_expected_loads_hold_all_tasks_where_there_is_room():
     given = varied(classes=1)
     residual = Residual(given)
-    spread = expected_spread(residual, fits(residual))
+    spread = expected_spread(residual, fits(residual), tuning=PRICES)
     room = machine_units(residual, np.array([0]))
     assert spread.load.sum() >= min(given.counts.sum(), room[residual.fits(0)].sum())
     assert (spread.load <= room).all()
@@ -297,7 +305,7 @@ def test_the_expected_loads_hold_all_tasks_where_there_is_room():
 def test_expected_prices_are_never_negative_and_follow_load():
     for seed in range(4):
         residual = Residual(varied(seed=seed))
-        spread = expected_spread(residual, fits(residual))
+        spread = expected_spread(residual, fits(residual), tuning=PRICES)
         assert (spread.price >= 0).all()
         assert (spread.load >= 0).all()
         assert (spread.load <= machine_units(residual, residual.active())).all()
@@ -307,7 +315,7 @@ def test_expected_prices_are_never_negative_and_follow_load():
 def test_loads_level_out_cost_and_crowding():
     given = problem(tasks=[12], requests=[[1]], free=[[99]] * 3, cost=[[0, 20, 40]], crowd=10)
     residual = Residual(given)
-    spread = expected_spread(residual, fits(residual))
+    spread = expected_spread(residual, fits(residual), tuning=PRICES)
     # The next task costs the same everywhere at 6, 4 and 2 tasks.
     assert spread.load.tolist() == [6, 4, 2]
     assert spread.price.tolist() == [60, 40, 20]
@@ -323,4 +331,4 @@ def test_a_bound_on_tasks_per_machine_holds_for_every_mix():
     ("tasks", "rate"), [(1, 8.0), (1_000, 6.0), (3_000, 2.0), (6_000, 1.0), (100_000, 1.0)]
 )
 def test_small_rounds_get_more_samples_per_task(tasks: int, rate: float):
-    assert GenerationOptions().rate(tasks) == rate
+    assert GenerationOptions(whole=0).rate(tasks) == rate

@@ -14,6 +14,7 @@ from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.flow.test_generation import varied
 from tests.support.core import problem
+from tests.support.tuning import FLOW
 
 
 def network_of(residual: Residual, pairs: list[tuple[int, int]]) -> Network:
@@ -43,7 +44,7 @@ def test_an_optimal_flow_stays_as_it_is_and_so_do_its_prices():
     residual = Residual(given)
     network = network_of(residual, everywhere(given))
     flows, prices = solved(residual, network)
-    found = mended(network, flows, prices, 1_000)
+    found = mended(network, flows, prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert np.array_equal(found.flows, flows)
     assert np.array_equal(found.prices.cls, prices.cls)
@@ -58,7 +59,7 @@ def test_a_new_column_draws_one_task_and_pushes_another_aside():
     narrow = network_of(residual, [(0, 0), (1, 1), (1, 2)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
-    found = mended(wide, carried_over(narrow, flows, wide, 3), prices, 1_000)
+    found = mended(wide, carried_over(narrow, flows, wide, 3), prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert found.flows[wide.blocks[0]].tolist() == [0, 1, 0, 1]
 
@@ -76,7 +77,7 @@ def test_a_tempting_column_that_gains_nothing_changes_prices_alone():
     arcs, node = wide.problem, prices.nodes(wide)
     reduced = 2 * arcs.costs + node[arcs.heads] - node[arcs.tails]
     assert (reduced[carried < arcs.capacities] < 0).any()
-    found = mended(wide, carried, prices, 1_000)
+    found = mended(wide, carried, prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert np.array_equal(found.flows, carried)
 
@@ -86,7 +87,7 @@ def test_tasks_that_waited_come_in_when_a_machine_opens():
     narrow = network_of(residual, [(0, 0)])
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1)])
-    found = mended(wide, carried_over(narrow, flows, wide, 2), prices, 1_000)
+    found = mended(wide, carried_over(narrow, flows, wide, 2), prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert found.flows[wide.blocks[0]].sum() == 3
     assert found.flows[wide.blocks[1]].tolist() == [0]
@@ -103,7 +104,7 @@ def test_a_task_that_was_left_out_at_a_penalty_beyond_what_lengths_can_hold_find
     wide = network_of(residual, [(0, 0), (0, 1), (1, 1), (1, 2)])
     # Prices as they would be if the task had its place.
     *_, right = solved(residual, wide)
-    found = mended(wide, carried_over(narrow, flows, wide, 3), right, 1_000)
+    found = mended(wide, carried_over(narrow, flows, wide, 3), right, 1_000, tuning=FLOW.repair)
     assert found is not None
     assert found.flows[wide.blocks[0]].tolist() == [1, 1, 0, 1]
 
@@ -113,7 +114,10 @@ def test_costs_beyond_what_lengths_can_hold_are_left_to_the_solver():
     residual = Residual(given)
     network = network_of(residual, everywhere(given))
     flows, prices = solved(residual, network)
-    assert mended(network, flows, FullPrices(prices.cls + 2**40, prices.machine), 1_000) is None
+    assert (
+        mended(network, flows, FullPrices(prices.cls + 2**40, prices.machine), 1_000, tuning=FLOW.repair)
+        is None
+    )
 
 
 def test_given_prices_and_flow_are_not_written_to():
@@ -124,7 +128,7 @@ def test_given_prices_and_flow_are_not_written_to():
     wide = network_of(residual, everywhere(given))
     carried = carried_over(narrow, flows, wide, given.machines)
     copies = carried.copy(), prices.cls.copy(), prices.machine.copy()
-    assert mended(wide, carried, prices, 1_000) is not None
+    assert mended(wide, carried, prices, 1_000, tuning=FLOW.repair) is not None
     for given_array, copy in zip((carried, prices.cls, prices.machine), copies, strict=True):
         assert np.array_equal(given_array, copy)
 
@@ -135,5 +139,5 @@ def test_more_contradictions_than_allowed_are_left_to_the_solver():
     flows, prices = solved(residual, narrow)
     wide = network_of(residual, [(0, 0), (0, 1)])
     carried = carried_over(narrow, flows, wide, 2)
-    assert mended(wide, carried, prices, 0) is None
-    assert mended(wide, flows=carried, prices=prices, most=10) is not None
+    assert mended(wide, carried, prices, 0, tuning=FLOW.repair) is None
+    assert mended(wide, flows=carried, prices=prices, most=10, tuning=FLOW.repair) is not None

@@ -12,12 +12,13 @@ from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.network import dearest_path, unscheduled_penalties
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.flow.reduction.dominance import HANDFUL, narrowed
+from firmament.core.flow.reduction.dominance import narrowed
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.passes import place_all
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
 from tests.support.effort import examples
+from tests.support.tuning import FLOW
 
 MACHINES = 40
 SHARED = JointRows(np.zeros(5, np.int64), np.ones(1, np.int64), np.ones(1, np.int64), "link")
@@ -57,7 +58,7 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
     residual.placed[:] = [chance.randrange(3) for _ in range(MACHINES)]
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
     fits = {shape: residual.fits(shape) for shape in shapes}
-    few = narrowed(residual, fits)
+    few = narrowed(residual, fits, tuning=FLOW.reduction)
     if few is None:
         assert not residual.remaining.any() or not any(row.any() for row in fits.values())
         return
@@ -65,7 +66,9 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
     assert few.residual.problem.machines <= tasks * len(residual.active())
     penalties = unscheduled_penalties(residual, dearest_path(residual))
     outcomes = [
-        optimal_flow(each, open_to, OrToolsSolver(), GenerationOptions(), penalties=penalties)
+        optimal_flow(
+            each, open_to, OrToolsSolver(), GenerationOptions(whole=0), penalties=penalties, tuning=FLOW
+        )
         for each, open_to in ((residual, fits), (few.residual, few.fits))
     ]
     assert (outcomes[0] is None) == (outcomes[1] is None)
@@ -102,7 +105,7 @@ def test_among_machines_that_cost_the_same_the_rotation_says_who_comes_first():
 @pytest.mark.parametrize(
     "case",
     [
-        {"tasks": [HANDFUL + 1], "free": [[99]] * 100},
+        {"tasks": [FLOW.reduction.handful + 1], "free": [[99]] * 100},
         {"tasks": [3], "free": [[99]] * 5},
         {"tasks": [0], "free": [[99]] * 5},
         {"tasks": [1], "free": [[0]] * 5},
@@ -112,7 +115,7 @@ def test_among_machines_that_cost_the_same_the_rotation_says_who_comes_first():
 )
 def test_what_is_left_alone(case):
     residual = Residual(problem(requests=[[1]], **case))
-    assert narrowed(residual, {0: residual.fits(0)}) is None
+    assert narrowed(residual, {0: residual.fits(0)}, tuning=FLOW.reduction) is None
 
 
 def test_nothing_is_placed_where_nothing_fits():

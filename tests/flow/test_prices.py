@@ -12,6 +12,7 @@ from firmament.core.flow.problem import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.flow.test_generation import fits, varied
 from tests.support.core import problem
+from tests.support.tuning import FLOW
 
 
 def reduced_costs(network: Network, prices: Prices) -> np.ndarray:
@@ -23,7 +24,7 @@ def reduced_costs(network: Network, prices: Prices) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_open_column_is_worth_taking_and_no_used_one_worth_leaving(seed: int):
     residual = Residual(varied(seed=seed))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     reduced = reduced_costs(outcome.network, node_prices(outcome.network, outcome.flows))
     block = outcome.network.blocks[0]
@@ -34,7 +35,7 @@ def test_no_open_column_is_worth_taking_and_no_used_one_worth_leaving(seed: int)
 
 def test_a_flow_that_could_be_cheaper_has_no_prices():
     residual = Residual(problem(tasks=[1, 1], requests=[[1], [1]], free=[[1], [1]], cost=[[0, 10], [0, 100]]))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     swapped = outcome.flows.copy()
     swapped[outcome.network.blocks[0]] = [1, 0, 0, 1]  # each class on the other's machine
@@ -44,7 +45,7 @@ def test_a_flow_that_could_be_cheaper_has_no_prices():
 
 def test_a_flow_that_leaves_a_task_for_no_reason_has_no_prices():
     residual = Residual(problem(tasks=[2], requests=[[1]], free=[[1], [1]], cost=[[0, 10]]))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     columns, aggregation, unscheduled, steps = outcome.network.blocks
     worse = outcome.flows.copy()
@@ -56,7 +57,7 @@ def test_a_flow_that_leaves_a_task_for_no_reason_has_no_prices():
 
 def test_a_flow_on_a_dear_machine_beside_an_idle_cheap_one_has_no_prices():
     residual = Residual(problem(tasks=[1], requests=[[1]], free=[[1], [1]], cost=[[0, 10]]))
-    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions())
+    outcome = optimal_flow(residual, fits(residual), OrToolsSolver(), GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     columns, _, _, steps = outcome.network.blocks
     worse = outcome.flows.copy()

@@ -9,10 +9,11 @@ import pytest
 
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
-from firmament.core.flow.price_estimate.newton import COARSE, SHARPEST, balanced, refined
+from firmament.core.flow.price_estimate.newton import balanced, refined
 from firmament.core.flow.price_estimate.smoothed_market import BLOCK
 from firmament.core.flow.problem import Residual
 from tests.support.core import problem
+from tests.support.tuning import NEWTON, PRICES
 
 
 def market(classes: int, machines: int, seed: int = 3, *, tasks_each: int = 40, room: float = 9.0) -> Market:
@@ -52,7 +53,7 @@ def taken(given: Market, offer: np.ndarray) -> np.ndarray:
 
 def test_one_class_meets_one_price():
     given = market(1, 50)
-    found = refined(given, begun(given))
+    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     low, high = 0.0, 10_000.0
     for _ in range(60):
         worth = (low + high) / 2
@@ -67,7 +68,7 @@ def test_one_class_meets_one_price():
 @pytest.mark.parametrize("machines", [BLOCK // 6, BLOCK // 3 + 1])
 def test_the_machines_take_all_tasks_and_none_takes_too_many(machines: int):
     given = market(6, machines, tasks_each=machines // 4)
-    found = refined(given, begun(given))
+    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     assert found.load.sum() == pytest.approx(given.tasks.sum(), rel=0.005)
     assert found.lacking <= 0.01 * given.tasks.sum()
     assert (found.load >= 0).all()
@@ -79,9 +80,11 @@ def test_the_machines_take_all_tasks_and_none_takes_too_many(machines: int):
 def test_every_class_finds_its_tasks_from_however_poor_a_start(seed: int):
     given = market(20, 900, seed=seed, tasks_each=80)
     astray = begun(given) + np.random.default_rng(seed).normal(0, 300, 20).astype(np.float32)
-    found = refined(given, refined(given, astray, COARSE).worth, SHARPEST)
-    assert found.lacking <= SHARPEST[-1].settled * given.tasks.sum()
-    assert found.temperature == pytest.approx(SHARPEST[-1].temperature * given.stairs.step)
+    found = refined(
+        given, refined(given, astray, NEWTON.coarse, tuning=NEWTON).worth, NEWTON.sharpest, tuning=NEWTON
+    )
+    assert found.lacking <= NEWTON.sharpest[-1].settled * given.tasks.sum()
+    assert found.temperature == pytest.approx(NEWTON.sharpest[-1].temperature * given.stairs.step)
     best = (found.worth[:, None] - given.cost).max(axis=0)
     # With hardly any smoothing left, a machine has the steps that its best offer pays for.
     clear = np.abs((best - given.stairs.base) / given.stairs.growth % 1 - 0.5) < 0.3
@@ -109,19 +112,19 @@ def sizes_on_nodes(seed: int, classes: int = 60, machines: int = 1_500) -> Marke
 @pytest.mark.parametrize("seed", range(4))
 def test_less_smoothing_begins_where_prices_were_heading(seed: int):
     given = sizes_on_nodes(seed)
-    start = refined(given, begun(given), COARSE).worth
-    before = refined(given, start, SHARPEST[:-1])
+    start = refined(given, begun(given), NEWTON.coarse, tuning=NEWTON).worth
+    before = refined(given, start, NEWTON.sharpest[:-1], tuning=NEWTON)
     # Without steps of Newton's method the last smoothing shows how wrong the prices are that it begins with.
-    only_begun = replace(SHARPEST[-1], steps=0)
-    unmoved = refined(given, before.worth, (only_begun,))
-    moved = refined(given, start, (*SHARPEST[:-1], only_begun))
+    only_begun = replace(NEWTON.sharpest[-1], steps=0)
+    unmoved = refined(given, before.worth, (only_begun,), tuning=NEWTON)
+    moved = refined(given, start, (*NEWTON.sharpest[:-1], only_begun), tuning=NEWTON)
     assert moved.temperature == unmoved.temperature < before.temperature
     assert moved.lacking < 0.75 * unmoved.lacking
 
 
 def test_where_room_is_scarce_it_is_filled_and_prices_stay_finite():
     given = market(4, 40, tasks_each=200, room=3.0)
-    found = refined(given, begun(given))
+    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     assert np.isfinite(found.price).all()
     assert np.isfinite(found.worth).all()
     assert found.load.sum() == pytest.approx(120, abs=1)
@@ -133,7 +136,9 @@ def test_classes_that_fit_nowhere_do_not_count():
     every = problem(tasks=[40, 999, 40], requests=[[1], [99], [1]], free=[[9]] * 40, cost=cost, crowd=90)
     alone = problem(tasks=[40, 40], requests=[[1], [1]], free=[[9]] * 40, cost=[cost[0], cost[2]], crowd=90)
     found, expected = (
-        expected_spread(residual, {shape: residual.fits(shape) for shape in range(len(given.requests))})
+        expected_spread(
+            residual, {shape: residual.fits(shape) for shape in range(len(given.requests))}, tuning=PRICES
+        )
         for given in (every, alone)
         for residual in [Residual(given)]
     )
@@ -156,6 +161,6 @@ def test_few_tasks_on_many_machines_that_cost_nearly_the_same_settle():
             step=194.0,
         ),
     )
-    found = refined(given, begun(given))
+    found = refined(given, begun(given), smoothings=NEWTON.sharp, tuning=NEWTON)
     assert found.lacking <= 0.01 * given.tasks.sum()
     assert found.load.sum() == pytest.approx(given.tasks.sum(), rel=0.01)

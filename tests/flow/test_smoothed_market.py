@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+from firmament.core.flow.price_estimate import smoothed_market
+from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Market, Stairs
 from firmament.core.flow.price_estimate.smoothed_market import FARTHEST, Point, SmoothedMarket
+from firmament.core.flow.problem import Residual
+from tests.support.core import problem
+from tests.support.tuning import PRICES
 
 CLASSES, MACHINES = 5, 60
+COSTS = np.random.default_rng(2).integers(0, 900, (3, 40)).tolist()
 
 
 def market(seed: int = 1, *, step: float = 100.0) -> Market:
@@ -95,3 +103,23 @@ def test_slopes_are_those_of_small_changes():
     assert 4 * (moved.price - point.price) == pytest.approx(passed_on, abs=0.1)
     _, shares = written_out(given, point.worth, 40.0)
     assert served == pytest.approx(shares.sum(axis=1), abs=0.01)
+
+
+def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
+    """Of lanes of a register that no number is in."""
+    residual = Residual(problem(tasks=[30] * 3, requests=[[1]] * 3, free=[[9]] * 40, cost=COSTS, crowd=100))
+    fits = residual.fits_of([0, 1, 2])
+    expected = expected_spread(residual, fits, PRICES)
+    product, flags = smoothed_market.by_machine, []
+
+    def with_a_flag(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+        flags.append(np.float32(np.inf) - np.float32(np.inf))
+        return product(vector, matrix)
+
+    monkeypatch.setattr(smoothed_market, "by_machine", with_a_flag)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = expected_spread(residual, fits, PRICES)
+    assert flags
+    assert np.array_equal(found.price, expected.price)
+    assert np.isfinite(found.appeal).all()

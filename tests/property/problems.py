@@ -16,7 +16,9 @@ from tests.oracle.network import Arc
 from tests.oracle.placement import JointLimit, PlainProblem
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW_COLUMNS = GenerationOptions(base_total=1, base_least=1, base_most=1, samples=0.001, samples_each=0)
+FEW_COLUMNS = GenerationOptions(
+    whole=0, base_total=1, base_least=1, base_most=1, samples=0.001, samples_each=0
+)
 
 
 def placement_problem(

@@ -30,6 +30,7 @@ from tests.property.problems import (
     plain,
 )
 from tests.support.effort import examples
+from tests.support.tuning import FLOW
 
 SOLVER = OrToolsSolver()
 SIZES = {"seed": SEEDS, "classes": st.integers(1, 5), "machines": st.integers(1, 7)}
@@ -48,7 +49,7 @@ def check_certified(residual: Residual, options: GenerationOptions, *, by_networ
     """The flow found is certified and optimal, mended or repaired; None stands for leaving everything pending."""
     optimum = full_optimum(residual, by_networkx=by_networkx)
     for way in (options, replace(options, mended=0)):
-        check_outcome(residual, optimal_flow(residual, fits_of(residual), SOLVER, way), optimum)
+        check_outcome(residual, optimal_flow(residual, fits_of(residual), SOLVER, way, tuning=FLOW), optimum)
 
 
 def check_outcome(residual: Residual, outcome: FlowOutcome | None, optimum: int) -> None:
@@ -84,7 +85,7 @@ def test_certified_flow_is_an_optimum_of_the_full_network(
     seed: int, classes: int, machines: int, joint: bool
 ):
     residual = Residual(placement_problem(seed, classes, machines, joint=joint))
-    check_certified(residual, GenerationOptions(), by_networkx=True)
+    check_certified(residual, GenerationOptions(whole=0), by_networkx=True)
 
 
 @settings(max_examples=examples(250))
@@ -112,7 +113,7 @@ def test_crowding_in_wide_steps(seed: int, classes: int, machines: int):
 def test_later_passes_continue_the_costs_of_earlier_ones(seed: int, classes: int, machines: int):
     residual = Residual(placement_problem(seed, classes, machines, joint=True))
     before = plain(residual)
-    outcome = optimal_flow(residual, fits_of(residual), SOLVER, FEW_COLUMNS)
+    outcome = optimal_flow(residual, fits_of(residual), SOLVER, FEW_COLUMNS, tuning=FLOW)
     if outcome is not None:
         admitted = admit(residual, outcome.assignments())
         assert before.violated(as_dict(admitted)) == []
@@ -149,7 +150,7 @@ def withheld(
 @given(**SIZES)
 def test_certificate_is_refused_when_an_arc_that_matters_is_withheld(seed: int, classes: int, machines: int):
     residual = Residual(placement_problem(seed, classes, machines))
-    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions())
+    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions(whole=0), tuning=FLOW)
     if outcome is None:
         return
     block = outcome.network.blocks[0]
@@ -181,7 +182,7 @@ def small_problem(cost: list[int], crowd: list[int], tasks: int) -> PlacementPro
 
 def test_withheld_cheap_machine_is_missed():
     residual = Residual(small_problem([1, 5, 5], [0, 0, 0], 2))
-    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions())
+    outcome = optimal_flow(residual, fits_of(residual), SOLVER, GenerationOptions(whole=0), tuning=FLOW)
     assert outcome is not None
     assert outcome.bound == 2
     column = int(np.flatnonzero(outcome.flows[outcome.network.blocks[0]])[0])

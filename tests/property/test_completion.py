@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 
 from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
-from firmament.core.placement import passes
 from firmament.core.placement.admission import admit
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.fallback.class_by_class import place_greedily
@@ -18,6 +19,9 @@ from tests.property.problems import SEEDS, as_dict, placement_problem, plain
 from tests.support.core import problem
 from tests.support.effort import examples
 from tests.support.heights import with_heights
+from tests.support.tuning import PLACING
+
+ALWAYS_A_NETWORK = Means(OrToolsSolver(), tuning=replace(PLACING, small_rest=0.0))
 
 
 def begun(seed: int) -> Residual:
@@ -66,27 +70,25 @@ def crowded() -> PlacementProblem:
     )
 
 
-def test_a_small_rest_is_placed_without_another_network_and_at_about_the_same_cost(monkeypatch):
+def test_a_small_rest_is_placed_without_another_network_and_at_about_the_same_cost():
     residual = Residual(crowded())
     placing = place_all(residual, Means(OrToolsSolver()))
     placed = placing.assignments
     assert (placing.figures.passes, int(placed.count.sum())) == (1, 120)
     assert (residual.free >= 0).all()
-    monkeypatch.setattr(passes, "SMALL_REST", 0.0)
     with_networks = Residual(crowded())
-    placing = place_all(with_networks, Means(OrToolsSolver()))
+    placing = place_all(with_networks, ALWAYS_A_NETWORK)
     solved = placing.assignments
     assert placing.figures.passes > 1
     assert placement_cost(crowded(), placed) <= 1.005 * placement_cost(crowded(), solved)
 
 
-def test_a_rest_placed_without_a_network_ends_about_as_level_as_with_one(monkeypatch):
+def test_a_rest_placed_without_a_network_ends_about_as_level_as_with_one():
     given = with_heights(crowded(), np.random.default_rng(1).integers(0, 60, 60).tolist(), [9, 3, 1])
     placing = place_all(Residual(given), Means(OrToolsSolver()))
-    placed = levelled(given, placing.assignments)
+    placed = levelled(given, placing.assignments, tuning=PLACING.exchange)
     assert placing.figures.passes == 1
-    monkeypatch.setattr(passes, "SMALL_REST", 0.0)
-    placing = place_all(Residual(given), Means(OrToolsSolver()))
-    with_networks = levelled(given, placing.assignments)
+    placing = place_all(Residual(given), ALWAYS_A_NETWORK)
+    with_networks = levelled(given, placing.assignments, tuning=PLACING.exchange)
     assert placing.figures.passes > 1
     assert placement_cost(given, placed) < 1.01 * placement_cost(given, with_networks)

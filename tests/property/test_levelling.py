@@ -16,6 +16,7 @@ from firmament.core.placement.local_search.size_exchange import levelled
 from tests.property.problems import SEEDS, as_dict, placement_problem
 from tests.support.effort import examples
 from tests.support.heights import with_heights
+from tests.support.tuning import PLACING
 
 Placed = dict[tuple[int, int], int]
 
@@ -121,12 +122,12 @@ def test_what_held_before_holds_after_and_nothing_costs_more(seed, classes, mach
     problem, placed = scene(seed, classes, machines)
     before = as_dict(placed)
     assert not faults(problem, before)
-    after = levelled(problem, placed)
+    after = levelled(problem, placed, tuning=PLACING.exchange)
     assert not faults(problem, as_dict(after))
     assert per(as_dict(after), 0) == per(before, 0)
     assert per(as_dict(after), 1) == per(before, 1)
     assert placement_cost(problem, after) <= placement_cost(problem, placed)
-    again = levelled(problem, placed)
+    again = levelled(problem, placed, tuning=PLACING.exchange)
     assert (again.cls.tolist(), again.machine.tolist()) == (after.cls.tolist(), after.machine.tolist())
 
 
@@ -146,7 +147,9 @@ def test_two_tasks_on_two_machines_are_exchanged_if_that_pays(seed):
     if faults(problem, before):
         return
     ones = np.ones(2, dtype=np.int64)
-    after = as_dict(levelled(problem, Assignments(np.array([0, 1]), np.array([0, 1]), ones)))
+    after = as_dict(
+        levelled(problem, Assignments(np.array([0, 1]), np.array([0, 1]), ones), tuning=PLACING.exchange)
+    )
     saves = cost_by_hand(problem, before) - cost_by_hand(problem, swapped)
     size = [sizes[problem.shape[cls]] for cls in (0, 1)]
     downhill = (start[0] + size[0] - start[1] - size[1]) * (size[0] - size[1]) > 0

@@ -21,6 +21,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_networkx, slackness_faults, unbalanced
 from tests.property.problems import SEEDS, arcs_of, fits_of, placement_problem
 from tests.support.effort import examples
+from tests.support.tuning import FLOW
 
 SIZES = {"seed": SEEDS, "classes": st.integers(1, 6), "machines": st.integers(1, 9)}
 SHARES = st.floats(0.0, 1.0)
@@ -72,7 +73,7 @@ def test_the_optimum_of_a_narrow_network_becomes_that_of_a_wide_one(
     wide = network_of(residual, columns.merged(some_columns(residual, random, after), machines), many)
     flows = OrToolsSolver().solve(narrow.problem).flows
     prices = FullPrices.of(residual, narrow, node_prices(narrow, flows))
-    found = mended(wide, carried_over(narrow, flows, wide, machines), prices, 1_000)
+    found = mended(wide, carried_over(narrow, flows, wide, machines), prices, 1_000, tuning=FLOW.repair)
     assert found is not None
     check(wide, found)
 
@@ -88,7 +89,7 @@ def test_any_flow_and_any_prices_will_do(seed: int, classes: int, machines: int,
     for block in (aggregation, unscheduled):
         nothing_placed[block] = network.problem.capacities[block]
     prices = FullPrices(random.integers(0, 200, len(network.classes)), random.integers(0, 200, machines))
-    found = mended(network, nothing_placed, prices, 1_000)
+    found = mended(network, nothing_placed, prices, 1_000, tuning=FLOW.repair)
     event(f"mended: {found is not None}")
     if found is not None:
         check(network, found)
@@ -109,7 +110,7 @@ def test_only_what_came_closer_needs_to_be_priced_again(
     before = FullPrices.of(residual, network, node_prices(network, flows))
     violations = price_out(residual, network, flows, before, offers, limit=limit)
     wide = network_of(residual, columns.merged(violations.columns, machines), steps)
-    found = mended(wide, carried_over(network, flows, wide, machines), before, 1_000)
+    found = mended(wide, carried_over(network, flows, wide, machines), before, 1_000, tuning=FLOW.repair)
     assert found is not None
     after = FullPrices.of(residual, wide, found.prices)
     everything = price_out(residual, wide, found.flows, after, offers, limit=1_000_000)

@@ -18,6 +18,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.oracle.network import cost_by_ortools, full_network
 from tests.property.problems import FEW_COLUMNS, SEEDS, fits_of, penalties_of, placement_problem, plain
 from tests.support.effort import examples
+from tests.support.tuning import FLOW, PRICES
 
 SOLVER = OrToolsSolver()
 SIZES = {"seed": SEEDS, "classes": st.integers(2, 6), "machines": st.integers(1, 9)}
@@ -29,7 +30,11 @@ def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProb
     """The problem with what it is about to find out, less some shapes, and ``off`` by about as much."""
     random = np.random.default_rng(seed)
     residual = Residual(given)
-    found = expected_spread(residual, fits_of(residual)).worths if residual.remaining.any() else None
+    found = (
+        expected_spread(residual, fits_of(residual), tuning=PRICES).worths
+        if residual.remaining.any()
+        else None
+    )
     if found is None:
         shapes = np.arange(len(given.requests))
         found = Worths(shapes, np.zeros(len(shapes), dtype=np.float32))
@@ -43,8 +48,8 @@ def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProb
 def test_a_flow_is_certified_whatever_is_known(seed, classes, machines, off, few):
     known = with_worths(placement_problem(seed, classes, machines, roomy=True), seed, off)
     residual = Residual(known)
-    options = FEW_COLUMNS if few else GenerationOptions()
-    outcome = optimal_flow(residual, fits_of(residual), SOLVER, options)
+    options = FEW_COLUMNS if few else GenerationOptions(whole=0)
+    outcome = optimal_flow(residual, fits_of(residual), SOLVER, options, tuning=FLOW)
     if outcome is None:
         return
     event(f"known: {len(known.worths or ())}")

@@ -8,12 +8,13 @@ import numpy as np
 
 from cost_models.interface import Bool, JointRows
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Residual
-from firmament.core.placement.subclasses import LARGEST_COST, PINNED_UP_TO, Part, derive
+from firmament.core.placement.subclasses import LARGEST_COST, Part, derive
 from tests.rounds.rules import proposed, units
 from tests.support.core import problem
 from tests.support.rules import ints
+from tests.support.tuning import PLACING
 
-MANY = PINNED_UP_TO + 50
+MANY = PLACING.pinned_up_to + 50
 
 
 def mask(machines: int, *rows: int) -> Bool:
@@ -30,7 +31,7 @@ def test_whole_classes_stay_as_they_are():
         cost=[[1, 2, 3], [4, 5, 6]],
         priority=[0, 1],
     )
-    wave = derive(Residual(given), [Part(1, 4), Part(0, 3)])
+    wave = derive(Residual(given), [Part(1, 4), Part(0, 3)], pinned_up_to=PLACING.pinned_up_to)
     made = wave.residual.problem
     assert made.counts.tolist() == [[0, 0, 0, 4], [1, 0, 2, 0]]
     assert made.priority.tolist() == [1, 0]
@@ -44,7 +45,7 @@ def test_what_is_left_is_carried_over():
     rows = JointRows(ints(0, 0), ints(1, 3), ints(7), "full")
     residual = Residual(problem(tasks=[2, 2], requests=[[1], [2]], free=[[9]] * 2, joint=[rows]))
     residual.take(proposed((0, 1)))
-    made = derive(residual, [Part(1, 2), Part(0, 1)]).residual
+    made = derive(residual, [Part(1, 2), Part(0, 1)], pinned_up_to=PLACING.pinned_up_to).residual
     assert made.free.tolist() == [[9, 8]]
     assert made.placed.tolist() == [0, 1]
     assert made.joint_left[0].tolist() == [6]
@@ -57,7 +58,7 @@ def test_what_is_left_is_carried_over():
 def test_the_parts_of_a_class_share_its_waiting_tasks_oldest_first():
     given = problem(tasks=[[1, 2, 0, 3]], requests=[[1]], free=[[9]] * 4)
     parts = [Part(0, 2, mask(4, 0, 1)), Part(0, 3, mask(4, 2)), Part(0, 1, mask(4, 3))]
-    made = derive(Residual(given), parts).residual.problem
+    made = derive(Residual(given), parts, pinned_up_to=PLACING.pinned_up_to).residual.problem
     assert made.counts.tolist() == [[1, 1, 0, 0], [0, 1, 0, 2], [0, 0, 0, 1]]
     assert {cls: rows.tolist() for cls, rows in made.pins.items()} == {0: [0, 1], 1: [2], 2: [3]}
     assert len(made.cost) == 1, "pinned parts share the rows of their shape"
@@ -65,23 +66,27 @@ def test_the_parts_of_a_class_share_its_waiting_tasks_oldest_first():
 
 def test_many_machines_are_a_mask():
     given = problem(tasks=[3], requests=[[1]], free=[[9]] * MANY)
-    few, many = mask(MANY, *range(PINNED_UP_TO)), mask(MANY, *range(PINNED_UP_TO + 1))
-    made = derive(Residual(given), [Part(0, 1, few), Part(0, 2, many)]).residual.problem
-    assert {cls: len(rows) for cls, rows in made.pins.items()} == {0: PINNED_UP_TO}
-    assert made.feasible[made.shape].sum(axis=1).tolist() == [MANY, PINNED_UP_TO + 1]
+    few, many = mask(MANY, *range(PLACING.pinned_up_to)), mask(MANY, *range(PLACING.pinned_up_to + 1))
+    made = derive(
+        Residual(given), [Part(0, 1, few), Part(0, 2, many)], pinned_up_to=PLACING.pinned_up_to
+    ).residual.problem
+    assert {cls: len(rows) for cls, rows in made.pins.items()} == {0: PLACING.pinned_up_to}
+    assert made.feasible[made.shape].sum(axis=1).tolist() == [MANY, PLACING.pinned_up_to + 1]
 
 
 def test_a_mask_opens_nothing_that_was_closed():
     closed = [index % 2 == 0 for index in range(2 * MANY)]
     given = problem(tasks=[1], requests=[[1]], free=[[9]] * (2 * MANY), feasible=[closed])
     many = mask(2 * MANY, *range(MANY))
-    made = derive(Residual(given), [Part(0, 1, many)]).residual.problem
+    made = derive(Residual(given), [Part(0, 1, many)], pinned_up_to=PLACING.pinned_up_to).residual.problem
     assert made.feasible[0].tolist() == [each and row < MANY for row, each in enumerate(closed)]
 
 
 def test_pins_of_the_class_stay_within_the_mask():
     given = problem(tasks=[2], requests=[[1]], free=[[9]] * 4, pins={0: [0, 2, 3]})
-    made = derive(Residual(given), [Part(0, 1, mask(4, 1, 2, 3)), Part(0, 1)]).residual.problem
+    made = derive(
+        Residual(given), [Part(0, 1, mask(4, 1, 2, 3)), Part(0, 1)], pinned_up_to=PLACING.pinned_up_to
+    ).residual.problem
     assert [made.pins[cls].tolist() for cls in (0, 1)] == [[2, 3], [0, 2, 3]]
 
 
@@ -90,7 +95,9 @@ def test_points_are_added_to_the_cost_and_cut_off():
         tasks=[1, 1], requests=[[1], [1]], free=[[9]] * 3, cost=[[7, 0, LARGEST_COST - 5], [0, 0, 0]]
     )
     made = derive(
-        Residual(given), [Part(0, 1, points=np.array([1.5, 0.004, 9.0])), Part(1, 1)]
+        Residual(given),
+        [Part(0, 1, points=np.array([1.5, 0.004, 9.0])), Part(1, 1)],
+        pinned_up_to=PLACING.pinned_up_to,
     ).residual.problem
     assert made.cost[made.shape].tolist() == [[7 + 150, 0, LARGEST_COST], [0, 0, 0]]
     assert COST_UNITS_PER_POINT == 100
@@ -109,7 +116,7 @@ def same_shape(classes: int, machines: int) -> Residual:
 
 
 def test_parts_that_nothing_tells_apart_are_one_class():
-    wave = derive(same_shape(3, 4), alike(3))
+    wave = derive(same_shape(3, 4), alike(3), pinned_up_to=PLACING.pinned_up_to)
     assert wave.residual.problem.counts.tolist() == [[0, 0, 0, 6]]
     assert dict(wave.residual.problem.most) == {0: 3}
 
@@ -125,13 +132,13 @@ def test_other_machines_costs_limits_or_priorities_tell_parts_apart():
         Part(4, 2, most=1),
         Part(5, 2, most=1),
     ]
-    wave = derive(residual, parts)
+    wave = derive(residual, parts, pinned_up_to=PLACING.pinned_up_to)
     assert [[part.cls for part in bundle] for bundle in wave.bundles] == [[0, 4], [1], [2], [3], [5]]
     assert dict(wave.residual.problem.most) == {0: 2, 1: 2, 2: 1, 3: 1, 4: 1}
 
 
 def test_the_parts_of_a_bundle_take_turns_so_that_no_machine_gets_more_of_one_than_it_may():
-    wave = derive(same_shape(3, 4), alike(3))
+    wave = derive(same_shape(3, 4), alike(3), pinned_up_to=PLACING.pinned_up_to)
     # what the flow may do: at most three of the bundle on a machine
     found = units(wave.in_round(proposed((0, 3, 3), (0, 0, 1), (0, 1, 2))))
     assert sorted(cls for cls, _ in found) == [0, 0, 1, 1, 2, 2]
@@ -143,13 +150,17 @@ def test_turns_when_parts_differ_in_size():
     sizes = [1, 4, 2]
     residual = same_shape(3, 9)
     residual.remaining[:, -1] = sizes
-    wave = derive(residual, [Part(cls, size, most=1) for cls, size in enumerate(sizes)])
+    wave = derive(
+        residual,
+        [Part(cls, size, most=1) for cls, size in enumerate(sizes)],
+        pinned_up_to=PLACING.pinned_up_to,
+    )
     found = units(wave.in_round(proposed((0, 0, 3), (0, 1, 2), (0, 2, 1), (0, 3, 1))))
     assert [sum(cls == each for each, _ in found) for cls in range(3)] == sizes
     assert len(set(found)) == len(found)
 
 
 def test_a_bundle_that_is_not_placed_whole_serves_all_its_parts_alike():
-    wave = derive(same_shape(4, 4), alike(4))
+    wave = derive(same_shape(4, 4), alike(4), pinned_up_to=PLACING.pinned_up_to)
     found = units(wave.in_round(proposed((0, 0, 2), (0, 1, 3))))
     assert sorted(sum(cls == each for each, _ in found) for cls in range(4)) == [1, 1, 1, 2]

@@ -20,6 +20,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.rounds.rules import Units, apart, begin, broken, ruled, together, units
 from tests.support.rules import counter, ints, soft_spreading, spreading, state
+from tests.support.tuning import PLACING
 
 ZONE = [0, 0, 1, 1, 2, 2]
 HOST = [0, 1, 2, 3, 4, 5]
@@ -37,7 +38,7 @@ def in_waves(given: PlacementProblem, options: PassOptions | None = None) -> tup
 
 def planned(given: PlacementProblem, *, first: bool = True) -> list[tuple[list[int], int, int]]:
     """Bundles of the first wave: classes, tasks, and most per machine."""
-    wave = plan_wave(*begin(given), first=first)
+    wave = plan_wave(*begin(given), PLACING.pinned_up_to, first=first)
     if wave is None:
         return []
     made = wave.residual.problem

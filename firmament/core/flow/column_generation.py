@@ -22,6 +22,7 @@ from firmament.core.flow.network.network import (
     dearest_path,
     flow_cost,
     unscheduled_penalties,
+    whole_network,
 )
 from firmament.core.flow.optimality.adding_columns import widened
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
@@ -30,6 +31,7 @@ from firmament.core.flow.optimality.primal_dual_repair import mended
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.price_estimate.equilibrium import Spread, expected_spread
 from firmament.core.flow.problem import Residual
+from firmament.core.flow.tuning import FlowTuning
 from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 
 
@@ -37,6 +39,7 @@ from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 class GenerationOptions:
     """How many columns there are at first and how many join later.
 
+    Networks of up to ``whole`` columns and steps are solved with all of them; the others begin with some.
     A class of n tasks starts with n / 2 + base columns: its part of ``base_total``, or one for ``machines_each`` likely
     machines if that is more (the more are alike, the less is known about which it will use), within ``base_least`` ..
     ``base_most``. About twice ``samples`` x n + ``samples_each`` are sampled, more (up to ``samples_most`` for
@@ -45,6 +48,7 @@ class GenerationOptions:
     solve.
     """
 
+    whole: int = 12_000
     base_total: int = 4_000
     base_least: int = 8
     base_most: int = 200
@@ -72,6 +76,7 @@ def optimal_flow(
     fits: dict[int, Bool],
     solver: Solver,
     options: GenerationOptions,
+    tuning: FlowTuning,
     *,
     penalties: Penalties | None = None,
     time_limit: float | None = None,
@@ -85,7 +90,10 @@ def optimal_flow(
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
         return None
     penalties = penalties or unscheduled_penalties(residual, dearest_path(residual))
-    search = _Search(residual, fits, solver, options, penalties, time_limit)
+    whole = whole_network(residual, fits, penalties, options.whole)
+    if whole is not None:
+        return FlowOutcome.of_whole(whole, solver.solve(whole.problem, time_limit=time_limit))
+    search = _Search(residual, fits, solver, options, tuning, penalties, time_limit)
     return search.run() if len(search.columns) else None
 
 
@@ -98,18 +106,20 @@ class _Search:
         fits: dict[int, Bool],
         solver: Solver,
         options: GenerationOptions,
+        tuning: FlowTuning,
         penalties: Penalties,
         time_limit: float | None,
     ) -> None:
         self._residual = residual
         self._solver = solver
         self._options = options
+        self._tuning = tuning
         self._penalties = penalties
         self._time_limit = time_limit
-        self._spread = expected_spread(residual, fits)
+        self._spread = expected_spread(residual, fits, tuning.prices)
         self._offers = Offers.of(residual, fits, self._spread.candidates)
         self.columns = self._selection(self._spread)
-        self._steps, self._merged = surely_used(residual, self._spread)
+        self._steps, self._merged = surely_used(residual, self._spread, tuning.truncation)
         self._solves = 0
         self._mends = 0
         self._seconds = 0.0
@@ -150,7 +160,7 @@ class _Search:
         do: they are added, and what is still decided wrongly is mended.
         """
         network = self._network()
-        near = solve_near(network, self._spread, self._solver, self._time_limit)
+        near = solve_near(network, self._spread, self._solver, self._time_limit, self._tuning.truncation)
         flows = self._counted(near.solution)
         if near.cut is None:
             return (network, *self._priced(network, flows))
@@ -168,6 +178,7 @@ class _Search:
             base=self._options.base(len(self._residual.active()), len(spread.candidates)),
             samples=self._options.rate(int(self._residual.remaining.sum())),
             samples_each=self._options.samples_each,
+            tuning=self._tuning.columns,
         )
 
     def _network(self) -> Network:
@@ -204,7 +215,7 @@ class _Search:
 
     def _patched(self, network: Network, flows: Int64, prices: FullPrices) -> tuple[Int64, Prices] | None:
         """The flow, mended in place, and its prices; None if a solver is the better choice."""
-        patched = mended(network, flows, prices, self._options.mended)
+        patched = mended(network, flows, prices, self._options.mended, self._tuning.repair)
         self._mends += patched is not None
         return None if patched is None else (patched.flows, patched.prices)
 

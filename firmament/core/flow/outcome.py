@@ -8,8 +8,9 @@ from functools import cached_property
 from cost_models.interface import Int64
 from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.network.carried_flow import carried_over
-from firmament.core.flow.network.network import Network, unmerged
+from firmament.core.flow.network.network import Network, flow_cost, unmerged
 from firmament.core.flow.problem import Assignments
+from firmament.solvers.base import FlowSolution
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,19 @@ class FlowOutcome:
     time_limited: bool = False
     worths: Worths | None = None
     mends: int = 0
+
+    @classmethod
+    def of_whole(cls, network: Network, solution: FlowSolution) -> FlowOutcome:
+        """The optimal flow of a network that left nothing out."""
+        return cls(
+            solved=network,
+            carried=solution.flows,
+            arcs=len(solution.flows),
+            bound=flow_cost(network, solution.flows),
+            certified=True,
+            solves=1,
+            seconds=solution.seconds,
+        )
 
     @property
     def network(self) -> Network:

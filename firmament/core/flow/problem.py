@@ -263,3 +263,16 @@ def _left_at(rows: JointRows, left: Int64) -> Int64:
     if not len(left):
         return np.full(len(rows.row_of), UNLIMITED)
     return np.where(rows.row_of >= 0, left[rows.row_of], UNLIMITED)
+
+
+def machine_units(residual: Residual, classes: Int64) -> Int64:
+    """Upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
+
+    The room divided by the smallest request of any of them, resource by resource; a valid bound for every mix.
+    """
+    smallest = residual.problem.requests[residual.problem.shape[classes]].min(axis=0)
+    units = np.full(residual.problem.machines, int(residual.remaining.sum()))
+    for column, amount in enumerate(smallest.tolist()):
+        if amount > 0:
+            np.minimum(units, residual.free[column] // amount, out=units)
+    return np.maximum(units, 0) * residual.problem.times()

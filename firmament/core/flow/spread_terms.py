@@ -59,14 +59,10 @@ class SpreadTerms:
         Of those that ran before, and ``counts[i]`` more of ``groups[i]`` on ``machines[i]``.
         """
         width = np.int64(len(self.domain))
-        keys = np.concatenate(
-            [self.resident_group * width + self.resident_machine, groups * width + machines]
-        )
-        weights = np.concatenate([np.ones(len(self.resident_group), dtype=np.int64), counts])
-        order = np.argsort(keys)  # in no certain order among equal ones, which are added up
-        keys = keys[order]
+        before = self.resident_group * width + self.resident_machine
+        keys = np.sort(np.concatenate([before, np.repeat(groups * width + machines, counts)]))
         first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]][: len(keys)])
-        return keys[first], np.add.reduceat(weights[order], first) if len(first) else first
+        return keys[first], np.diff(first, append=len(keys))
 
     def in_domains(self, groups: Int64, machines: Int64, counts: Int64) -> Int64:
         """int64[G, D]: tasks of each group in each domain, counted likewise."""

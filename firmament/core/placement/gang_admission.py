@@ -30,7 +30,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     placed = _together(problem, means)
     if not _incomplete(problem, placed.assignments).any():
         return placed
-    tried = GangTrial(problem, Standing(problem)).placed(means)
+    tried = GangTrial(problem, Standing(problem), means.tuning).placed(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
     again = _together(without_gangs(problem, ~chosen), means)
@@ -40,7 +40,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     standing = Standing(problem)
     standing.book(best)
-    late = GangTrial(problem, standing).gangs(np.flatnonzero(~chosen))
+    late = GangTrial(problem, standing, means.tuning).gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that are let in
     return replace(again, figures=figures).admitted(Assignments.joined([best, late]), watch.seconds())
 

@@ -11,15 +11,14 @@ from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.local_search.relocation import improved
 from firmament.core.placement.outcome import Means, Placed
 from firmament.core.placement.priority_tiers import Standing
-
-SEARCHES = 16
-"""Gangs of several classes for which a packing is searched at most, in one trial, where placing in turn finds none."""
+from firmament.core.placement.tuning import PlacementTuning
 
 
 class GangTrial:
     """Places gangs one by one on ``standing``, as it is handed in and moves on."""
 
-    def __init__(self, problem: PlacementProblem, standing: Standing) -> None:
+    def __init__(self, problem: PlacementProblem, standing: Standing, tuning: PlacementTuning) -> None:
+        self._tuning = tuning
         self._problem = problem
         self._standing = standing
         self._waiting = standing.residual.remaining
@@ -82,7 +81,7 @@ class GangTrial:
                 self._waiting[members] = 0
                 return placed
         self._standing = before
-        if len(members) < 2 or before.state is not None or self._searches >= SEARCHES:
+        if len(members) < 2 or before.state is not None or self._searches >= self._tuning.gang_searches:
             return None
         self._searches += 1
         placed = self._search(members, placed)
@@ -129,7 +128,7 @@ class GangTrial:
         alone = replace(
             problem, counts=counts, free=residual.free.T.copy(), joint=_what_is_left(problem, residual)
         )
-        return improved(alone, placed, problem.rotation)
+        return improved(alone, placed, problem.rotation, self._tuning.relocation)
 
     def _others(self, rank: int, means: Means) -> Placed:
         """Place the tasks of a priority that belong to no gang."""

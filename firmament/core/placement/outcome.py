@@ -11,6 +11,7 @@ from firmament.core.flow.problem import Assignments
 from firmament.core.flow.reduction.symmetry import AlikeMachines
 from firmament.core.placement.class_aggregation import Bundled
 from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
+from firmament.core.placement.tuning import PlacementTuning
 from firmament.solvers.base import Solver
 
 
@@ -31,6 +32,7 @@ class Means:
     solver: Solver
     options: PassOptions = field(default_factory=PassOptions)
     timer: Timer = no_timer
+    tuning: PlacementTuning = field(default_factory=PlacementTuning)
 
     def stopwatch(self) -> Stopwatch:
         """One that runs from now on."""

@@ -21,9 +21,6 @@ from firmament.core.placement.fallback.class_by_class import place_greedily
 from firmament.core.placement.outcome import Figures, FirstFlow, Means, Placed
 from firmament.solvers.base import SolverTimeoutError
 
-SMALL_REST = 0.1
-"""Up to this share of the tasks of a pass is placed without another network."""
-
 
 def place_all(residual: Residual, means: Means) -> Placed:
     """Place as much as possible of what ``residual`` holds, book it there, and return it.
@@ -43,7 +40,7 @@ def place_all(residual: Residual, means: Means) -> Placed:
         watch = means.stopwatch()
         admitted = admit(residual, proposed.assignments)
         parts = [admitted]
-        if _nearly_done(residual, proposed.assignments, waiting):
+        if _nearly_done(residual, proposed.assignments, waiting, means.tuning.small_rest):
             parts.append(_completed(residual))
         placed = Placed.joined([placed, proposed.admitted(Assignments.joined(parts), watch.seconds())])
         if proposed.last is None or not residual.remaining.any():
@@ -68,13 +65,13 @@ def _completed(residual: Residual) -> Assignments:
     return rest
 
 
-def _nearly_done(residual: Residual, proposed: Assignments, waiting: int) -> bool:
-    """Whether a flow found a place for all that were ``waiting``, and admission left but a few of them.
+def _nearly_done(residual: Residual, proposed: Assignments, waiting: int, share: float) -> bool:
+    """Whether a flow found a place for all that were ``waiting``, and admission left at most ``share`` of them.
 
     Not where ledgers keep books: of those only the flow and admission together know.
     """
     left = int(residual.remaining.sum())
-    small = 0 < left <= SMALL_REST * waiting and int(proposed.count.sum()) == waiting
+    small = 0 < left <= share * waiting and int(proposed.count.sum()) == waiting
     return small and not residual.ledgers
 
 
@@ -90,15 +87,16 @@ def propose(
     ``classes``: what the classes of ``residual`` stand for. Raises what the solver raises, ``SolverTimeoutError``
     included.
     """
-    watch, options = means.stopwatch(), means.options
+    watch, options, tuning = means.stopwatch(), means.options, means.tuning.flow
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
     fits = residual.fits_of(shapes)
-    alike = narrowed(residual, fits) or merge_alike(residual, fits)
+    alike = narrowed(residual, fits, tuning.reduction) or merge_alike(residual, fits, tuning.reduction)
     outcome = optimal_flow(
         alike.residual if alike else residual,
         alike.fits if alike else fits,
         means.solver,
         options.generation,
+        tuning,
         penalties=penalties,
         time_limit=options.solve_time_limit,
     )

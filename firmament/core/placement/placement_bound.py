@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.price_estimate.equilibrium import machine_units
-from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
+from firmament.core.flow.problem import Assignments, PlacementProblem, Residual, machine_units
 
 
 def most_placed(residual: Residual, classes: Int64) -> int:

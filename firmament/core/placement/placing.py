@@ -28,6 +28,6 @@ def place(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     found = placed.assignments
     if residual.remaining.any() and not (problem.pairs is not None and problem.pairs.steers):
-        found = improved(bundle.problem, found, problem.rotation)
+        found = improved(bundle.problem, found, problem.rotation, means.tuning.relocation)
     found = bundle.dealt_out(found)
     return replace(placed.admitted(found, bundling + watch.seconds()), about=bundle)

@@ -14,9 +14,6 @@ from cost_models.interface import Bool, Float64, Int64, JointRows
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, WAIT_BUCKETS, Assignments, Residual
 from firmament.solvers.base import Int32
 
-PINNED_UP_TO = 256
-"""A part that may use at most so many machines is pinned to them, instead of having dense rows of its own."""
-
 LARGEST_COST = 1_000_000_000
 
 
@@ -75,14 +72,15 @@ def _turns(parts: list[Part]) -> Int64:
     return classes[part[np.lexsort((part, nth))]]
 
 
-def derive(residual: Residual, parts: list[Part]) -> Wave:
+def derive(residual: Residual, parts: list[Part], pinned_up_to: int) -> Wave:
     """The problem of a wave; the parts of a class must not have more tasks than are left.
 
+    A part that may use at most ``pinned_up_to`` machines is pinned to them, instead of having dense rows of its own.
     Parts that nothing tells apart, as those of many small applications, are bundled to one class of the problem.
     """
     problem = residual.problem
     shapes = _ShapeRows(residual)
-    confined = _Confined(residual)
+    confined = _Confined(residual, pinned_up_to)
     left = residual.remaining.copy()
     bundles: dict[tuple[int, int, bytes | None, int], _Bundle] = {}
     for part in parts:
@@ -138,7 +136,8 @@ class _Bundle:
 class _Confined:
     """Pins and masks of parts; many parts may share one mask, which is looked at once."""
 
-    def __init__(self, residual: Residual) -> None:
+    def __init__(self, residual: Residual, pinned_up_to: int) -> None:
+        self._pinned_up_to = pinned_up_to
         self._pins = residual.problem.pins
         self._seen: dict[int, tuple[Bool, Int64 | None]] = {}
 
@@ -151,7 +150,7 @@ class _Confined:
             return None, None
         seen = self._seen.get(id(allowed))
         if seen is None:
-            few = np.count_nonzero(allowed) <= PINNED_UP_TO
+            few = np.count_nonzero(allowed) <= self._pinned_up_to
             # The mask is kept beside, so that its id is not given to another one.
             seen = self._seen[id(allowed)] = (allowed, np.flatnonzero(allowed) if few else None)
         return (None, allowed) if seen[1] is None else (seen[1], None)

@@ -24,9 +24,6 @@ from firmament.core.rules.counters import RuleState
 from firmament.core.rules.preferences import soft_cost
 from firmament.solvers.base import SolverTimeoutError
 
-WORTH_A_WAVE = 50
-"""A further wave is solved if the one before placed at least one in so many of the tasks that were left."""
-
 
 def place_in_waves(residual: Residual, state: RuleState, means: Means) -> Placed:
     """Place as much as possible, book it in ``residual`` and ``state``, and return it in the order of admission.
@@ -36,7 +33,7 @@ def place_in_waves(residual: Residual, state: RuleState, means: Means) -> Placed
     """
 
     def plan(first: bool) -> Wave | None:
-        return plan_wave(residual, state, first=first)
+        return plan_wave(residual, state, means.tuning.pinned_up_to, first=first)
 
     def admit(proposed: Assignments) -> Assignments:
         return replay(residual, state, proposed)
@@ -77,12 +74,12 @@ def solve_waves(
         admitted = admit(wave.in_round(proposed.assignments))
         parts.append(proposed.admitted(admitted, watch.seconds()))
         parts.append(Placed(figures=Figures(waves=1)))
-        if not residual.remaining.any() or int(admitted.count.sum()) * WORTH_A_WAVE < before:
+        if not residual.remaining.any() or int(admitted.count.sum()) * means.tuning.worth_a_wave < before:
             break
     return Placed.joined(parts)
 
 
-def plan_wave(residual: Residual, state: RuleState, *, first: bool) -> Wave | None:
+def plan_wave(residual: Residual, state: RuleState, pinned_up_to: int, *, first: bool) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present."""
     problem = residual.problem
     active = residual.active()
@@ -94,7 +91,7 @@ def plan_wave(residual: Residual, state: RuleState, *, first: bool) -> Wave | No
             parts += parts_of(residual, state, dealer, cls, first=first)
         else:
             parts.append(Part(cls, int(residual.remaining[cls].sum())))
-    return derive(residual, parts) if parts else None
+    return derive(residual, parts, pinned_up_to) if parts else None
 
 
 def parts_of(residual: Residual, state: RuleState, dealer: Dealer, cls: int, *, first: bool) -> list[Part]:

@@ -18,12 +18,6 @@ from cost_models.interface import Bool, Int64
 from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.stages import Stages
 
-MOST_ATTEMPTS = 64
-"""Further attempts of a round."""
-
-FEW_TASKS, FEW_MACHINES = 32, 128
-"""With more than these, one attempt has to do."""
-
 
 class Outcome(NamedTuple):
     """What attempts compare by; the less, the better. ``left``: tasks without a place."""
@@ -46,9 +40,9 @@ class Way:
 class Attempts:
     """Finds places with ``stages``; what may be spent is counted over a whole round."""
 
-    def __init__(self, stages: Stages) -> None:
+    def __init__(self, stages: Stages, attempts: int) -> None:
         self._stages = stages
-        self._attempts = MOST_ATTEMPTS
+        self._attempts = attempts
 
     def best(self, prospect: Prospect, classes: Int64) -> Prospect:
         """A copy of a prospect on which some classes of one priority have got what places can be found for them."""
@@ -91,7 +85,7 @@ class Attempts:
 
     def _small(self, before: Prospect, after: Prospect) -> bool:
         placed = len(after.taken) - len(before.taken)
-        return placed <= FEW_TASKS and before.problem.machines <= FEW_MACHINES
+        return placed <= before.tuning.few_tasks and before.problem.machines <= before.tuning.few_machines
 
 
 def _outcome(before: Prospect, after: Prospect, classes: Int64) -> Outcome:

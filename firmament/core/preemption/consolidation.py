@@ -9,9 +9,6 @@ from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import Eviction
 from firmament.core.preemption.victims.covering import counted
 
-MOST_MOVES = 2_000
-"""Places that are looked at again per priority, and places that are tried for one of them."""
-
 
 def consolidate(prospect: Prospect, begin: int) -> None:
     """Move tasks to room that has become free elsewhere, then reprieve victims that nobody needs (any more).
@@ -21,7 +18,7 @@ def consolidate(prospect: Prospect, begin: int) -> None:
     given = prospect.taken[begin:]
     touched = set()
     if prospect.reversible:
-        for cls, machine in reversed(given[-MOST_MOVES:]):
+        for cls, machine in reversed(given[-prospect.tuning.most_moves :]):
             if prospect.chosen.get(machine) and _moved(prospect, cls, machine):
                 touched.add(machine)
     touched.update(machine for machine, guests in prospect.guests.items() if len(guests) > 1)

@@ -16,9 +16,6 @@ from cost_models.interface import Int64
 from firmament.core.preemption.bundles import Bundles
 from firmament.solvers.base import FlowProblem, Solver
 
-SPARE_ARCS = 64
-"""Machines per class beyond twice its tasks."""
-
 LARGEST_TOTAL = 2**61
 """Costs stay below this over the number of nodes, so that the solver's sums stay within 64 bits."""
 
@@ -29,6 +26,7 @@ def chosen_bundles(
     machines: int,
     solver: Solver,
     time_limit: float | None,
+    spare: int,
 ) -> list[tuple[int, int]]:
     """(class, place in its ``Bundles``) of the bundles that the cheapest flow carries, the cheapest first.
 
@@ -39,7 +37,7 @@ def chosen_bundles(
     arcs_place: list[Int64] = []
     begin = 0
     for cls, bundles in offered.items():
-        place = _cheapest(bundles, 2 * tasks[cls] + SPARE_ARCS, begin, machines)
+        place = _cheapest(bundles, 2 * tasks[cls] + spare, begin, machines)
         begin += tasks[cls]
         arcs_class.append(np.full(len(place), cls))
         arcs_place.append(place)

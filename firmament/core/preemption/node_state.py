@@ -12,6 +12,7 @@ from firmament.core.preemption.gang_victims import VictimGangs
 from firmament.core.preemption.joint_columns import columns, others
 from firmament.core.preemption.ordered_capacity import KeptRooms
 from firmament.core.preemption.problem import PreemptionProblem
+from firmament.core.preemption.tuning import PreemptionTuning
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
@@ -36,9 +37,16 @@ class Prospect:
       count tasks that go as there: limits and links may seem tighter than they will be, never wider.
     """
 
-    def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
+    def __init__(
+        self,
+        problem: PlacementProblem,
+        preemption: PreemptionProblem,
+        placed: Assignments,
+        tuning: PreemptionTuning,
+    ) -> None:
         self.problem = problem
         self.preemption = preemption
+        self.tuning = tuning
         residual = Residual(problem)
         residual.take(placed)
         self.remaining: Int64 = residual.remaining.sum(axis=1)
@@ -73,7 +81,17 @@ class Prospect:
     def copy(self) -> Prospect:
         """An independent copy."""
         twin = Prospect.__new__(Prospect)
-        for name in ("problem", "preemption", "requests", "heeded", "sizes", "first", "waiting", "gangs"):
+        for name in (
+            "problem",
+            "preemption",
+            "tuning",
+            "requests",
+            "heeded",
+            "sizes",
+            "first",
+            "waiting",
+            "gangs",
+        ):
             setattr(twin, name, getattr(self, name))
         for name in ("remaining", "room", "gone", "allowed", "spare"):
             setattr(twin, name, getattr(self, name).copy())

@@ -18,13 +18,8 @@ from firmament.core.preemption.node_state import Prospect
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.preemption.stages import Stages
 from firmament.core.preemption.tree_groups.groups import preempt_for_group, waiting_together
+from firmament.core.preemption.tuning import PreemptionTuning
 from firmament.solvers.base import Solver
-
-MOST_PAIRED = 256
-"""Classes of tasks that belong to pairs which are tried in a round, the most important first."""
-
-MOST_GANGS = 64
-"""Gangs of one priority that are tried in a round; each is tried by itself."""
 
 
 def preempt(
@@ -34,24 +29,25 @@ def preempt(
     solver: Solver,
     time_limit: float | None,
     shortages: MutableMapping[int, str],
+    tuning: PreemptionTuning,
 ) -> tuple[Eviction, ...]:
     """Places for tasks that ``placed`` leaves without one, in order of decision; the longest waiting of a class first.
 
     ``shortages``: by gang, why groups found no place; what evicting would not change is added to that.
     Deterministic for equal arguments. Raises ``SolverError``; after a time-out what has been decided stands.
     """
-    prospect = Prospect(problem, preemption, placed)
+    prospect = Prospect(problem, preemption, placed, tuning)
     able = (prospect.remaining > 0) & preemption.may
     if problem.pairs is not None:  # of applications only some: each workload is a class of its own
         paired = np.flatnonzero(able & (problem.pairs.kind >= 0))
         first = np.lexsort((paired, -preemption.priority[paired]))
-        able[paired[first][MOST_PAIRED:]] = False
+        able[paired[first][tuning.most_paired :]] = False
     gang, need = _whole_gangs(problem, placed)
-    attempts = Attempts(Stages(prospect, solver, time_limit))
+    attempts = Attempts(Stages(prospect, solver, time_limit), tuning.attempts)
     for priority in np.unique(preemption.priority[able])[::-1].tolist():
         band = able & (preemption.priority == priority)
         in_vain: set[bytes] = set()
-        for number in np.unique(gang[band & (gang >= 0)])[:MOST_GANGS].tolist():
+        for number in np.unique(gang[band & (gang >= 0)])[: tuning.most_gangs].tolist():
             members = np.flatnonzero(band & (gang == number))
             if problem.topology is not None and number in problem.topology.groups:
                 if len(members) == np.count_nonzero(gang == number):

@@ -24,12 +24,6 @@ from firmament.core.preemption.victims.covering import covering
 from firmament.core.preemption.victims.ordered_bundles import Openings
 from firmament.solvers.base import Solver, SolverTimeoutError
 
-CHUNK = 4096
-"""Machines that are looked at side by side: bounds memory."""
-
-MOST_PASSES = 1000
-"""Passes of a round, of all priorities together; a bound on work that only contrived rounds reach."""
-
 
 @dataclass(slots=True)
 class _Offer:
@@ -47,7 +41,7 @@ class Stages:
         self._prospect = prospect
         self._solver = solver
         self._time_limit = time_limit
-        self._openings = Openings()
+        self._openings = Openings(prospect.tuning)
         self._passes = 0
         self._blocked = self._nobody = np.zeros(prospect.preemption.victims, dtype=np.bool_)
 
@@ -66,7 +60,7 @@ class Stages:
         for lenient in (False, True):
             for offer in offers.values():
                 offer.refused.clear()
-            while self._passes < MOST_PASSES and self._waiting(order):
+            while self._passes < self._prospect.tuning.most_passes and self._waiting(order):
                 self._passes += 1
                 moved = self._fill(offers)
                 try:
@@ -115,7 +109,9 @@ class Stages:
         tasks = {cls: int(self._prospect.remaining[cls]) for cls in offered}
         machines = self._prospect.problem.machines
         moved = False
-        for cls, place in chosen_bundles(offered, tasks, machines, self._solver, self._time_limit):
+        for cls, place in chosen_bundles(
+            offered, tasks, machines, self._solver, self._time_limit, self._prospect.tuning.spare_arcs
+        ):
             machine = int(offered[cls].rows[place])
             promised = int(offered[cls].over[place]), int(offered[cls].count[place])
             victims = offered[cls].of(place)
@@ -179,8 +175,8 @@ class Stages:
         return Bundles.joined([known, found], self._prospect.preemption.victims)
 
     def _computed(self, cls: int, rows: Int64) -> Bundles:
-        parts = []
-        for begin in range(0, max(1, len(rows)), CHUNK):
-            problem = covering(self._prospect, cls, rows[begin : begin + CHUNK], self._blocked)
+        parts, chunk = [], self._prospect.tuning.chunk
+        for begin in range(0, max(1, len(rows)), chunk):
+            problem = covering(self._prospect, cls, rows[begin : begin + chunk], self._blocked)
             parts.append(bundles(self._prospect, problem))
         return Bundles.joined(parts, self._prospect.preemption.victims)

@@ -8,11 +8,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED
 from firmament.solvers.base import Int32
 
-LOOKED_AT = 512
-"""Machines from which it is estimated up to which key the cheapest ones reach, if there are twice as many or more."""
 
-
-def cheapest(key: Int32, want: Int64, begin: Int64) -> tuple[Int64, Int64]:
+def cheapest(key: Int32, want: Int64, begin: Int64, looked_at: int) -> tuple[Int64, Int64]:
     """About ``want`` machines of each row with the least key: rows and columns of the pairs, in order.
 
     Of those that tie at the end, the ones from column ``begin`` on. ``key``: int32[C', M'], ``UNWANTED`` where a
@@ -20,9 +17,9 @@ def cheapest(key: Int32, want: Int64, begin: Int64) -> tuple[Int64, Int64]:
     """
     width = key.shape[1]
     seen, spare = key, want // 4 + 1
-    if width >= 2 * LOOKED_AT:
+    if width >= 2 * looked_at:
         # A fixed draw, as machines of one kind may come at even intervals.
-        some = np.random.default_rng(width).permutation(width)[:LOOKED_AT]
+        some = np.random.default_rng(width).permutation(width)[:looked_at]
         seen, spare = key.take(np.sort(some), axis=1), want // 2 + 8
     limit = _nth_smallest(seen, want * seen.shape[1] // max(1, width))
     hit = np.flatnonzero(key <= np.minimum(limit, UNWANTED - 1)[:, None])

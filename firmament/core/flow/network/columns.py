@@ -22,16 +22,8 @@ from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, Spread, narrowed
 from firmament.core.flow.price_estimate.sampling import FlowSample
 from firmament.core.flow.problem import Residual
+from firmament.core.flow.tuning import ColumnTuning
 from firmament.solvers.base import Int32
-
-CANDIDATES_ENOUGH = 200
-"""A class looks beyond the machines that are likely to be used if fewer of them than this would do."""
-
-SAMPLES_PER_MACHINE = 5.0
-"""Sampled pairs per likely machine, in each direction: where machines take many tasks each, few classes share one."""
-
-FEWEST = 3
-"""Classes of which a likely machine has columns, if of any: the price of one that few may use is as wrong as theirs."""
 
 AT_ONCE = 300_000
 """Pairs of classes and machines that are looked at together; bounds memory, suits the cache."""
@@ -86,6 +78,7 @@ def starting_columns(
     base: int,
     samples: float,
     samples_each: float,
+    tuning: ColumnTuning,
 ) -> Columns:
     """Columns of all waiting classes.
 
@@ -102,38 +95,40 @@ def starting_columns(
     tasks = residual.remaining[classes].sum(axis=1)
     want = tasks // 2 + base
     begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
-    samples = min(samples, SAMPLES_PER_MACHINE * len(likely) / int(tasks.sum()))
+    samples = min(samples, tuning.samples_per_machine * len(likely) / int(tasks.sum()))
     sampled = samples > 0 and len(classes) > 1
-    sample = FlowSample(spread, samples * tasks + samples_each) if sampled else None
+    sample = FlowSample(spread, samples * tasks + samples_each, tuning.pairs_per_draw) if sampled else None
     least = np.empty(len(classes), dtype=np.int32)
     for at in _chunks(np.arange(len(classes)), len(likely)):
         key = _keys(offers, at, likely, price)
         least[at] = key.min(axis=1, initial=UNWANTED // 2)
         if sample is not None:
             sample.see(at, key)
-        few = _lacks_candidates(offers, at, key)
+        few = _lacks_candidates(offers, at, key, tuning.candidates_enough)
         enough = at[~few]
         key = key[~few] if few.any() else key
-        parts.append(_cheapest(key, classes[enough], likely, want[enough], begin[enough]))
+        parts.append(_cheapest(key, classes[enough], likely, want[enough], begin[enough], tuning))
         for some in _chunks(at[few], problem.machines):
             key = _keys(offers, some, everyone, price)
-            parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some]))
+            parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some], tuning))
     if sample is None:
         return Columns.joined(parts, problem.machines)
     columns = Columns.joined([*parts, Columns.of_places(sample.drawn(), classes, likely)], problem.machines)
     number = np.bincount(columns.machine, minlength=problem.machines)[likely]
-    thin = likely[(number > 0) & (number < FEWEST)]
+    thin = likely[(number > 0) & (number < tuning.fewest)]
     dearer = _keys(offers, np.arange(len(classes)), thin, price) - least[:, None]
-    return Columns.joined([columns, *_most_eager(dearer.T.copy(), classes, thin)], problem.machines)
+    return Columns.joined(
+        [columns, *_most_eager(dearer.T.copy(), classes, thin, tuning.fewest)], problem.machines
+    )
 
 
-def _most_eager(dearer: Int32, classes: Int64, machines: Int64) -> list[Columns]:
-    """Of each machine the columns of those classes to which it is least ``dearer`` than the cheapest of all.
+def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> list[Columns]:
+    """Of each machine the columns of the ``most`` classes to which it is least ``dearer`` than the cheapest of all.
 
     ``dearer``: int32[M', C'], half of ``UNWANTED`` and more where a class does not fit; it is overwritten.
     """
     every, parts = np.arange(len(machines)), []
-    for _ in range(FEWEST):
+    for _ in range(most):
         best = dearer.argmin(axis=1)
         usable = dearer[every, best] < UNWANTED // 2
         parts.append(Columns(classes[best[usable]], machines[usable]))
@@ -141,9 +136,13 @@ def _most_eager(dearer: Int32, classes: Int64, machines: Int64) -> list[Columns]
     return parts
 
 
-def _cheapest(key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64) -> Columns:
+def _cheapest(
+    key: Int32, classes: Int64, machines: Int64, want: Int64, begin: Int64, tuning: ColumnTuning
+) -> Columns:
     """About ``want`` (int64[C']) columns of each class with the least ``key`` (int32[C', M']), from ``begin`` on."""
-    return Columns.of_places(cheapest(key, want, np.searchsorted(machines, begin)), classes, machines)
+    return Columns.of_places(
+        cheapest(key, want, np.searchsorted(machines, begin), tuning.looked_at), classes, machines
+    )
 
 
 def _pinned(residual: Residual, offers: Offers) -> Columns:
@@ -169,12 +168,12 @@ def _keys(offers: Offers, rows: Int64, machines: Int64, price: Int32) -> Int32:
     return key
 
 
-def _lacks_candidates(offers: Offers, rows: Int64, key: Int32) -> Bool:
+def _lacks_candidates(offers: Offers, rows: Int64, key: Int32, enough: int) -> Bool:
     """bool[C']: classes that fit too few of the candidates, and more machines than those."""
-    few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < CANDIDATES_ENOUGH)
+    few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < enough)
     for row in np.flatnonzero(few).tolist():
         usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
-        few[row] = int((key[row] < UNWANTED).sum()) < min(CANDIDATES_ENOUGH, usable)
+        few[row] = int((key[row] < UNWANTED).sum()) < min(enough, usable)
     return few
 
 

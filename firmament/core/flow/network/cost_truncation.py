@@ -19,26 +19,11 @@ from cost_models.interface import Int64
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.price_estimate.equilibrium import Spread
 from firmament.core.flow.problem import Residual
+from firmament.core.flow.tuning import TruncationTuning
 from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 
-DOUBT = 6.0
-"""A step is surely filled if its cost is below the expected price by more than this many times the smoothing."""
 
-AMPLE = 16.0
-"""A step is left out if its cost is above the expected price by more than this many times the smoothing.
-
-An arc too many costs little; where one too few keeps a task from its machine, prices are of no use, and half the
-network is added.
-"""
-
-CUT_OFF = 12.0
-"""Costs relative to the expected prices are cut off at this many times the smoothing."""
-
-SMALL = 4_000
-"""Networks with fewer arcs are solved as they are."""
-
-
-def surely_used(residual: Residual, spread: Spread) -> tuple[Int64, Int64]:
+def surely_used(residual: Residual, spread: Spread, tuning: TruncationTuning) -> tuple[Int64, Int64]:
     """Steps to give to each machine, and how many first ones of these to merge: int64[M] each.
 
     Without sharp prices nothing is merged, and machines get more steps than are expected to be used.
@@ -50,9 +35,9 @@ def surely_used(residual: Residual, spread: Spread) -> tuple[Int64, Int64]:
         return load + load // 4 + 2, np.zeros_like(load)
     height = np.maximum(problem.crowd * problem.crowd_step(), 1)
     above = spread.price - problem.crowd * (residual.placed // problem.crowd_step() * problem.crowd_step())
-    doubt = int(DOUBT * spread.temperature)
+    doubt = int(tuning.doubt * spread.temperature)
     merged = np.clip((above - doubt) // height, 0, load - 1)
-    steps = np.maximum((above + int(AMPLE * spread.temperature)) // height + 1, merged + 1)
+    steps = np.maximum((above + int(tuning.ample * spread.temperature)) // height + 1, merged + 1)
     return np.clip(steps, 1, load + load // 4 + 2), merged
 
 
@@ -76,19 +61,21 @@ class Near:
     cut: Network | None
 
 
-def solve_near(network: Network, spread: Spread, solver: Solver, time_limit: float | None) -> Near:
-    """Solve with costs relative to the expected prices, cut off on both sides at ``CUT_OFF`` times the smoothing.
+def solve_near(
+    network: Network, spread: Spread, solver: Solver, time_limit: float | None, tuning: TruncationTuning
+) -> Near:
+    """Solve with costs relative to the expected prices, cut off on both sides at so many temperatures.
 
     Cutting a cost off from above makes it no dearer to use the arc, from below no cheaper, so a flow that is optimal
     with such costs, leaves the former arcs empty and fills the latter is optimal with the true ones. Raises what the
     solver raises.
     """
     arcs = network.problem
-    if not spread.sharp or len(arcs.tails) < SMALL:
+    if not spread.sharp or len(arcs.tails) < tuning.small:
         return Near(solver.solve(arcs, time_limit=time_limit), cut=None)
     price = _node_prices(network, spread)
     relative = arcs.costs + price[arcs.heads] - price[arcs.tails]
-    limit = max(1, int(CUT_OFF * spread.temperature))
+    limit = max(1, int(tuning.cut_off * spread.temperature))
     costs = np.clip(relative, -limit, limit)
     cut = FlowProblem(arcs.tails, arcs.heads, arcs.capacities, costs, arcs.supplies, stated=arcs)
     found = solver.solve(cut, time_limit=time_limit)

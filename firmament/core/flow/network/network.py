@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.columns import Columns
 from firmament.core.flow.network.congestion_steps import Steps
-from firmament.core.flow.price_estimate.equilibrium import machine_units
-from firmament.core.flow.problem import WAIT_BUCKETS, Residual
+from firmament.core.flow.problem import WAIT_BUCKETS, Residual, machine_units
 from firmament.solvers.base import FlowProblem
 
 
@@ -147,6 +146,25 @@ def build_network(
         step_count=arcs.count,
         steps=given,
     )
+
+
+def whole_network(
+    residual: Residual, fits: dict[int, Bool], penalties: Penalties, most: int
+) -> Network | None:
+    """The network of all columns and steps; None if these are more than ``most``."""
+    problem, classes = residual.problem, residual.active()
+    steps = machine_units(residual, classes)
+    if len(classes) * problem.machines + int(steps.sum()) > most:
+        return None
+    rows, machines = [], []
+    for cls in classes.tolist():
+        row = np.flatnonzero(fits[int(problem.shape[cls])])
+        if cls in problem.pins:
+            row = np.intersect1d(row, problem.pins[cls], assume_unique=True)
+        rows.append(np.full(len(row), cls))
+        machines.append(row)
+    columns = Columns(np.concatenate(rows), np.concatenate(machines))
+    return build_network(residual, columns, penalties, steps) if len(columns) else None
 
 
 def _reached(columns: Columns, machines: int) -> tuple[Int64, Int64]:

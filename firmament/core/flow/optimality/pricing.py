@@ -19,8 +19,7 @@ from firmament.core.flow.network.columns import Columns
 from firmament.core.flow.network.cost_view import Offers
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
-from firmament.core.flow.price_estimate.equilibrium import machine_units
-from firmament.core.flow.problem import Residual
+from firmament.core.flow.problem import Residual, machine_units
 
 FORBIDDEN = np.int64(2**61)
 """Reduced cost of an arc that is not for sale."""

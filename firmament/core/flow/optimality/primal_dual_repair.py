@@ -22,13 +22,8 @@ from firmament.core.flow.network.arc_order import order_of
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.optimality.pricing import FullPrices
+from firmament.core.flow.tuning import RepairTuning
 from firmament.solvers.base import Int32
-
-MOST_ROUNDS = 40
-"""Rounds of shortest paths after which a solver is the better choice; nearly all flows are mended in a dozen."""
-
-MOST_ATTEMPTS = 4
-"""How often it is begun anew because paths would have led through arcs that seemed too dear to look at."""
 
 _FAR = 2**30 - 1
 """Longer than any path; twice this is still a number of 32 bits."""
@@ -42,21 +37,23 @@ class Mended:
     prices: Prices
 
 
-def mended(network: Network, flows: Int64, prices: FullPrices, most: int) -> Mended | None:
+def mended(
+    network: Network, flows: Int64, prices: FullPrices, most: int, tuning: RepairTuning
+) -> Mended | None:
     """An optimal flow of ``network`` and valid prices, from a feasible flow and any prices.
 
     The work grows with what contradicts the prices; None is returned if that is more than ``most`` arcs, or if it
     turns out to be too much.
     """
     classes, price = len(network.classes), prices.nodes(network)
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(tuning.attempts):
         wrong = _Contradictions.of(network, flows, price)
         if not len(wrong):
             return Mended(flows, Prices(cls=price[:classes], machine=price[2 * classes : -1]))
         if len(wrong) > most:
             return None
         graph = _Graph(network, flows, wrong)
-        if not graph.balance():
+        if not graph.balance(tuning.rounds):
             return None
         flows = graph.flows()
         price += graph.risen - graph.risen[-1]
@@ -121,9 +118,9 @@ class _Graph:
         self._classes = len(network.classes)
         self._hop = 1 << len(self.excess).bit_length()
 
-    def balance(self) -> bool:
+    def balance(self, rounds: int) -> bool:
         """Lead all that is too much to where something is missing; False if that takes too many rounds."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(rounds):
             sources = np.flatnonzero(self.excess > 0)
             if not len(sources):
                 return True

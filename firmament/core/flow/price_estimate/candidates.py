@@ -10,51 +10,60 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.price_estimate.market import FORBIDDEN, Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import COARSE, balanced, refined
+from firmament.core.flow.price_estimate.newton import balanced, refined
 from firmament.core.flow.price_estimate.water_filling import water_level_load
 from firmament.core.flow.problem import PlacementProblem
-
-LOOKED_AT = 1_250
-"""Machines on which the first prices are found, at least; a tenth of all if that is more."""
-
-RARE = 30
-"""A shape that fits fewer of those has no price yet; it is taken to want all machines that it fits."""
-
-FIRST_REACH, REACH = 3.0, 1.5
-"""Machines are kept that are so many typical steps from being wanted: at the water's level, at the first prices."""
+from firmament.core.flow.tuning import PriceTuning
 
 HIGHEST = 2**29
 """Prices of classes are cut off here, and at minus this, so that none leaves 32 bits."""
 
 
 def first_worth(
-    problem: PlacementProblem, fits: dict[int, Bool], stairs: Stairs, shapes: Int64, tasks: Float64
+    problem: PlacementProblem,
+    fits: dict[int, Bool],
+    stairs: Stairs,
+    shapes: Int64,
+    tasks: Float64,
+    tuning: PriceTuning,
 ) -> Float32:
     """Rough prices of ``shapes`` (float32[S]) that clear a part of the machines; NaN for those hardly seen there."""
-    some = _some(problem.machines)
+    newton, some = tuning.newton, _some(problem.machines, tuning.looked_at)
     part = len(some) / problem.machines
     market, present = Market.of(problem, fits, stairs.at(some), some, shapes, tasks * part)
     worth = np.full(len(shapes), np.nan, dtype=np.float32)
     if len(present) == 0:
         return worth
     usable = market.cost < FORBIDDEN
-    load = _level_load(market, usable)
+    load = _level_load(market, usable, tuning.bisections)
     price = market.stairs.base + market.stairs.growth * load
     rough = balanced(market, price, load, market.stairs.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
     lacking = market.stairs.base - dearest
     # Where many classes are alike each counts the load of all as its own, and their prices come out too low by as much.
-    near = market.at(np.flatnonzero(lacking < max(lacking.min(), 0) + FIRST_REACH * market.stairs.step))
+    near = market.at(
+        np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
+    )
     served = np.flatnonzero((near.cost < FORBIDDEN).any(axis=1))
-    found = refined(Market(near.cost[served], near.tasks[served], near.stairs), rough[served], COARSE)
+    found = refined(
+        Market(near.cost[served], near.tasks[served], near.stairs),
+        rough[served],
+        newton.coarse,
+        newton,
+    )
     rough[served] = found.worth
-    often = np.count_nonzero(usable, axis=1) >= (RARE if part < 1 else 1)
+    often = np.count_nonzero(usable, axis=1) >= (tuning.rare if part < 1 else 1)
     worth[present[often]] = rough[often]
     return worth
 
 
 def wanted_machines(
-    problem: PlacementProblem, fits: dict[int, Bool], stairs: Stairs, shapes: Int64, worth: Float32
+    problem: PlacementProblem,
+    fits: dict[int, Bool],
+    stairs: Stairs,
+    shapes: Int64,
+    worth: Float32,
+    reach: float,
 ) -> tuple[Int64, Float32]:
     """Machines that some of ``shapes`` would like at their prices ``worth`` (float32[S]), or nearly so; ascending.
 
@@ -66,7 +75,7 @@ def wanted_machines(
     liked = np.zeros(problem.machines, dtype=np.bool_)
     for shape in shapes[unseen].tolist():
         liked |= fits[shape]
-    liked[machines_near(stairs, paid, REACH)] = True
+    liked[machines_near(stairs, paid, reach)] = True
     machines = np.flatnonzero(liked & (stairs.room > 0))
     return machines, paid[machines]
 
@@ -94,15 +103,15 @@ def machines_near(stairs: Stairs, paid: Float32, reach: float) -> Int64:
     return np.flatnonzero((paid > stairs.base - reach * stairs.step) & (stairs.room > 0))
 
 
-def _some(machines: int) -> Int64:
+def _some(machines: int, least: int) -> Int64:
     """Rows of some machines, ascending; the same at every call."""
-    many = max(LOOKED_AT, machines // 10)
-    if machines <= 2 * LOOKED_AT:
+    many = max(least, machines // 10)
+    if machines <= 2 * least:
         return np.arange(machines)
     return np.sort(np.random.default_rng(machines).permutation(machines)[:many])
 
 
-def _level_load(market: Market, usable: Bool) -> Float32:
+def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
     """Tasks per machine if all had the mean cost of those that may use it."""
     weights = market.tasks @ usable.astype(np.float32)
     total = market.tasks @ np.where(usable, market.cost, np.float32(0))
@@ -111,5 +120,6 @@ def _level_load(market: Market, usable: Bool) -> Float32:
         market.stairs.growth.astype(np.float64),
         np.where(weights > 0, market.stairs.room, 0).astype(np.int64),
         round(float(market.tasks.sum())),
+        bisections,
     )
     return load.astype(np.float32)

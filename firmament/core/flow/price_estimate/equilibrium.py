@@ -22,39 +22,15 @@ from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines
 from firmament.core.flow.price_estimate.continuation import continued_prices
 from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
-from firmament.core.flow.price_estimate.newton import SHARP, SHARPEST, Cleared, balanced, refined
+from firmament.core.flow.price_estimate.newton import Cleared, balanced, refined
 from firmament.core.flow.price_estimate.representatives import representatives
 from firmament.core.flow.price_estimate.water_filling import water_level_load
-from firmament.core.flow.problem import PlacementProblem, Residual
+from firmament.core.flow.problem import PlacementProblem, Residual, machine_units
+from firmament.core.flow.tuning import PriceTuning
 from firmament.solvers.base import Int32
-
-SAMPLED_SHAPES = 160
-LEVELLED_SHAPES = 32
-"""Shapes that stand for all in the equilibrium and, where a mean is all that counts, in the water-filling."""
-
-ENOUGH = 0.98
-"""Prices are sharp if machines take this share of the tasks at them; otherwise room is scarce, or they are wrong."""
-
-LARGE = 20_000
-"""Tasks from which on prices are sharpened further: their network has many arcs, and every further solve is dear."""
-
-MANY = 32
-"""Shapes from which on they are as well, if all take part: then errors of prices, not of their range, matter most."""
-
-LEAST_DOUBT = 0.02
-"""Prices found with some of the shapes are taken to be no more exact than this part of a typical step."""
 
 UNWANTED = 2**31 - 1
 """Key of a machine that a shape cannot use; costs and narrowed prices together stay below it."""
-
-LEAST_APPEAL = np.float32(2.0)
-"""Tasks for which every machine has columns that is likely to be used: among those it should find its own."""
-
-SHORTEST = np.float32(10.0)
-"""So many temperatures below what it charges, a machine has as good as no appeal any more."""
-
-LEAST_LOAD = np.float32(0.05)
-"""Tasks that every machine is expected to take at least when prices are balanced for the first time."""
 
 
 Found = tuple[Int64, Market, Int64, Cleared | None]
@@ -80,36 +56,30 @@ class Spread:
     worths: Worths | None = None
 
 
-def machine_units(residual: Residual, classes: Int64) -> Int64:
-    """Upper bound on the tasks of ``classes`` that a machine can take together: int64[M].
-
-    The room divided by the smallest request of any of them, resource by resource; a valid bound for every mix.
-    """
-    smallest = residual.problem.requests[residual.problem.shape[classes]].min(axis=0)
-    units = np.full(residual.problem.machines, int(residual.remaining.sum()))
-    for column, amount in enumerate(smallest.tolist()):
-        if amount > 0:
-            np.minimum(units, residual.free[column] // amount, out=units)
-    return np.maximum(units, 0) * residual.problem.times()
+_QUIET = np.errstate(invalid="ignore")
+"""All numbers stay finite, whatever the market (``tests/flow/test_extreme_markets.py``). So where numpy tells of an
+invalid operation, which a processor flags for all lanes of a register, it was on none of them."""
 
 
-def expected_spread(residual: Residual, fits: dict[int, Bool]) -> Spread:
+@_QUIET
+def expected_spread(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> Spread:
     """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits``."""
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
     per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)).astype(
         np.float64
     )
-    shapes, weight = representatives(problem, per_shape, SAMPLED_SHAPES)
+    shapes, weight = representatives(problem, per_shape, tuning.sampled_shapes, tuning)
     room = machine_units(residual, np.flatnonzero(waiting))
     base = problem.crowd * residual.placed
     if len(shapes) == 1 or not problem.crowd.any():
-        load = _mean_load(problem, *representatives(problem, per_shape, LEVELLED_SHAPES), fits, room, base)
+        some = representatives(problem, per_shape, tuning.levelled_shapes, tuning)
+        load = _mean_load(problem, *some, fits, room, base, tuning.bisections)
         used = np.flatnonzero(load)
         price = base + problem.crowd * load // problem.times()
         return Spread(price, load, used, 1.0, load[used].astype(np.float32))
     whole = len(shapes) == np.count_nonzero(per_shape)
-    return _settled(problem, shapes, weight, fits, room, base, whole=whole)
+    return _settled(problem, shapes, weight, fits, room, base, tuning, whole=whole)
 
 
 def _settled(
@@ -119,13 +89,14 @@ def _settled(
     fits: dict[int, Bool],
     room: Int64,
     base: Int64,
+    tuning: PriceTuning,
     *,
     whole: bool,
 ) -> Spread:
     """Prices and loads at which ``weight[i]`` tasks of ``shapes[i]`` and the machines suit each other."""
-    stairs = Stairs.of(problem, base, room)
-    continuing = continued_prices(problem, fits, stairs, shapes, weight) if whole else None
-    found: Found = continuing or _afresh(problem, fits, stairs, shapes, weight, whole=whole)
+    stairs = Stairs.of(problem, base, room, tuning.flattest)
+    continuing = continued_prices(problem, fits, stairs, shapes, weight, tuning) if whole else None
+    found: Found = continuing or _afresh(problem, fits, stairs, shapes, weight, tuning, whole=whole)
     machines, market, present, cleared = found
     price, load = base.copy(), np.zeros_like(room)
     if cleared is None:
@@ -133,11 +104,11 @@ def _settled(
     charged = np.maximum(cleared.price, market.stairs.base)
     price[machines] = np.rint(charged).astype(np.int64)
     load[machines] = np.minimum(np.ceil(cleared.load).astype(np.int64), room[machines])
-    doubt = cleared.temperature if whole else max(cleared.temperature, LEAST_DOUBT * stairs.step)
+    doubt = cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * stairs.step)
     # Shares of the classes sum to 1 at the price found, also where it is below what the machine charges.
-    short = np.minimum((charged - cleared.price) / np.float32(doubt), SHORTEST)
-    appeal = np.maximum(cleared.load, LEAST_APPEAL) * np.exp(short)
-    sharp = float(cleared.load.sum()) >= ENOUGH * float(market.tasks.sum())
+    short = np.minimum((charged - cleared.price) / np.float32(doubt), tuning.shortest)
+    appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
+    sharp = float(cleared.load.sum()) >= tuning.enough * float(market.tasks.sum())
     worths = Worths.of(problem.known_as(shapes[present]), cleared.worth) if sharp else None
     return Spread(price, load, machines, doubt, appeal, sharp, worths)
 
@@ -148,19 +119,26 @@ def _afresh(
     stairs: Stairs,
     shapes: Int64,
     weight: Float64,
+    tuning: PriceTuning,
     *,
     whole: bool,
 ) -> Found:
     """Prices found without knowing any; None instead of them if no shape fits any machine that takes part."""
-    rough = first_worth(problem, fits, stairs, shapes, weight)
-    machines, paid = wanted_machines(problem, fits, stairs, shapes, rough)
+    rough = first_worth(problem, fits, stairs, shapes, weight, tuning)
+    machines, paid = wanted_machines(problem, fits, stairs, shapes, rough, tuning.reach)
     market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, weight)
     if len(present) == 0:
         return machines, market, present, None
-    expected = np.maximum(market.stairs.evenly(paid), LEAST_LOAD)
-    many = float(market.tasks.sum()) >= LARGE or (whole and len(shapes) >= MANY)
-    begun = balanced(market, paid, expected, SHARP[0].temperature * stairs.step)
-    return machines, market, present, refined(market, begun, SHARPEST if many else SHARP)
+    expected = np.maximum(market.stairs.evenly(paid), tuning.least_load)
+    newton = tuning.newton
+    many = float(market.tasks.sum()) >= tuning.large or (whole and len(shapes) >= tuning.many)
+    begun = balanced(market, paid, expected, newton.sharp[0].temperature * stairs.step)
+    return (
+        machines,
+        market,
+        present,
+        refined(market, begun, newton.sharpest if many else newton.sharp, newton),
+    )
 
 
 def _mean_load(
@@ -170,6 +148,7 @@ def _mean_load(
     fits: dict[int, Bool],
     room: Int64,
     base: Int64,
+    bisections: int,
 ) -> Int64:
     """Tasks per machine if all had the mean cost; the k-th task of m costs mean[m] + base[m] + crowd[m] * k."""
     total = np.zeros(problem.machines)
@@ -181,7 +160,9 @@ def _mean_load(
         total += usable
     slope = np.maximum(problem.crowd, 1e-3) / problem.times()
     mean = total / np.maximum(weights, 1.0) + base
-    return water_level_load(mean, slope, np.where(weights > 0, room, 0), round(float(weight.sum())))
+    return water_level_load(
+        mean, slope, np.where(weights > 0, room, 0), round(float(weight.sum())), bisections
+    )
 
 
 def narrowed(price: Int64) -> Int32:

@@ -18,9 +18,6 @@ Float32 = NDArray[np.float32]
 FORBIDDEN = np.float32(1e12)
 """Cost of a task on a machine that it may not use."""
 
-FLATTEST = 0.02
-"""Machines whose crowding grows by less than this part of a typical step are treated as if it were that."""
-
 
 @dataclass(frozen=True, slots=True)
 class Stairs:
@@ -37,13 +34,16 @@ class Stairs:
     step: float
 
     @classmethod
-    def of(cls, problem: PlacementProblem, base: Int64, room: Int64) -> Stairs:
-        """The stairs of all machines; ``base``, ``room``: int64[M], units that the next task pays, and tasks."""
+    def of(cls, problem: PlacementProblem, base: Int64, room: Int64, flattest: float) -> Stairs:
+        """The stairs of all machines; ``base``, ``room``: int64[M], units that the next task pays, and tasks.
+
+        ``flattest``: least growth, in typical steps.
+        """
         step = typical_step(problem)
         times = problem.times()
         return cls(
             base=base.astype(np.float32),
-            growth=np.maximum(problem.crowd / times, FLATTEST * step).astype(np.float32),
+            growth=np.maximum(problem.crowd / times, flattest * step).astype(np.float32),
             ahead=(0.5 * problem.crowd_step() * times).astype(np.float32),
             room=room.astype(np.float32),
             step=step,

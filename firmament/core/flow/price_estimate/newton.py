@@ -21,60 +21,7 @@ import numpy as np
 
 from firmament.core.flow.price_estimate.market import Float32, Market
 from firmament.core.flow.price_estimate.smoothed_market import Point, SmoothedMarket, by_class
-
-
-@dataclass(frozen=True, slots=True)
-class Smoothing:
-    """How exact prices are to be.
-
-    ``temperature``, in typical crowding steps, smooths the choice between classes; ``width``, in steps, the edges of
-    the stairs, 1 for a straight line; at most ``steps`` of Newton's method are made, until no more than the share
-    ``settled`` of the tasks lacks a machine.
-    """
-
-    temperature: float
-    width: float
-    steps: int
-    settled: float
-
-
-COARSE = (Smoothing(0.25, 1.0, 4, 0.01),)
-"""Enough to tell which machines are wanted."""
-
-_FINER = (Smoothing(0.08, 0.5, 4, 0.06), Smoothing(0.04, 0.3, 4, 0.06))
-"""Two on the way, from which one can see how prices move as smoothing is made finer; they need not be exact."""
-
-SHARP = (*_FINER, Smoothing(0.02, 0.2, 6, 0.001))
-"""Enough to tell which machine is wanted by whom."""
-
-SHARPEST = (*_FINER, Smoothing(0.02, 0.2, 6, 0.04), Smoothing(0.01, 0.1, 6, 0.01))
-"""Enough where many shapes want the same machines, or every further solve is dear."""
-
-LOST = 0.1
-"""Share of the tasks without a machine at which less smoothing has done more harm than good."""
-
-UNSETTLED = 0.01
-"""Share of the tasks without a machine from which on prices have not settled."""
-
-TOO_FAR = 0.3
-"""A step is shortened if the slope at its end is below minus this part of the slope at its beginning."""
-
-SHORTENED = 3
-"""How often a step is shortened at most."""
-
-EXACT = 0.1
-"""Conjugate gradients end when the residual is this part of what it was, in the norm of the preconditioner."""
-
-PRODUCTS = 15
-"""Conjugate gradients end after so many products with the Hessian."""
-
-LEAST_SERVED = np.float32(0.1)
-"""The curvature along a class's price is at least that of a class with this share of its tasks served."""
-
-DAMPING = 1e-4
-"""Part by which the Hessian's diagonal is raised: where room is scarce, no price is high enough, but none may be
-infinite.
-"""
+from firmament.core.flow.tuning import NewtonTuning, Smoothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +38,21 @@ class Cleared:
     lacking: float
 
 
-def refined(market: Market, worth: Float32, smoothings: tuple[Smoothing, ...] = SHARP) -> Cleared:
+def refined(
+    market: Market, worth: Float32, smoothings: tuple[Smoothing, ...], tuning: NewtonTuning
+) -> Cleared:
     """Sharpen the classes' prices ``worth`` (float32[S]), which should be of about the right size.
 
     Smoothing ends earlier where prices do not settle with less of it.
     """
     smoothed, (first, *finer) = SmoothedMarket(market), smoothings
-    begun = _settled(smoothed, _begun(smoothed, worth, first), first)
-    return _cleared(_sharpened(smoothed, begun, finer))
+    begun = _settled(smoothed, _begun(smoothed, worth, first), first, tuning)
+    return _cleared(_sharpened(smoothed, begun, finer, tuning))
 
 
-def continued(market: Market, worth: Float32, smoothing: Smoothing, *, most_lacking: float) -> Cleared | None:
+def continued(
+    market: Market, worth: Float32, smoothing: Smoothing, tuning: NewtonTuning, *, most_lacking: float
+) -> Cleared | None:
     """The same from prices that are nearly right, at once with little smoothing.
 
     None if classes have too few or too many places for more than ``most_lacking`` of the tasks at ``worth``, or if
@@ -112,8 +63,8 @@ def continued(market: Market, worth: Float32, smoothing: Smoothing, *, most_lack
     point = _begun(smoothed, worth, smoothing)
     if point.lacking > most_lacking * tasks:
         return None
-    found = _settled(smoothed, point, smoothing)
-    return None if found.lacking > UNSETTLED * tasks else _cleared(found)
+    found = _settled(smoothed, point, smoothing, tuning)
+    return None if found.lacking > tuning.unsettled * tasks else _cleared(found)
 
 
 def balanced(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
@@ -134,14 +85,16 @@ def _begun(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> Po
     return smoothed.at(worth)
 
 
-def _sharpened(smoothed: SmoothedMarket, found: Point, smoothings: list[Smoothing]) -> Point:
+def _sharpened(
+    smoothed: SmoothedMarket, found: Point, smoothings: list[Smoothing], tuning: NewtonTuning
+) -> Point:
     """What ``found`` becomes with less and less smoothing, as far as prices settle."""
     before: Point | None = None
     for smoothing in smoothings:
         temperature = smoothing.temperature * smoothed.market.stairs.step
         worth = found.worth if before is None else _followed(before, found, temperature)
-        point = _settled(smoothed, _begun(smoothed, worth, smoothing), smoothing)
-        if point.lacking > max(found.lacking, LOST * float(smoothed.market.tasks.sum())):
+        point = _settled(smoothed, _begun(smoothed, worth, smoothing), smoothing, tuning)
+        if point.lacking > max(found.lacking, tuning.lost * float(smoothed.market.tasks.sum())):
             break
         before, found = found, point
     return found
@@ -159,18 +112,18 @@ def _cleared(point: Point) -> Cleared:
     return Cleared(point.worth, point.price, point.load, point.temperature, point.lacking)
 
 
-def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing) -> Point:
+def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing, tuning: NewtonTuning) -> Point:
     """Newton steps from ``point`` until few enough tasks lack a machine."""
     enough = smoothing.settled * float(smoothed.market.tasks.sum())
     for _ in range(smoothing.steps):
         if point.lacking <= enough:
             break
-        move = _newton_step(smoothed, point)
+        move = _newton_step(smoothed, point, tuning)
         rise, length = float(move @ point.missing), np.float32(1.0)
         tried = smoothed.at(point.worth + move)
-        for _ in range(SHORTENED):
+        for _ in range(tuning.shortened):
             after = float(move @ tried.missing)
-            if after >= -TOO_FAR * rise:
+            if after >= -tuning.too_far * rise:
                 break
             length *= np.float32(rise / (rise - after))  # where the slope would be 0 if it fell evenly
             tried = smoothed.at(point.worth + length * move)
@@ -178,15 +131,15 @@ def _settled(smoothed: SmoothedMarket, point: Point, smoothing: Smoothing) -> Po
     return point
 
 
-def _newton_step(smoothed: SmoothedMarket, point: Point) -> Float32:
+def _newton_step(smoothed: SmoothedMarket, point: Point, tuning: NewtonTuning) -> Float32:
     """How the classes' prices should move: the Hessian's inverse times the slope, by conjugate gradients.
 
     The first direction moves all prices alike, along which the dual is flattest.
     """
     temperature = smoothed.temperature
     bend = point.load / temperature - point.slope
-    diagonal = np.maximum(point.served, LEAST_SERVED * smoothed.market.tasks) / temperature
-    damped = diagonal * np.float32(1 + DAMPING)
+    diagonal = np.maximum(point.served, np.float32(tuning.least_served) * smoothed.market.tasks) / temperature
+    damped = diagonal * np.float32(1 + tuning.damping)
     missing = point.missing
 
     def product(move: Float32) -> Float32:
@@ -200,8 +153,8 @@ def _newton_step(smoothed: SmoothedMarket, point: Point) -> Float32:
     scaled = rest / diagonal
     direction = scaled
     size = float(rest @ scaled)
-    enough = EXACT * EXACT * float(missing @ (missing / diagonal))
-    for _ in range(PRODUCTS):
+    enough = tuning.exact * tuning.exact * float(missing @ (missing / diagonal))
+    for _ in range(tuning.products):
         if size <= enough:
             break
         lifted = product(direction)

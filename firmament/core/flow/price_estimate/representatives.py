@@ -11,15 +11,12 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
-
-MACHINES = 64
-"""Machines at which preferences are compared."""
-
-ITERATIONS = 8
-"""Of the power method; an order needs no more exact a direction."""
+from firmament.core.flow.tuning import PriceTuning
 
 
-def representatives(problem: PlacementProblem, tasks: Float64, most: int) -> tuple[Int64, Float64]:
+def representatives(
+    problem: PlacementProblem, tasks: Float64, most: int, tuning: PriceTuning
+) -> tuple[Int64, Float64]:
     """At most ``most`` shapes that stand for all; ``tasks``: float64[S], how many of each wait.
 
     Systematic sampling by number of tasks. Returns shape numbers, ascending, and the tasks that each stands for, which
@@ -28,7 +25,7 @@ def representatives(problem: PlacementProblem, tasks: Float64, most: int) -> tup
     present = np.flatnonzero(tasks > 0)
     if len(present) <= most:
         return present, tasks[present]
-    present = present[np.argsort(_leanings(problem, present), kind="stable")]
+    present = present[np.argsort(_leanings(problem, present, tuning), kind="stable")]
     total = float(tasks.sum())
     points = (np.arange(most) + 0.5) * (total / most)
     hit = present[np.searchsorted(np.cumsum(tasks[present]), points)]
@@ -36,20 +33,20 @@ def representatives(problem: PlacementProblem, tasks: Float64, most: int) -> tup
     return shapes.astype(np.int64), times.astype(np.float64) * (total / most)
 
 
-def _leanings(problem: PlacementProblem, shapes: Int64) -> Float64:
+def _leanings(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> Float64:
     """Which of two kinds of machines each of ``shapes`` prefers, and how much: float64[S'].
 
     The first principal component of their costs on some machines, apart from what tasks cost everywhere and what
     machines cost everyone; by the power method.
     """
-    some = np.random.default_rng(problem.machines).permutation(problem.machines)[:MACHINES]
+    some = np.random.default_rng(problem.machines).permutation(problem.machines)[: tuning.preferences]
     cost = problem.cost.take(some, axis=1)[shapes].astype(np.float64)
     cost -= cost.mean(axis=1)[:, None]
     cost -= cost.mean(axis=0)
     # Not from equal parts: each row sums to 0, so nothing would be left of them.
     along = cost[np.argmax(np.abs(cost).max(axis=1))]
     leaning: Float64 = np.zeros(len(shapes))
-    for _ in range(ITERATIONS):
+    for _ in range(tuning.power_steps):
         length = float(np.sqrt(along @ along))
         if length == 0.0:  # all prefer the same
             break

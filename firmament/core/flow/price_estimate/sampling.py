@@ -23,9 +23,6 @@ Float32 = NDArray[np.float32]
 STRIDE = 0.618034
 """Grids of neighbours are shifted by this part of their spacing (the golden section), so that they rarely coincide."""
 
-PAIRS_PER_DRAW = 40
-"""Pairs that are looked at for each that is drawn, where there are twice as many or more."""
-
 
 class FlowSample:
     """A sample from the pairs of some classes and the candidates of ``spread``; classes may come a few at a time.
@@ -33,10 +30,10 @@ class FlowSample:
     ``draws``: float64[C'], about how many pairs of each class are drawn, in each direction.
     """
 
-    def __init__(self, spread: Spread, draws: Float64) -> None:
+    def __init__(self, spread: Spread, draws: Float64, pairs_per_draw: int) -> None:
         self._spread, self._draws = spread, draws
         machines = len(spread.candidates)
-        enough = PAIRS_PER_DRAW * max(1.0, float(draws.sum()))
+        enough = pairs_per_draw * max(1.0, float(draws.sum()))
         self._parts = max(1, min(machines, int(len(draws) * machines / enough)))
         order = np.random.default_rng(machines).permutation(machines)
         # Where the parts do not come out even, a few machines are in two of them.

@@ -6,10 +6,8 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 
-BISECTIONS = 24
 
-
-def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int) -> Int64:
+def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int, bisections: int) -> Int64:
     """Tasks per machine, int64[M], about ``tasks`` in all, if the k-th task of m costs ``mean[m] + slope[m] * k``.
 
     ``slope`` is positive; no machine takes more than its ``room``, 0 where it cannot be used at all. Where there is not
@@ -20,7 +18,7 @@ def water_level_load(mean: Float64, slope: Float64, room: Int64, tasks: int) -> 
     open_ = room > 0
     low = float(mean[open_].min())
     high = float((mean + slope * room)[open_].max()) + 1.0
-    for _ in range(BISECTIONS):
+    for _ in range(bisections):
         level = (low + high) / 2
         if int(_below(level, mean, slope, room).sum()) < tasks:
             low = level

@@ -15,12 +15,10 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Residual
 from firmament.core.flow.reduction.symmetry import AlikeMachines, is_shared, joint_of
-
-HANDFUL = 24
-"""Tasks up to which it is worth choosing machines first: it takes a look at every machine per shape."""
+from firmament.core.flow.tuning import ReductionTuning
 
 
-def narrowed(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | None:
+def narrowed(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
     """The problem over the machines that its tasks need, each of which stands for itself; None if that saves nothing.
 
     ``fits`` maps each waiting shape to ``residual.fits(shape)``. Problems with ledgers, or with joint rows that
@@ -28,7 +26,11 @@ def narrowed(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | None:
     """
     problem = residual.problem
     waiting = int(residual.remaining.sum())
-    if not 0 < waiting <= min(HANDFUL, problem.machines // 2) or problem.crowd_step() > 1 or problem.ledgers:
+    if (
+        not 0 < waiting <= min(tuning.handful, problem.machines // 2)
+        or problem.crowd_step() > 1
+        or problem.ledgers
+    ):
         return None
     if problem.multiplicity is not None or any(is_shared(rows) for rows in problem.joint):
         return None

@@ -15,9 +15,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows
 from firmament.core.flow.problem import Assignments, Residual
-
-WORTHWHILE = 0.7
-"""Merging pays if it leaves at most this share of the nodes."""
+from firmament.core.flow.tuning import ReductionTuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class AlikeMachines:
         return Assignments(classes, machines, count.astype(np.int64))
 
 
-def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | None:
+def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
     """Merge machines that are alike for all waiting tasks; None if there are too few of them to bother.
 
     Machines that a pin names stay by themselves; problems with ledgers, or with joint rows that machines share, are
@@ -59,13 +57,13 @@ def merge_alike(residual: Residual, fits: dict[int, Bool]) -> AlikeMachines | No
     shared = any(is_shared(rows) for rows in problem.joint)
     if shared or problem.ledgers or problem.machines == 0:
         return None
-    marks = _marks(residual, fits)
+    marks = _marks(residual, fits, tuning.worthwhile)
     if marks is None:
         return None
     _, representative, group, size = np.unique(
         marks, return_index=True, return_inverse=True, return_counts=True, axis=0
     )
-    if len(representative) > WORTHWHILE * problem.machines:
+    if len(representative) > tuning.worthwhile * problem.machines:
         return None
     merged_problem = replace(
         problem,
@@ -115,10 +113,10 @@ def joint_of(rows: JointRows, left: Int64, representative: Int64) -> JointRows:
     return replace(rows, row_of=np.where(limit >= 0, every, -1), limit=np.maximum(limit, 0))
 
 
-def _marks(residual: Residual, fits: dict[int, Bool]) -> Int64 | None:
+def _marks(residual: Residual, fits: dict[int, Bool], worthwhile: float) -> Int64 | None:
     """int64[M, 2]: equal only for machines that are alike (but for a hash collision of 2 x 63 bits).
 
-    None if the cheap half, room and crowding, already tells nearly all machines apart.
+    None if the cheap half, room and crowding, already tells apart more than the share ``worthwhile`` of them.
     """
     problem = residual.problem
     random = np.random.default_rng(2_718_281_828)
@@ -126,7 +124,7 @@ def _marks(residual: Residual, fits: dict[int, Bool]) -> Int64 | None:
     cheap = np.vstack([residual.free, residual.placed, problem.crowd, *own])
     marks = _hashed(cheap, random)
     room = np.sort(marks[:, 0])
-    if 1 + np.count_nonzero(room[1:] != room[:-1]) > WORTHWHILE * problem.machines:
+    if 1 + np.count_nonzero(room[1:] != room[:-1]) > worthwhile * problem.machines:
         return None
     for shape, row in fits.items():
         marks += _hashed(np.where(row, problem.cost[shape], -1)[None, :], random)

@@ -24,37 +24,24 @@ from firmament.core.flow.problem import Assignments, PlacementProblem, Residual
 from firmament.core.placement.local_search.trial_state import Board
 from firmament.core.placement.placement_bound import cannot_be_bettered
 from firmament.core.placement.sequential_admission import in_valid_order
-
-MOVES = 8_000
-"""Tasks that both searches put down at most, on a small cluster."""
-
-MOVES_PER_TASK = 40
-"""And at most so many for each task of the round."""
-
-MOST_TASKS = 2_000
-"""Larger rounds are left as they are: the search would hardly scratch them."""
-
-SMALL = 500
-"""Machines of a small cluster; on larger ones fewer moves are made, as each takes longer."""
-
-MOST_IN_THE_WAY = 6
-"""A machine is not tried for a task if more tasks than this would have to go for it."""
-
-CHEAPEST = 0.5
-"""How often a task is put where it costs least, instead of anywhere."""
+from firmament.core.placement.tuning import RelocationTuning
 
 
-def improved(problem: PlacementProblem, placed: Assignments, seed: int) -> Assignments:
+def improved(
+    problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning
+) -> Assignments:
     """A placement of more of the problem's tasks than ``placed``, in a valid order, or ``placed`` itself.
 
     Important tasks come first: of each priority at least as many are placed as before, unless more of a higher one are.
     Deterministic for equal arguments.
     """
     tasks = int(problem.counts.sum())
-    if problem.ledgers or tasks > MOST_TASKS or cannot_be_bettered(problem, placed):
+    if problem.ledgers or tasks > tuning.most_tasks or cannot_be_bettered(problem, placed):
         return placed
-    search = _Search(problem, placed, seed)
-    budget = min(MOVES, MOVES_PER_TASK * tasks) * SMALL // (SMALL + problem.machines)
+    search = _Search(problem, placed, seed, tuning)
+    budget = (
+        min(tuning.moves, tuning.moves_per_task * tasks) * tuning.small // (tuning.small + problem.machines)
+    )
     while search.open and search.moves + tasks <= budget // 2:
         search.rebuild()
     while search.open and search.moves < budget:
@@ -72,8 +59,11 @@ class _Step:
 class _Search:
     """A walk over placements. ``best``: the best so far, in a valid order; ``moves``: tasks put down so far."""
 
-    def __init__(self, problem: PlacementProblem, placed: Assignments, seed: int) -> None:
+    def __init__(
+        self, problem: PlacementProblem, placed: Assignments, seed: int, tuning: RelocationTuning
+    ) -> None:
         self._problem = problem
+        self._tuning = tuning
         self._random = np.random.default_rng(seed)
         self._start = Board(problem)
         self._candidates: dict[int, Int64] = {}
@@ -199,12 +189,12 @@ class _Search:
         board, rank = self._board, self._problem.priority[cls]
         while not board.has_room(cls, machine):
             present = sorted({each for each in board.on[machine] if self._problem.priority[each] <= rank})
-            if not present or len(step.done) >= MOST_IN_THE_WAY:
+            if not present or len(step.done) >= self._tuning.most_in_the_way:
                 return False
             self._take_up(present[int(self._random.integers(len(present)))], machine, step)
         while not board.state.allows(cls, machine):
             blocking = self._blocking(cls, machine)
-            if not blocking or len(step.done) >= MOST_IN_THE_WAY:
+            if not blocking or len(step.done) >= self._tuning.most_in_the_way:
                 return False
             self._take_up(*blocking[int(self._random.integers(len(blocking)))], step)
         return board.has_room(cls, machine)
@@ -235,7 +225,7 @@ class _Search:
         machines = np.flatnonzero(self._board.open_to(cls))
         if len(machines) == 0:
             return False
-        if self._random.random() < CHEAPEST:
+        if self._random.random() < self._tuning.cheapest:
             machine = int(machines[np.argmin(self._board.cost(cls)[machines])])
         else:
             machine = int(machines[int(self._random.integers(len(machines)))])

@@ -21,27 +21,16 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.size_costs import Heights, entries
 from firmament.core.placement.local_search.exchange_room import ExchangeRoom, movable
-
-TURNS = 12
-"""Most turns; in each, every machine takes part in at most one exchange, with one of its tasks after the other."""
+from firmament.core.placement.tuning import ExchangeTuning
 
 GOLDEN = 0.6180339887498949
 """Part of their number by which pairs are shifted from turn to turn: no two turns form the same."""
 
-ENOUGH = 0.03
-"""No further turn is worth it once two in a row have saved less than this part of what all have ..."""
-
-REST = 0.05
-"""... and less than this part of what perfectly level heights would save beyond."""
-
 STEPS = np.iinfo(np.uint16).max
 """Steps of height, from the lowest machine to the highest, that pairs are chosen by."""
 
-WORTH = 1e-6
-"""An exchange has to save this part of what a task of mean size adds: more than rounding does."""
 
-
-def levelled(problem: PlacementProblem, placed: Assignments) -> Assignments:
+def levelled(problem: PlacementProblem, placed: Assignments, tuning: ExchangeTuning) -> Assignments:
     """Exchange tasks of ``placed`` while that lowers ``placement_cost``; the order of those that stay is kept.
 
     Deterministic; returns ``placed`` itself if nothing is to be gained.
@@ -55,7 +44,7 @@ def levelled(problem: PlacementProblem, placed: Assignments) -> Assignments:
     if not len(sizes) or (sizes == sizes[0]).all():
         return placed
     slots = _Slots.of(placed.taken(free))
-    if not _Exchange(problem, heights, placed, slots).run():
+    if not _Exchange(problem, heights, placed, slots, tuning).run():
         return placed
     return Assignments.joined([placed.taken(~free), slots.assignments()])
 
@@ -97,8 +86,14 @@ class _Exchange:
     """
 
     def __init__(
-        self, problem: PlacementProblem, heights: Heights, placed: Assignments, slots: _Slots
+        self,
+        problem: PlacementProblem,
+        heights: Heights,
+        placed: Assignments,
+        slots: _Slots,
+        tuning: ExchangeTuning,
     ) -> None:
+        self._tuning = tuning
         size = heights.sizes(problem.shape[placed.cls], placed.machine) * placed.count
         height = heights.start + np.bincount(placed.machine, weights=size, minlength=problem.machines)
         used = slots.used
@@ -117,12 +112,12 @@ class _Exchange:
 
     def run(self) -> bool:
         """Exchange until a turn saves little; returns whether anything was exchanged."""
-        saved = last = 0.0
-        for turn in range(TURNS):
+        saved, last, tuning = 0.0, 0.0, self._tuning
+        for turn in range(tuning.turns):
             before, last = last, self._turn(*self._pairs(turn))
             saved += last
             both = before + last
-            if turn and both <= ENOUGH * saved and both <= REST * self._uneven():
+            if turn and both <= tuning.enough * saved and both <= tuning.rest * self._uneven():
                 break
         return saved > 0
 
@@ -160,7 +155,7 @@ class _Exchange:
         first = np.flatnonzero(gain > 0)
         shapes, machines = shapes.take(first, axis=1), machines.take(first, axis=1)
         gain = gain.take(first) + self._other_gain(shapes, machines)
-        worth = gain > WORTH * growth[0].take(first)
+        worth = gain > self._tuning.worth * growth[0].take(first)
         good = np.flatnonzero(worth & self._room.allows(shapes, machines))
         shapes, machines, first = shapes.take(good, axis=1), machines.take(good, axis=1), first.take(good)
         self._room.exchange(shapes, machines)

@@ -3,8 +3,7 @@
 Applications are taken in chunks, and in each the workloads in the order of their stage: what depends on each other is
 never decided at the same time, and all workloads of one stage are decided side by side. A workload goes where its pairs
 with what is placed or planned, the machines' mean cost, and the crowding that the plan causes cost least together.
-Afterwards each workload is decided again, given all others, as long as that gains. Machines within a domain are left to
-the flow.
+Machines within a domain are left to the flow.
 """
 
 from __future__ import annotations
@@ -14,14 +13,9 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Residual
 from firmament.core.placement.fallback.greedy_fallback import open_machines
+from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
-
-CHUNKS = 16
-"""Into so many parts the applications of a round are divided; each sees what those before it plan."""
-
-SWEEPS = 3
-"""How often each workload is decided again at most."""
 
 
 def paired_classes(residual: Residual, pairs: PairState) -> Int64:
@@ -36,7 +30,9 @@ class DomainPlan:
     is no room, or limits leave no domain. ``pairs``: where pairs stand if all goes well.
     """
 
-    def __init__(self, residual: Residual, state: RuleState, pairs: PairState) -> None:
+    def __init__(
+        self, residual: Residual, state: RuleState, pairs: PairState, tuning: ApplicationTuning
+    ) -> None:
         self.classes = paired_classes(residual, pairs)
         self.pairs = pairs.copy()
         self.counts = np.zeros((len(self.classes), pairs.terms.domains), dtype=np.int64)
@@ -44,14 +40,11 @@ class DomainPlan:
         self._kind = pairs.rules.kind[self.classes]
         self._alone = self.pairs.self_paired(self._kind)
         self._room = _Room(residual, state, self.classes, pairs)
-        chunks = self._chunks(residual)
-        for chunk in chunks:
+        for chunk in self._chunks(residual, tuning.chunks):
             self._decide(chunk)
-        if pairs.terms.improve and pairs.terms.steers:
-            self._improve(chunks)
 
-    def _chunks(self, residual: Residual) -> list[list[Int64]]:
-        """Positions of classes by chunk and stage; the most important applications first."""
+    def _chunks(self, residual: Residual, most: int) -> list[list[Int64]]:
+        """Positions of classes by chunk, about ``most``, and stage; the most important applications first."""
         terms = self.pairs.terms
         group, stage = terms.group[self._kind], terms.stage[self._kind]
         priority = residual.problem.priority[self.classes]
@@ -61,7 +54,7 @@ class DomainPlan:
         order = groups[np.lexsort((groups, -highest[groups]))]
         rank = np.empty(len(highest), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        size = 1 if self.pairs.linked else -(-len(order) // CHUNKS)
+        size = 1 if self.pairs.linked else -(-len(order) // most)
         chunk = rank[group] // max(1, size)
         by = np.lexsort((np.arange(len(chunk)), stage, -priority, chunk))
         keys = np.stack([chunk[by], -priority[by], stage[by]])
@@ -106,45 +99,6 @@ class DomainPlan:
         np.add.at(self.counts, (classes, domains), counts)
         self.pairs.count(self._kind[classes], domains, counts)
         self._room.book(classes, domains, counts)
-
-    def _improve(self, chunks: list[list[Int64]]) -> None:
-        """Decide every class again given all others; an application whose votes suffer goes back."""
-        before = self.counts.copy()
-        violations = self._violations()
-        for _ in range(SWEEPS):
-            former = self.counts.copy()
-            for chunk in chunks:
-                for members in chunk:
-                    self._again(members)
-            if (former == self.counts).all():
-                break
-        worse = self._violations() > violations
-        if worse.any():
-            for position in np.flatnonzero(worse[self.pairs.terms.group[self._kind]]).tolist():
-                change = before[position] - self.counts[position]
-                domains = np.flatnonzero(change)
-                self._book(np.full(len(domains), position), domains, change[domains])
-
-    def _again(self, members: Int64) -> None:
-        planned = self.counts[members]
-        rows, domains = np.nonzero(planned)
-        self._book(members[rows], domains, -planned[rows, domains])
-        self._assign(members, planned.sum(axis=1))
-        lost = self.counts[members].sum(axis=1) < planned.sum(axis=1)
-        if lost.any():  # nothing is given up for a better place elsewhere
-            change = planned - self.counts[members]
-            rows, domains = np.nonzero(np.where(lost[:, None], change, 0))
-            self._book(members[rows], domains, change[rows, domains])
-
-    def _violations(self) -> Int64:
-        """int64[G]: per application, kinds and domains with tasks that their limits would not let in again."""
-        terms = self.pairs.terms
-        count = np.zeros(int(terms.group.max(initial=-1)) + 1, dtype=np.int64)
-        if self.pairs.hard:
-            kinds = np.unique(self._kind)
-            refused = self.pairs.refused(kinds) & (self.pairs.counts[kinds] > 0)
-            np.add.at(count, terms.group[kinds], refused.sum(axis=1))
-        return count
 
 
 class _Room:

@@ -13,29 +13,16 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.placement.pairs.trial_state import Application, PairBoard
+from firmament.core.placement.tuning import ApplicationTuning
 from firmament.core.rules.pairs import PairState
-
-MOVES = 30_000
-"""Tasks that are put down at most in a small round."""
-
-SMALL = 1_000
-"""Tasks of a small round; the more there are, the fewer moves are made, since the round itself takes longer."""
-
-MOVES_PER_TASK, LEAST_PER_TASK = 150, 8
-"""At most, and at least, so many for each task of an application that is searched at all."""
-
-TO_BEGIN = 40
-"""What it takes to begin with an application, in moves."""
-
-ALL_MACHINES = 256
-"""Up to so many machines all of them are tried; on larger clusters the cheapest few of each domain, and those that
-hold parts of the application."""
-
-PER_DOMAIN = 6
 
 
 def improve_applications(
-    residual: Residual, pairs: PairState, placed: Assignments, ruled: frozenset[int]
+    residual: Residual,
+    pairs: PairState,
+    placed: Assignments,
+    ruled: frozenset[int],
+    tuning: ApplicationTuning,
 ) -> Assignments:
     """Move tasks of applications among ``placed`` to where all is cheaper; books what moves, returns all in order.
 
@@ -48,21 +35,27 @@ def improve_applications(
         np.repeat(placed.machine, placed.count),
         np.ones(int(placed.count.sum()), dtype=np.int64),
     )
-    search = _Search(residual, pairs, units, ruled)
+    search = _Search(residual, pairs, units, ruled, tuning)
     return search.improved()
 
 
 class _Search:
     def __init__(
-        self, residual: Residual, pairs: PairState, units: Assignments, ruled: frozenset[int]
+        self,
+        residual: Residual,
+        pairs: PairState,
+        units: Assignments,
+        ruled: frozenset[int],
+        tuning: ApplicationTuning,
     ) -> None:
+        self._tuning = tuning
         self._residual, self._pairs = residual, pairs
         self._cls, self._machine = units.cls, units.machine.copy()
         kind = pairs.rules.kind[units.cls]
         self._group = np.where(kind >= 0, np.append(pairs.terms.group, -1)[kind], -1)
         movable = ~np.isin(units.cls, np.array(sorted(ruled), dtype=np.int64))
         self._movable = (self._group >= 0) & movable
-        self._budget = MOVES * SMALL // (SMALL + len(units.cls))
+        self._budget = tuning.moves * tuning.small // (tuning.small + len(units.cls))
         self._fixed = _by_group(
             pairs,
             np.concatenate([pairs.fixed_kind, kind[~movable & (kind >= 0)]]),
@@ -71,7 +64,7 @@ class _Search:
         self._cheapest: dict[int, Int64] = {}
 
     def improved(self) -> Assignments:
-        members = np.flatnonzero(self._movable)
+        tuning, members = self._tuning, np.flatnonzero(self._movable)
         by = members[np.argsort(self._group[members], kind="stable")]
         group = self._group[by]
         cuts = np.flatnonzero(group[1:] != group[:-1]) + 1
@@ -82,8 +75,8 @@ class _Search:
             tasks = weights[place]
             fair = self._budget * tasks // waiting
             waiting -= tasks
-            wanted = min(max(fair, LEAST_PER_TASK * tasks), MOVES_PER_TASK * tasks)
-            if wanted + TO_BEGIN <= self._budget:
+            wanted = min(max(fair, tuning.least_per_task * tasks), tuning.moves_per_task * tasks)
+            if wanted + tuning.to_begin <= self._budget:
                 self._improve(apps[place], wanted)
         ones = np.ones(len(self._cls), dtype=np.int64)
         return Assignments(self._cls, self._machine, ones)
@@ -95,7 +88,7 @@ class _Search:
         walk = _Walk(self._residual, self._pairs, self._application(group, units), self._cls[units])
         walk.begin(self._machine[units], seed=group)
         walk.search(budget)
-        self._budget -= walk.moves + TO_BEGIN
+        self._budget -= walk.moves + self._tuning.to_begin
         self._machine[units] = walk.best_machines()
         self._book(units, 1)
 
@@ -129,7 +122,7 @@ class _Search:
     def _machines(self, classes: Int64, hosts: Int64) -> Int64:
         """Rows of the machines to choose from, ascending."""
         problem = self._residual.problem
-        if problem.machines <= ALL_MACHINES:
+        if problem.machines <= self._tuning.all_machines:
             return np.arange(problem.machines)
         shapes = np.unique(problem.shape[classes]).tolist()
         return np.unique(np.concatenate([hosts, *(self._few(shape) for shape in shapes)]))
@@ -145,7 +138,7 @@ class _Search:
             at = domain[order]
             first = np.flatnonzero(np.r_[True, at[1:] != at[:-1]]) if len(at) else at
             rank = np.arange(len(at)) - np.repeat(first, np.diff(np.r_[first, len(at)]))
-            found = self._cheapest[shape] = order[rank < PER_DOMAIN]
+            found = self._cheapest[shape] = order[rank < self._tuning.per_domain]
         return found
 
 

@@ -19,6 +19,7 @@ from firmament.core.placement.pairs.domain_planning import DomainPlan, paired_cl
 from firmament.core.placement.pairs.local_search import improve_applications
 from firmament.core.placement.sequential_admission import replay
 from firmament.core.placement.subclasses import Part, Wave, derive
+from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import most_per_machine, parts_of, solve_waves
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
@@ -32,7 +33,7 @@ def place_pairs(residual: Residual, state: RuleState, pairs: PairState, means: M
     """
 
     def plan(first: bool) -> Wave | None:
-        return _plan_wave(residual, state, pairs, first=first)
+        return _plan_wave(residual, state, pairs, means.tuning, first=first)
 
     def admit(proposed: Assignments) -> Assignments:
         admitted = replay(residual, state, proposed)
@@ -43,7 +44,9 @@ def place_pairs(residual: Residual, state: RuleState, pairs: PairState, means: M
     watch = means.stopwatch()
     placed = Assignments.joined([waves.assignments, place_last(residual, state, pairs)])
     if pairs.terms.improve and pairs.terms.steers:
-        placed = improve_applications(residual, pairs, placed, frozenset(state.rules.of))
+        placed = improve_applications(
+            residual, pairs, placed, frozenset(state.rules.of), means.tuning.applications
+        )
         if residual.remaining.any():  # what moved may have made room
             placed = Assignments.joined([placed, place_last(residual, state, pairs)])
     fix_pairs(pairs, placed)
@@ -65,9 +68,11 @@ def open_to_pairs(residual: Residual, state: RuleState, pairs: PairState, cls: i
     return fits
 
 
-def _plan_wave(residual: Residual, state: RuleState, pairs: PairState, *, first: bool) -> Wave | None:
+def _plan_wave(
+    residual: Residual, state: RuleState, pairs: PairState, tuning: PlacementTuning, *, first: bool
+) -> Wave | None:
     """The problem of the next wave; None if no task may go anywhere at present."""
-    plan = DomainPlan(residual, state, pairs)
+    plan = DomainPlan(residual, state, pairs, tuning.applications)
     planned: dict[int, list[tuple[int, int]]] = {cls: [] for cls in plan.classes.tolist()}
     rows, domains = np.nonzero(plan.counts)
     counts = plan.counts[rows, domains]
@@ -88,7 +93,7 @@ def _plan_wave(residual: Residual, state: RuleState, pairs: PairState, *, first:
             parts += parts_of(residual, state, dealer, cls, first=first)
         else:
             parts.append(Part(cls, int(residual.remaining[cls].sum())))
-    return derive(residual, parts) if parts else None
+    return derive(residual, parts, tuning.pinned_up_to) if parts else None
 
 
 def _within_domains(

@@ -22,15 +22,10 @@ from firmament.core.placement.spread.exact import Places, best_counts
 from firmament.core.placement.spread.moves import SpreadMoves
 from firmament.core.placement.spread.ranks import distinct
 from firmament.core.placement.spread.room import MovingRoom, stays
-
-MOST_PLACES = 200_000
-"""Pairs of a class and a machine up to which every class is placed anew as a whole ..."""
-MOST_CLASSES = 48
-"""... if they are no more than so many."""
-SWEEPS = 2
+from firmament.core.placement.tuning import SpreadTuning
 
 
-def spread_out(problem: PlacementProblem, placed: Assignments) -> Assignments:
+def spread_out(problem: PlacementProblem, placed: Assignments, tuning: SpreadTuning) -> Assignments:
     """Move tasks of groups apart while that lowers ``placement_cost``; the order of those that stay is kept.
 
     Tasks with rules about others or of which others have rules stay, and so do pinned ones and those for which a ledger
@@ -48,10 +43,11 @@ def spread_out(problem: PlacementProblem, placed: Assignments) -> Assignments:
     others = _groups_of_others(terms, placed.taken(~mine))
     room = MovingRoom(problem, placed)
     classes = np.flatnonzero(np.bincount(cls))
-    if len(classes) <= MOST_CLASSES and len(classes) * problem.machines <= MOST_PLACES:
-        machine = _Anew(problem, others, room, cls, machine).run(classes)
+    sweeps = min(tuning.sweeps, tuning.most_places // (len(classes) * problem.machines))
+    if sweeps and len(classes) <= tuning.most_classes:
+        machine = _Anew(problem, others, room, cls, machine).run(classes, sweeps)
     else:
-        moves = SpreadMoves(problem, others, room, cls, machine)
+        moves = SpreadMoves(problem, others, room, cls, machine, tuning)
         moves.run()
         machine = moves.machine
     return Assignments.joined([placed.taken(~mine), _aggregated(cls, machine, problem.machines)])
@@ -78,9 +74,9 @@ class _Anew:
         self._step = problem.crowd_step()
         self._group = terms.group[cls]
 
-    def run(self, classes: Int64) -> Int64:
+    def run(self, classes: Int64, sweeps: int) -> Int64:
         """Place each class anew until that changes nothing; returns where all tasks are then."""
-        for _ in range(SWEEPS):
+        for _ in range(sweeps):
             changed = [cls for cls in classes.tolist() if self._place(cls)]
             if len(changed) * len(classes) <= 1:
                 break

@@ -16,35 +16,25 @@ from numpy.typing import NDArray
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.spread_terms import SpreadTerms
-from firmament.core.placement.spread.ranks import distinct, order_by, rank, runs
+from firmament.core.placement.spread.ranks import order_by, rank, runs
 from firmament.core.placement.spread.room import MovingRoom
 from firmament.core.placement.spread.shares import even_shares
-
-TURNS = 6
-MANY = 2_000
-"""With more tasks than this a turn takes a millisecond ..."""
-FEW = 50
-"""... and is the last if all but one in so many are where they want to be."""
-CHOICES = 2, 4
-"""Places that a task looks at in a turn: where there are more places than tasks that come to a domain, and else."""
-MOST_CELLS = 8_000_000
-"""Groups times machines up to which the tasks of each group are counted in a table, for which a look-up is quickest."""
-
-PLACES_PER_TASK = 0.7
-"""Where there are more places than tasks that come, these choose among so many: the flow fills machines, too."""
-LEAST_PLACES = 64
-"""Places of a domain that tasks choose among at least, if there are so many."""
-
-SAMPLED_SHAPES = 16
-"""Shapes whose mean cost says which places cost little."""
+from firmament.core.placement.tuning import SpreadTuning
 
 
 class SpreadMoves:
     """Tasks of movable classes with groups, a row each: ``cls``, ``machine``: int64[N]; ``machine`` is written to."""
 
     def __init__(
-        self, problem: PlacementProblem, terms: SpreadTerms, room: MovingRoom, cls: Int64, machine: Int64
+        self,
+        problem: PlacementProblem,
+        terms: SpreadTerms,
+        room: MovingRoom,
+        cls: Int64,
+        machine: Int64,
+        tuning: SpreadTuning,
     ) -> None:
+        self._tuning = tuning
         self._problem = problem
         self._terms = terms
         self._room = room
@@ -52,34 +42,39 @@ class SpreadMoves:
         self._group = terms.group[cls]
         self._shapes = np.flatnonzero(np.bincount(self._shape))
         self.machine = machine
-        typical = self._shapes[:: -(-len(self._shapes) // SAMPLED_SHAPES)]
-        self._typical: Int64 = problem.cost[typical].sum(axis=0, dtype=np.int64) // len(typical)
+        typical = self._shapes[:: -(-len(self._shapes) // tuning.sampled_shapes)]
+        self._typical: Int64 = np.zeros(problem.machines, dtype=np.int64)
+        for row in typical.tolist():
+            self._typical += problem.cost[row]
+        self._typical //= len(typical)
         self._step = problem.crowd_step()
 
     def run(self) -> None:
         """Move tasks, as long as that lowers what they cost."""
-        for turn in range(TURNS):
+        for turn in range(self._tuning.turns):
             if not self._turn(turn):
                 break
 
     def _turn(self, turn: int) -> bool:
         """Returns whether another turn may pay."""
-        spots = _Spots.of(self._terms, self._typical + self._crowding(None), self._open())
-        near = _Near.of(self._terms, self._group, self.machine)
-        there = near.at(self._group, self.machine)
-        charge = self._problem.cost[self._shape, self.machine] + self._crowding(self.machine, 1)
-        leaving, target = self._leaving(spots, near, there, charge)
+        crowding, tuning = self._crowding(), self._tuning
+        spots = _Spots.of(
+            self._terms, self._typical + crowding, self._room.open_to_some(self._shapes), tuning.least_places
+        )
+        near = _Near.of(self._terms, self._group, self.machine, tuning.most_cells)
+        charge = self._problem.cost[self._shape, self.machine] + self._crowding(1).take(self.machine)
+        leaving, target = self._leaving(spots, near, charge)
         somewhere = spots.has_places(target)
         leaving, target = leaving[somewhere], target[somewhere]
         wanted = len(leaving)
         if not wanted:
             return False
-        places = spots.choices(target, turn)
+        places = spots.choices(target, turn, tuning)
         shapes, groups = self._shape[leaving], self._group[leaving]
-        cost = self._cost_at(shapes, groups, places, near)
+        cost = self._cost_at(shapes, groups, places, near) + crowding.take(places)
         best = np.argmin(cost, axis=1)
         every = np.arange(len(leaving))
-        gain = self._saved(leaving, target, near, there[leaving]) + charge[leaving] - cost[every, best]
+        gain = self._saved(leaving, target, near) + charge[leaving] - cost[every, best]
         better = gain > 0
         leaving, target = leaving[better], places[every, best][better]
         if not len(leaving):
@@ -87,27 +82,25 @@ class SpreadMoves:
         fits = ~self._room.overfilled(self._shape[leaving], target)
         fits &= near.first_of_each(self._group[leaving], target)
         leaving, target = leaving[fits], target[fits]
-        self._room.move(self._shape[leaving], self.machine[leaving], target)
+        source = self.machine[leaving]
         self.machine[leaving] = target
         tasks, left = len(self.machine), wanted - len(leaving)
-        return bool(len(leaving)) and (tasks <= MANY or left * FEW > tasks)
+        again = bool(len(leaving)) and (tasks <= tuning.many or left * tuning.few > tasks)
+        if again:
+            self._room.move(self._shape[leaving], source, target)
+        return again
 
-    def _open(self) -> Bool:
-        """bool[M]: machines with room for one more task of the smallest kind."""
-        smallest = self._problem.requests[self._shapes].min(axis=0)
-        return (self._room.free >= smallest[:, None]).all(axis=0)
+    def _crowding(self, fewer: int = 0) -> Int64:
+        """int64[M]: what tasks of the round add for the next one there, or for one of themselves (``fewer``: 1)."""
+        placed = self._room.placed - fewer
+        if self._step > 1:
+            placed = placed // self._step * self._step
+        return self._problem.crowd * placed
 
-    def _crowding(self, machines: Int64 | None, fewer: int = 0) -> Int64:
-        """What tasks of the round on machines add for the next one, or for one of themselves (``fewer``: 1)."""
-        placed, crowd = self._room.placed, self._problem.crowd
-        if machines is not None:
-            placed, crowd = placed.take(machines), crowd.take(machines)
-        return crowd * ((placed - fewer) // self._step * self._step)
-
-    def _leaving(self, spots: _Spots, near: _Near, there: Int64, charge: Int64) -> tuple[Int64, Int64]:
+    def _leaving(self, spots: _Spots, near: _Near, charge: Int64) -> tuple[Int64, Int64]:
         """Tasks that are to go, ordered by group, and the domain that each is to go to.
 
-        ``there``: int64[N], tasks of its group on each task's machine; ``charge``: int64[N], what it costs by itself.
+        ``charge``: int64[N], what it costs by itself.
         """
         terms, group = self._terms, self._group
         domain = terms.domain[self.machine]
@@ -118,7 +111,10 @@ class SpreadMoves:
             height = (near.in_domain - present)[apart] + spots.price / terms.domain_step[apart, None]
             shares[apart] = even_shares(height, present[apart])
         surplus = np.maximum(present - shares, 0)
-        crowded = self._crowded(near, there)
+        even = -(-near.in_domain.sum(axis=1) // len(terms.domain))
+        crowded = (
+            near.before >= even[group]
+        )  # beyond what a machine would have of the group if all had the same
         order = order_by(-charge)
         order = order[order_by((key * 2 + ~crowded)[order])]
         key = key[order]
@@ -130,35 +126,21 @@ class SpreadMoves:
         target = np.repeat(np.tile(np.arange(terms.domains), terms.groups), arriving.ravel())
         return np.concatenate([leaving, stay_near]), np.concatenate([target, domain[stay_near]])
 
-    def _crowded(self, near: _Near, there: Int64) -> Bool:
-        """bool[N]: tasks beyond what each machine would have of their group if all had the same."""
-        machines = len(self._typical)
-        even = -(-near.in_domain.sum(axis=1) // max(1, machines))
-        most = even[self._group]
-        crowded = there > most
-        rows = np.flatnonzero(crowded)
-        keys = self._group[rows] * np.int64(machines) + self.machine[rows]
-        order = order_by(keys)
-        first, present = runs(keys[order])
-        nth = np.arange(len(keys)) - np.repeat(first, present)
-        others = there[rows[order]] - np.repeat(present, present)
-        crowded[rows[order]] = others + nth >= most[rows[order]]
-        return crowded
-
     def _cost_at(self, shapes: Int64, groups: Int64, places: Int64, near: _Near) -> Float64:
-        """float64[L, choices]: what tasks cost at places, infinite where they may not go or have no room."""
+        """float64[L, choices]: what tasks cost at places without crowding; infinite where they cannot go."""
         shapes, groups = shapes[:, None], groups[:, None]
         cost = self._terms.machine_step[groups] * near.at(groups, places)
         cost += self._problem.cost[shapes, places]
-        cost += self._crowding(places)
-        cost[~self._room.fits(shapes, places)] = np.inf
+        task, choice = np.nonzero(~self._room.open_to_all(self._shapes).take(places))
+        lacking = ~self._room.fits(shapes[task, 0], places[task, choice])
+        cost[task[lacking], choice[lacking]] = np.inf
         return cost
 
-    def _saved(self, leaving: Int64, target: Int64, near: _Near, there: Int64) -> Float64:
+    def _saved(self, leaving: Int64, target: Int64, near: _Near) -> Float64:
         """float64[L]: what being near others costs tasks where they are, less what the domain they go to adds."""
         terms = self._terms
         groups = self._group[leaving]
-        charge = terms.machine_step[groups] * (there - 1)
+        charge = terms.machine_step[groups] * (near.there[leaving] - 1)
         source = terms.domain[self.machine[leaving]]
         far = np.flatnonzero(source != target)
         groups, source, target = groups[far], source[far], target[far]
@@ -180,8 +162,11 @@ class _Spots:
     price: Float64
 
     @classmethod
-    def of(cls, terms: SpreadTerms, cost: Int64, is_open: Bool) -> _Spots:
-        """``cost``: int64[M], of a task there; ``is_open``: bool[M], whether there is room."""
+    def of(cls, terms: SpreadTerms, cost: Int64, is_open: Bool, least: int) -> _Spots:
+        """``cost``: int64[M], of a task there; ``is_open``: bool[M], whether there is room.
+
+        ``least``: places whose mean cost is the price.
+        """
         machines = np.flatnonzero(is_open)
         machines = machines[order_by(cost[machines])]
         domain = terms.domain[machines]
@@ -190,7 +175,7 @@ class _Spots:
         ranked = machines[order]
         price = np.full(terms.domains, np.inf)
         for each in range(terms.domains):
-            cheapest = ranked[first[each] : min(first[each + 1], first[each] + LEAST_PLACES)]
+            cheapest = ranked[first[each] : min(first[each + 1], first[each] + least)]
             if len(cheapest):
                 price[each] = cost[cheapest].mean()
         return cls(ranked, first, price)
@@ -199,14 +184,14 @@ class _Spots:
         """bool[A]: domains of which some machine has room."""
         return np.diff(self.first)[domains] > 0
 
-    def choices(self, domains: Int64, turn: int) -> Int64:
+    def choices(self, domains: Int64, turn: int, tuning: SpreadTuning) -> Int64:
         """Machines to look at in domains with places, int64[L, choices]: as far as possible others for each entry."""
         places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
         roomy = bool((come <= places).all())
         if roomy:
-            wanted = (come * PLACES_PER_TASK).astype(np.int64)
-            places = np.minimum(places, np.maximum(LEAST_PLACES, wanted))
-        choices = CHOICES[0] if roomy else CHOICES[1]
+            wanted = (come * tuning.places_per_task).astype(np.int64)
+            places = np.minimum(places, np.maximum(tuning.least_places, wanted))
+        choices = tuning.choices[0] if roomy else tuning.choices[1]
         stride = np.maximum(1, -(-places // choices))[domains]
         place = rank(domains)[:, None] + stride[:, None] * np.arange(choices) + turn
         return self.machine[self.first[domains][:, None] + place % places[domains][:, None]]
@@ -216,30 +201,40 @@ class _Spots:
 class _Near:
     """How many tasks of each group are on each machine, and ``in_domain``: int64[G, D].
 
-    ``table``: int16[G x M], a cell for each, as far as that can count; where it is too large, ``pairs`` (cells,
-    ascending) and their ``count``.
+    ``pairs`` (group x ``width`` + machine, ascending) and their ``count``, and unless that is too large ``table``:
+    [G x M], a cell for each. Of each task, int64[N]: ``there``, tasks of its group on its machine; ``before``, those of
+    them that do not move or are earlier rows.
     """
 
-    table: NDArray[np.int16] | None
+    width: int
     pairs: Int64
     count: Int64
-    width: int
+    table: NDArray[np.unsignedinteger] | None
     in_domain: Int64
+    there: Int64
+    before: Int64
 
     @classmethod
-    def of(cls, terms: SpreadTerms, group: Int64, machine: Int64) -> _Near:
+    def of(cls, terms: SpreadTerms, group: Int64, machine: Int64, most_cells: int) -> _Near:
         """With the tasks of ``group`` (int64[N]) on ``machine``."""
-        ones, none = np.ones(len(group), dtype=np.int64), np.empty(0, dtype=np.int64)
         width = len(terms.domain)
-        in_domain = terms.in_domains(group, machine, ones)
-        cells = terms.groups * width
-        if cells > MOST_CELLS:
-            return cls(None, *terms.on_machines(group, machine, ones), width, in_domain)
-        table = np.zeros(cells, dtype=np.int16)
-        there = terms.resident_group * width + terms.resident_machine
-        found, count = distinct(np.concatenate([there, group * width + machine]))
-        table[found] = np.minimum(count, np.iinfo(np.int16).max)
-        return cls(table, none, none, width, in_domain)
+        keys = group * np.int64(width) + machine
+        order = order_by(keys)
+        first, moving = runs(keys[order])
+        pairs, count, all_there = keys[order[first]], moving, moving
+        ones = np.ones(len(group), dtype=np.int64)
+        if len(terms.resident_group):
+            own = pairs
+            pairs, count = terms.on_machines(group, machine, ones)
+            all_there = count[np.searchsorted(pairs, own)]
+        table = None
+        if terms.groups * width <= most_cells:
+            table = np.zeros(terms.groups * width, dtype=np.min_scalar_type(count.max(initial=0)))
+            table[pairs] = count
+        there, before = np.empty((2, len(keys)), dtype=np.int64)
+        there[order] = np.repeat(all_there, moving)
+        before[order] = np.repeat(all_there - moving - first, moving) + np.arange(len(keys))
+        return cls(width, pairs, count, table, terms.in_domains(group, machine, ones), there, before)
 
     def at(self, groups: Int64, machines: Int64) -> Int64:
         """Tasks of ``groups`` on ``machines``: int64 of the shape to which both are broadcast."""

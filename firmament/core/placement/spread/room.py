@@ -10,14 +10,16 @@ from firmament.core.placement.spread.ranks import order_by, runs
 
 
 class MovingRoom:
-    """What a placement leaves; ``free``: int64[K, M], ``placed``: int64[M], tasks of the round on each machine.
+    """What a placement leaves; ``placed``: int64[M], tasks of the round on each machine.
 
     For classes that ``stays`` does not name: ledgers keep no books of them, and no machines share their joint rows.
     """
 
     def __init__(self, problem: PlacementProblem, placed: Assignments) -> None:
         self._problem = problem
-        self.free: Int64 = problem.free.T.copy()
+        requested = np.flatnonzero(problem.requests.any(axis=0))
+        self._requests: Int64 = problem.requests.T[requested]
+        self._free: Int64 = problem.free.T[requested]
         self.placed: Int64 = np.zeros(problem.machines, dtype=np.int64)
         self._joint = [(rows.amount, rows.row_of, rows.limit.copy()) for rows in problem.joint]
         self._take(problem.shape[placed.cls], placed.machine, placed.count)
@@ -25,7 +27,7 @@ class MovingRoom:
     def units(self, shapes: Int64, machines: Int64) -> Int64:
         """int64[A]: how many tasks of ``shapes[i]`` have room on ``machines[i]``, each by themselves."""
         units = np.full(len(shapes), np.iinfo(np.int64).max)
-        for requests, free in zip(self._problem.requests.T, self.free, strict=True):
+        for requests, free in zip(self._requests, self._free, strict=True):
             _limit(units, requests.take(shapes), free.take(machines))
         for amount, row_of, left in self._joint:
             row = row_of.take(machines)
@@ -33,10 +35,23 @@ class MovingRoom:
                 _limit(units, np.where(row >= 0, amount.take(shapes), 0), left.take(np.maximum(row, 0)))
         return np.where(self._problem.feasible[shapes, machines], np.maximum(units, 0), 0)
 
+    def open_to_some(self, shapes: Int64) -> Bool:
+        """bool[M]: machines with room for one more task as small as ``shapes`` are in each resource."""
+        smallest = self._requests[:, shapes].min(axis=1, keepdims=True)
+        return np.asarray((self._free >= smallest).all(axis=0))
+
+    def open_to_all(self, shapes: Int64) -> Bool:
+        """bool[M]: machines where each of ``shapes`` is sure to fit."""
+        if any(len(left) for _, _, left in self._joint):
+            return np.zeros(self._problem.machines, dtype=np.bool_)
+        largest = self._requests[:, shapes].max(axis=1, keepdims=True)
+        fit: Bool = (self._free >= largest).all(axis=0)
+        return fit if self._problem.feasible.all() else fit & self._problem.feasible[shapes].all(axis=0)
+
     def fits(self, shapes: Int64, machines: Int64) -> Bool:
-        """Whether a task of ``shapes`` has room on ``machines``: bool of the shape to which both are broadcast."""
+        """Whether a task of ``shapes`` has room on ``machines``: bool[A]."""
         fits = self._problem.feasible[shapes, machines]
-        for requests, free in zip(self._problem.requests.T, self.free, strict=True):
+        for requests, free in zip(self._requests, self._free, strict=True):
             amount = requests.take(shapes)
             fits &= (amount <= free.take(machines)) | (amount == 0)
         for amount, row_of, left in self._joint:
@@ -55,24 +70,31 @@ class MovingRoom:
     def overfilled(self, shapes: Int64, targets: Int64) -> Bool:
         """bool[A]: arrivals, in this order, that find no room if all those before them on their machine have come."""
         order = order_by(targets)
-        ordered = targets[order]
-        starts, lengths = runs(ordered)
-        lacking = np.zeros(len(shapes), dtype=np.bool_)
-        limits = list(zip(self._problem.requests.T, self.free, strict=True))
+        starts, lengths = runs(targets[order])
+        limits = list(zip(self._requests, self._free, strict=True))
         limits += [
             (amount, np.where(row_of >= 0, left.take(np.maximum(row_of, 0)), np.iinfo(np.int64).max))
             for amount, row_of, left in self._joint
             if len(left)
         ]
+        lacking = np.zeros(len(shapes), dtype=np.bool_)
+        if not len(shapes):
+            return lacking
+        machines, shape = targets[order[starts]], shapes[order]
+        doubtful = np.zeros(len(starts), dtype=np.bool_)
+        for amounts, free in limits:
+            doubtful |= np.add.reduceat(amounts.take(shape), starts) > free.take(machines)
+        order, lengths = order[np.repeat(doubtful, lengths)], lengths[doubtful]
+        starts, machine = np.cumsum(lengths) - lengths, targets[order]
         for amounts, free in limits:
             amount = amounts.take(shapes[order])
             total = np.cumsum(amount)
             total -= np.repeat(total[starts] - amount[starts], lengths)
-            lacking[order] |= (amount > 0) & (total > free.take(ordered))
+            lacking[order] |= (amount > 0) & (total > free.take(machine))
         return lacking
 
     def _take(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
-        for requests, free in zip(self._problem.requests.T, self.free, strict=True):
+        for requests, free in zip(self._requests, self._free, strict=True):
             np.subtract.at(free, machines, requests.take(shapes) * counts)
         np.add.at(self.placed, machines, counts)
         for amount, row_of, left in self._joint:

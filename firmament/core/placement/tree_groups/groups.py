@@ -96,7 +96,10 @@ class _Round:
 
     def _placer(self) -> GroupPlacer:
         standing = Standing(self._problem)
-        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._means.solver)
+        means = self._means
+        return GroupPlacer(
+            self._problem, self._terms, standing, self._prices, means.solver, means.tuning.groups.tries
+        )
 
     def _groups(self, placer: GroupPlacer, gangs: list[int]) -> Placed:
         """Place groups, the most important first; the places in order of admission, booked."""
@@ -106,7 +109,9 @@ class _Round:
         found = {gang: places for gang, places in tried.items() if gang not in placer.shortages}
         blocked = [gang for gang in gangs if gang not in found and not self._terms.groups[gang].refused]
         if found and blocked:
-            better = rearranged(begin, placer, Arrangement(placer.standing, found), blocked)
+            better = rearranged(
+                begin, placer, Arrangement(placer.standing, found), blocked, self._means.tuning.groups
+            )
             if better.standing is not placer.standing:
                 placer.adopt(better.standing, better.placed)
                 found = better.placed

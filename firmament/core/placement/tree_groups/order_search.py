@@ -19,17 +19,7 @@ from cost_models.interface import Bool
 from firmament.core.flow.problem import Assignments
 from firmament.core.placement.priority_tiers import Standing
 from firmament.core.placement.tree_groups.placer import GroupPlacer
-
-RESPECTED = 4
-"""Groups whose places a newcomer has to respect at most, before they are asked to choose first."""
-
-URGENT = 5
-"""Groups that choose first at most."""
-
-PLACEMENTS = 24
-"""Groups that are placed once more at most in a round, beside one in `SHARE` of its groups."""
-
-SHARE = 8
+from firmament.core.placement.tuning import GroupTuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +31,15 @@ class Arrangement:
 
 
 def rearranged(
-    begin: Standing, placer: GroupPlacer, found: Arrangement, blocked: Sequence[int]
+    begin: Standing, placer: GroupPlacer, found: Arrangement, blocked: Sequence[int], tuning: GroupTuning
 ) -> Arrangement:
     """``found``, or an arrangement in which all of its groups and some of ``blocked`` have places.
 
     ``begin``: what there was before any of them was placed; ``blocked``: those without a place, the most important
     first. Raises what the solver raises.
     """
-    search = _Search(begin, placer, found, PLACEMENTS + (len(found.placed) + len(blocked)) // SHARE)
+    left = tuning.placements + (len(found.placed) + len(blocked)) // tuning.share
+    search = _Search(begin, placer, found, left, tuning)
     in_vain: set[tuple[object, ...]] = set()
     for gang in blocked:
         kind = placer.kind(gang)
@@ -66,7 +57,10 @@ def rearranged(
 class _Search:
     """``found``: the best arrangement so far; ``left``: groups that may still be placed once more."""
 
-    def __init__(self, begin: Standing, placer: GroupPlacer, found: Arrangement, left: int) -> None:
+    def __init__(
+        self, begin: Standing, placer: GroupPlacer, found: Arrangement, left: int, tuning: GroupTuning
+    ) -> None:
+        self._tuning = tuning
         self.found = found
         self.left = left
         self._first = found
@@ -87,7 +81,7 @@ class _Search:
     def _respecting(self, gang: int) -> list[int] | None:
         """Place a group anywhere but where those are who could not go elsewhere; None if done, else who those are."""
         respected: list[int] = []
-        while len(respected) <= RESPECTED:
+        while len(respected) <= self._tuning.respected:
             outcome = self._arranged(respected, [gang])
             if isinstance(outcome, Arrangement):
                 self.found = outcome
@@ -100,7 +94,7 @@ class _Search:
     def _urgent(self, urgent: list[int]) -> bool:
         """Let groups choose first, and then those who find no place because of that; whether that did it."""
         tried: set[tuple[int, ...]] = set()
-        while len(urgent) <= URGENT and tuple(urgent) not in tried:
+        while len(urgent) <= self._tuning.urgent and tuple(urgent) not in tried:
             tried.add(tuple(urgent))
             outcome = self._arranged([], urgent)
             if isinstance(outcome, Arrangement):

@@ -22,9 +22,6 @@ from firmament.core.rules.ruleset import KEPT_OFF, PORTS_TAKEN, TOO_NEAR
 from firmament.core.tree_solver.rules import Shortage
 from firmament.solvers.base import Solver
 
-TRIES = 24
-"""Ways to share a group out that are tried at most where tasks turn out to be in each other's way."""
-
 UNLIKE_PLACES = "its pods may use different nodes, and no way was found to share them out by the rules"
 IN_THE_WAY = "its pods are in each other's way, by limits or rules that they share"
 
@@ -45,15 +42,25 @@ class GroupPlacer:
     """Places groups on ``standing``, which is replaced as it moves on. ``shortages``: why groups were not placed."""
 
     def __init__(
-        self, problem: PlacementProblem, terms: GroupTerms, standing: Standing, prices: Int64, solver: Solver
+        self,
+        problem: PlacementProblem,
+        terms: GroupTerms,
+        standing: Standing,
+        prices: Int64,
+        solver: Solver,
+        tries: int,
     ) -> None:
-        """``prices``: int64[M], units that others would pay for a place on each machine."""
+        """``prices``: int64[M], units that others would pay for a place on each machine.
+
+        ``tries``: ways to share a group out where its tasks are in each other's way.
+        """
         self.standing = standing
         self.shortages: dict[int, str] = {}
         self._problem = problem
         self._terms = terms
         self._prices = prices
         self._solver = solver
+        self._tries = tries
         self._refused: dict[tuple[object, ...], str] = {}
 
     def place(self, gang: int) -> Assignments:
@@ -101,7 +108,7 @@ class GroupPlacer:
     def _around_choosy(self, group: Group, room: _Room) -> Assignments | str:
         """Places for a group some of whose classes may use few leaves, by trying where those could go."""
         slots = room.slots.max(axis=0)
-        for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), TRIES):
+        for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), self._tries):
             found = self._within(group, room, slots - taken, taken)
             if not isinstance(found, str):
                 return found
@@ -114,7 +121,7 @@ class GroupPlacer:
         tree = self._terms.tree
         given = np.zeros_like(slots) if taken is None else taken
         cost = room.cost[0] if len(room.classes) == 1 else room.cost.mean(axis=0).astype(np.int64)
-        for _ in range(TRIES):
+        for _ in range(self._tries):
             counts = self._terms.solver.place(
                 tree, slots, group.size, group.rules, cost, group.held + given, room.counted
             )
@@ -134,7 +141,7 @@ class GroupPlacer:
 
     def on(self, standing: Standing) -> GroupPlacer:
         """A placer of the same groups on another standing, which is its own from now on; nothing is known there yet."""
-        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._solver)
+        return GroupPlacer(self._problem, self._terms, standing, self._prices, self._solver, self._tries)
 
     def adopt(self, standing: Standing, placed: Iterable[int]) -> None:
         """Go on from another standing, on which the groups in ``placed`` have places and more may find one."""

@@ -26,9 +26,6 @@ from firmament.core.preemption.tree_groups.units import units_for
 from firmament.core.tree_solver.rules import Shortage
 from firmament.solvers.base import Solver
 
-CALLS = 64
-"""How often the solver is asked for one group; then those stay that its last answer can spare."""
-
 VICTIM = 2**24
 """Charged, to break ties, for each task that would go for a place, and as much for each step of its priority."""
 
@@ -92,7 +89,7 @@ class _Attempt:
         self._group = group
         self._classes = classes
         self._slots = LeafSlots(prospect, classes, terms.tree.rows)
-        self._calls = CALLS
+        self._calls = prospect.tuning.group_calls
         cls = int(classes[0])
         self._units = units_for(prospect, cls, self._help(cls), lenient=lenient)
         self._cost = self._costs()

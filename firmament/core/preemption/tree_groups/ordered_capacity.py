@@ -11,9 +11,6 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.node_state import Prospect
 
-QUESTIONS = 20_000
-"""Asked of models for one group at most: some tenths of a second to seconds. Beyond, machines count as closed."""
-
 
 class KeptLeaves:
     """``classes``: int64[B]; ``leaves``: int64[L], machine rows. What models have answered is remembered."""
@@ -25,7 +22,7 @@ class KeptLeaves:
         self._open: Bool = np.stack([self._openable(cls)[leaves] for cls in self._classes])
         self._places = np.flatnonzero(self._open.any(axis=0)).tolist()
         self._known: dict[tuple[int, int, tuple[int, ...]], bool] = {}
-        self._questions = QUESTIONS
+        self._questions = prospect.tuning.most_questions
 
     def slots(self, victims: Int64, roomy: Bool) -> Int64:
         """int64[B, L]: 1 where a leaf takes a task of a class once ``victims`` (tasks) are gone, else 0.

@@ -12,21 +12,17 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import Prospect
+from firmament.core.preemption.tuning import PreemptionTuning
 from firmament.core.preemption.victims.choosing import describe
 from firmament.core.preemption.victims.covering import Covering, covering
-
-MOST_FOUND = 32
-"""Machines beyond the number of tasks that wait on which bundles are looked for, per class and pass."""
-
-MOST_QUESTIONS = 20_000
-"""Questions to ledgers in a round: some tenths of a second to seconds."""
 
 
 class Openings:
     """Looks for bundles; what it may still ask shrinks as it goes."""
 
-    def __init__(self) -> None:
-        self._questions = MOST_QUESTIONS
+    def __init__(self, tuning: PreemptionTuning) -> None:
+        self._most_found = tuning.most_found
+        self._questions = tuning.most_questions
 
     def bundles(self, prospect: Prospect, cls: int, rows: Int64, blocked: Bool) -> Bundles:
         """Bundles of a class on some of the machines ``rows``, all of which are kept."""
@@ -35,7 +31,7 @@ class Openings:
         if lonely is not None:
             alone = problem.open & lonely[problem.slots]
             problem = problem.narrowed(np.arange(len(problem.rows)), alone, np.zeros_like(alone))
-        wanted = int(prospect.remaining[cls]) + MOST_FOUND
+        wanted = int(prospect.remaining[cls]) + self._most_found
         victims = np.zeros_like(problem.open)
         places: list[int] = []
         for place in _most_helpful_first(prospect, cls, problem).tolist():

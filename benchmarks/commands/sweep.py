@@ -1,0 +1,27 @@
+"""``sweep``: rounds of all sizes, across every edge at which algorithms change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
+
+
+@click.command()
+@click.option("--only", multiple=True, metavar="SERIES", help="Sweep this alone. Repeatable.")
+@click.option("--most", type=click.IntRange(1), help="Leave out larger sizes.")
+@click.option("--runs", default=5, show_default=True, type=click.IntRange(1, 100))
+@OUTPUT
+@SAVE
+def sweep(only: tuple[str, ...], most: int | None, runs: int, output: str, save: Path | None) -> None:
+    """Processor time per task of neighbouring sizes, a factor of 1.5 or less apart; it should grow by half at most."""
+    from benchmarks.sweep import measure_sweep, series
+
+    every = {each.name: each for each in series()}
+    for name in only:
+        if name not in every:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(every)}", param_hint="--only")
+    chosen = [each for each in every.values() if not only or each.name in only]
+    emit(measure_sweep(chosen, runs=runs, most=most, progress=progress()), output, save)
