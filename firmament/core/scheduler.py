@@ -27,7 +27,7 @@ from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.dimacs import to_dimacs
 from firmament.core.gangs.lifecycle import Gangs
-from firmament.core.gangs.rebinding import Rebinding
+from firmament.core.gangs.members import Rebinding
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.forgetting import Forgetting
@@ -36,9 +36,8 @@ from firmament.core.model import TaskClass
 from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
-from firmament.core.requeue.requeue import Waking
+from firmament.core.requeue.requeue import StaleReasons, Waking
 from firmament.core.requeue.set_aside import SetAside, waiting_classes
-from firmament.core.requeue.stale_reasons import StaleReasons
 from firmament.core.results import (
     Counts,
     Delta,
@@ -51,8 +50,8 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.scoring.assessment import Notes
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.core.scoring.warnings import Notes
 from firmament.core.snapshot.price_memory import KnownWorths
 from firmament.core.snapshot.snapshot import Picture, take_picture
 from firmament.core.state.cluster import Cluster

@@ -19,9 +19,8 @@ from cost_models.interface import (
 )
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.arc_costs import cost_rows
+from firmament.core.scoring.arc_costs import Lines, cost_rows
 from firmament.core.scoring.assessment import Judgement
-from firmament.core.scoring.cost_lines import Lines
 from tests.numa.builders import columns
 
 SHAPES, MACHINES = 3, 6

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.resources.saturating import CEILING
+from firmament.core.resources import CEILING
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State, TaskTable
 

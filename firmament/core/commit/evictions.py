@@ -11,7 +11,7 @@ from firmament.core.commit.dependencies import keeps_order, leaders
 from firmament.core.commit.eviction_check import EvictionCheck
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments
-from firmament.core.gangs.leaving import held_back
+from firmament.core.gangs.members import held_back
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.snapshot.snapshot import Picture

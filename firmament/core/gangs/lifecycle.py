@@ -1,7 +1,7 @@
 """The life of gangs: who may be tried, and when one is given up.
 
 The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
-keeps its place and is bound again there, some times (see ``gang_rebinding``); then it looks for another place, as any
+keeps its place and is bound again there, some times (see ``Rebinding``); then it looks for another place, as any
 member of a running gang that has lost its machine does. A gang that is not whole in time is given up: members that are
 bound are told to go (if so configured), and all wait before they are tried again. A gang has been whole once enough
 members were bound; from then on it is never given up, and replacements join it.
@@ -16,9 +16,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
-from firmament.core.gangs.members import able_members, count_members, lacking
+from firmament.core.gangs.members import Surplus, able_members, count_members, lacking
 from firmament.core.gangs.phases import Standing, gang_state
-from firmament.core.gangs.surplus_members import Surplus
 from firmament.core.model import Job
 from firmament.core.results import Delta, DeltaKind, GangState, Unscheduled
 from firmament.core.state import transitions

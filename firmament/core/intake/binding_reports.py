@@ -8,7 +8,7 @@ import numpy as np
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import BindingReport
-from firmament.core.gangs.rebinding import Rebinding
+from firmament.core.gangs.members import Rebinding
 from firmament.core.model import NOMINATION_RECORD
 from firmament.core.queue.importance import Importance
 from firmament.core.state import transitions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +28,9 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.filters.node_filters import StaticRow, StaticRows
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.asking import ask
+from firmament.core.scoring.asking import ShapeRows, ask
 from firmament.core.scoring.kept_rows import Recall
 from firmament.core.scoring.preferences import Preferences, preferences
-from firmament.core.scoring.shape_descriptions import ShapeRows
 from firmament.core.state.cluster import Cluster
 
 LARGEST_COST = 1_000_000_000
@@ -224,3 +223,23 @@ def crowding_units(
         raw = weighted.model.crowding(columns, mean) if growth is None else growth
         units += raw * weighted.model.range.points_per_unit() * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)
+
+
+MOST_KEPT = 10_000
+"""Remarks that are remembered; of an endless stream of different ones some may come again."""
+
+
+class Notes:
+    """Remembers which remarks have been made."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._made: set[str] = set()
+        self._most = most
+
+    def new(self, remarks: Iterable[str]) -> tuple[str, ...]:
+        """Return those that have not been made before, in order, and remember them."""
+        fresh = tuple(dict.fromkeys(remark for remark in remarks if remark not in self._made))
+        if len(self._made) + len(fresh) > self._most:
+            self._made.clear()
+        self._made.update(fresh[: self._most])
+        return fresh

@@ -23,18 +23,15 @@ from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import PLACED, Importance, qualities, ranks
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.pairs import PairRules
-from firmament.core.scoring.arc_costs import charges
+from firmament.core.scoring.arc_costs import charges, stated_heights
 from firmament.core.scoring.asking import worth_keeping
 from firmament.core.scoring.assessment import Judgement, crowding_units, judge, machine_columns
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges, KeptRows
-from firmament.core.scoring.size_costs import stated_heights
-from firmament.core.snapshot.arrivals import arrivals
 from firmament.core.snapshot.grouping import Groups, called_groups
+from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
-from firmament.core.snapshot.residents import residents
 from firmament.core.snapshot.staleness import Seen
-from firmament.core.snapshot.usage_views import load, unseen
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 

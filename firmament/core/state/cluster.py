@@ -12,8 +12,7 @@ from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
 from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
-from firmament.core.resources.columns import ResourceIndex
-from firmament.core.resources.requests import ShapeRequests
+from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.state.changes import Marks
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered

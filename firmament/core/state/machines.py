@@ -9,8 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.model import Machine
-from firmament.core.resources.columns import ResourceIndex, widened
-from firmament.core.resources.saturating import SaturatingSums
+from firmament.core.resources import ResourceIndex, SaturatingSums, widened
 from firmament.core.selectors.images import ImageIndex
 from firmament.core.selectors.labels import LabelColumn, LabelIndex
 from firmament.core.selectors.node_selectors import Selectors

@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.events import MachineSampled, TaskUses
-from firmament.core.resources.columns import NO_COLUMN, ResourceIndex, widened
+from firmament.core.resources import NO_COLUMN, ResourceIndex, widened
 from firmament.core.usage.history import History
 
 _ROWS = 64
