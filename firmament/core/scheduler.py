@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from cost_models.interface import Int64
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, still_leaves, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
@@ -30,7 +31,6 @@ from firmament.core.gangs.lifecycle import Gangs
 from firmament.core.gangs.members import Rebinding
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
-from firmament.core.intake.forgetting import Forgetting
 from firmament.core.intake.quota import check_quota
 from firmament.core.model import TaskClass
 from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
@@ -58,7 +58,7 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
 from firmament.core.state.transitions import date_assumptions
-from firmament.core.state.waiting import begin_round, park
+from firmament.core.state.waiting import park
 from firmament.solvers.base import Solver
 
 
@@ -99,8 +99,6 @@ class Scheduler:
         self._worths = KnownWorths()
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
-        memory = self._kept_rows, self._worths, self._reservations, self._evictions
-        self._forgetting = Forgetting(self._cluster, self._static_rows, *memory)
         self._moves = Moves(self._evictions)
         self._gangs = Gangs(configuration.options, self._evictions)
         self._rebinding = Rebinding()
@@ -136,10 +134,10 @@ class Scheduler:
         """
         check_quota(self._cluster, events, self._configuration.quota)
         apply_events(self._cluster, events, self._clock())
-        self._set_aside.defined(self._cluster, events)
+        if self._set_aside.why:
+            self._set_aside.defined(self._cluster, events)
         if not self._in_round:
-            self._forgetting.drop_classes()
-            self._forgetting.drop_columns()
+            self._drop_surplus()
 
     def report(self, reports: Sequence[BindingReport]) -> None:
         """Take note of what became of decisions; see ``BindingOutcomes.take``."""
@@ -170,22 +168,17 @@ class Scheduler:
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
-        self._forgetting.drop_classes()
-        self._forgetting.drop_columns()
+        self._drop_surplus()
         # If the round fails, the next one tells of them.
         self._given_up += self._gangs.expire(self._cluster, now)
         self._waking.wake()
         self._cluster.clear_marks()
-        tasks = self._cluster.tasks
-        begin_round(self._cluster)
-        self._evictions.forget_gone(self._cluster)
+        self._cluster.tasks.begin_round()
+        if self._evictions.under_way:
+            self._evictions.forget_gone(self._cluster)
         self._in_round = True
         self._stale_reasons.open_round(self._cluster, now)
-        waiting = tasks.in_state(State.PENDING)
-        waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
-        waiting = np.append(waiting, self._cluster.promises.called(self._cluster, waiting))
-        waiting = np.append(waiting, self._moves.call(self._cluster))
-        waiting = self._set_aside.without(self._cluster, waiting, only)
+        waiting = self._called(only, now)
         muster = self._gangs.muster(self._cluster, waiting, now)
         picture = None
         if len(muster.waiting):
@@ -211,6 +204,19 @@ class Scheduler:
             self._timer,
         )
 
+    def _called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
+        """Rows of the tasks that take part in the round that begins, gangs aside; ``only``: as in ``open_round``."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        waiting = tasks.in_state(State.PENDING)
+        waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
+        if cluster.promises.machine_of:
+            waiting = np.append(waiting, cluster.promises.called(cluster, waiting))
+        if self._evictions.under_way:
+            waiting = np.append(waiting, self._moves.call(cluster))
+        if self._set_aside.why or only is not None:
+            waiting = self._set_aside.without(cluster, waiting, only)
+        return waiting
+
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
         watch = Stopwatch(self._timer)
@@ -220,10 +226,13 @@ class Scheduler:
         if placement.last is not None:
             self._last = placement
         first = [delta for delta in self._given_up if still_leaves(self._cluster, delta)]
-        first += self._rebinding.due(self._cluster, self._clock())
+        if self._rebinding.came:
+            first += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
-        unscheduled = self._gangs.withheld(self._cluster) + self._set_aside.told(self._cluster)
-        notes = self._notes.new(self._cluster.records.notes())
+        unscheduled = self._gangs.withheld(self._cluster)
+        if self._set_aside.untold:
+            unscheduled += self._set_aside.told(self._cluster)
+        notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
         placed, evicting = Placements((), ()), list[Delta]()
         if opened.picture is not None:
             self._worths.learn(opened.picture, placement.worths)
@@ -231,7 +240,9 @@ class Scheduler:
             unscheduled += refused
             notes += self._notes.new(opened.picture.judgement.notes())
             stats.admit_seconds += watch.seconds()
-        last = evicting + withdrawn(self._cluster, self._evictions)
+        last = evicting
+        if self._evictions.under_way:
+            last = last + withdrawn(self._cluster, self._evictions)
         self._stale_reasons.round_closed(self._cluster)
         return RoundResult(
             round=opened.number,
@@ -251,30 +262,56 @@ class Scheduler:
         round's figures.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
-        limits = limits_now(cluster, rows, picture, assignments)
-        self._moves.begin(cluster)
+        limits = None
+        if cluster.version != picture.version:
+            limits = limits_now(cluster, rows, picture, assignments)
+        may_move = self._evictions.under_way
+        if may_move:
+            self._moves.begin(cluster)
         placed = assume_placements(cluster, rows, picture, assignments, limits)
-        deltas = self._moves.finish(cluster, picture)
-        evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
+        deltas = self._moves.finish(cluster, picture) if may_move else []
+        evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
+        if placement.evictions:
+            evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
         placement.stats.placed = (
             len(placed) + len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
         )
         deltas += evicting
         date_assumptions(cluster, self._clock())
-        pending, unscheduled = pending_reasons(
-            cluster, rows, self._reservations, picture, assignments, placement.shortages
-        )
+        pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
+        if len(placed) < len(picture.tasks):
+            pending, unscheduled = pending_reasons(
+                cluster, rows, self._reservations, picture, assignments, placement.shortages
+            )
         self._gangs.note_tried(cluster, picture.gangs, picture.problem.gang, picture.members)
         helped = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
         self._waking.unpark(helped)
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
-            idle = np.setdiff1d(idle, decided_rows(picture.members, assignments))
-        park(cluster, idle)
-        self._reservations.count_round(cluster, self._clock(), overtaken=bool(placed or deltas))
-        self._forgetting.drop_idle_rows()
+            park(cluster, np.setdiff1d(idle, decided_rows(picture.members, assignments)))
+        if (placed or deltas) and (self._reservations.held or cluster.tasks.any_parked):
+            self._reservations.count_round(cluster, self._clock())
+        self._drop_idle_rows()
         placement.stats.pending = len(pending)
         return placed, deltas, unscheduled
+
+    def _drop_surplus(self) -> None:
+        """Let memory follow the work that is there. Not during a round, whose picture refers to rows and columns."""
+        if self._cluster.classes.has_surplus:
+            moved = self._cluster.forget_classes(self._evictions.classes())
+            self._static_rows.renumber(moved.shapes)
+            self._kept_rows.renumber(moved.shapes)
+            self._worths.renumber(moved.shapes)
+            self._reservations.renumber(moved.classes)
+            self._evictions.renumber(moved.classes)
+        if self._cluster.resources.has_surplus:
+            self._cluster.forget_resources()
+
+    def _drop_idle_rows(self) -> None:
+        """Drop rows over machines of shapes that no pending task has."""
+        tasks, classes = self._cluster.tasks, self._cluster.classes.rows
+        pending = np.unique(tasks.cls[tasks.in_state(State.PENDING)]).tolist()
+        self._static_rows.keep_only({classes[cls].shape for cls in pending})
 
     def run_round(self) -> RoundResult:
         """Open, solve and close a round."""

@@ -39,11 +39,11 @@ def followed(
 def leans(given: PlacementProblem, *placements: tuple[int, int]) -> dict[int, tuple[str, ...]]:
     """Leaders of placements (class, machine), whose uids are t0, t1, ..."""
     cls, at = (ints(*(each[part] for each in placements)) for part in (0, 1))
-    return leaders(given, cls, at, [f"t{index}" for index in range(len(placements))])
+    assert given.rules is not None
+    return leaders(given.rules, cls, at, [f"t{index}" for index in range(len(placements))])
 
 
-def test_no_rules_and_no_attraction():
-    assert leans(with_rules(None), (0, 0)) == {}
+def test_no_attraction():
     keeping_apart = ClassRules(
         adds=(0,), exclusions=(Exclusion(0, TOO_NEAR),), spreadings=(spreading(0, ZONE),)
     )

@@ -146,11 +146,11 @@ def test_who_is_lifted_and_placed_elsewhere_leaves_nothing_behind():
 def test_room_is_promised_to_who_loses_it_while_its_machine_is_there():
     cluster = cluster_with(State.ASSUMED)
     transitions.release(cluster, TASK, promised=True)
-    assert len(cluster.promises) == 1
+    assert len(cluster.promises.machine_of) == 1
     cluster = cluster_with(State.ASSUMED)
     apply_events(cluster, [MachineRemoved("m")], NOW)
     transitions.release(cluster, TASK, promised=True)
-    assert len(cluster.promises) == 0
+    assert len(cluster.promises.machine_of) == 0
     validate(cluster)
 
 

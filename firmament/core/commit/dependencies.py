@@ -15,23 +15,17 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import PlacementProblem
 from firmament.core.rules.ruleset import RuleSet
 from firmament.core.snapshot.snapshot import Picture
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
 
-def leaders(
-    problem: PlacementProblem, cls: Int64, machine: Int64, uids: list[str]
-) -> dict[int, tuple[str, ...]]:
+def leaders(rules: RuleSet, cls: Int64, machine: Int64, uids: list[str]) -> dict[int, tuple[str, ...]]:
     """Uids that placements wait for, by index, for those that wait for any.
 
     ``cls``, ``machine``: int64[N], the placements in order, in terms of the problem; ``uids`` parallel to them.
     """
-    rules = problem.rules
-    if rules is None:
-        return {}
     attracted = {each for each, own in rules.of.items() if own.attraction is not None}
     drawing = {
         number

@@ -123,7 +123,7 @@ class EvictionCheck:
     def _drop_half_evicted(self, dropped: Bool) -> None:
         """Drop what would leave some of a gang behind, but fewer than it needs."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
-        if not jobs.any_gang:
+        if not jobs.gangs:
             return
         leaves: dict[str, list[int]] = {}
         told: dict[str, int] = {}

@@ -170,7 +170,7 @@ def _leans(
         uids.append(picture.uids[int(picture.first[cls]) + taken.get(cls, 0)])
         taken[cls] = taken.get(cls, 0) + 1
     found = leaders(
-        problem,
+        problem.rules,
         np.append(earlier[0], [each.cls for each, _ in kept]),
         np.append(earlier[1], [each.machine for each, _ in kept]),
         [*uids, *(cluster.tasks.uid[guest] for _, guest in kept)],

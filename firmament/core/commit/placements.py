@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
 from firmament.core.commit.dependencies import chained, keeps_order, leaders
 from firmament.core.commit.revalidation import Decided, Recheck
@@ -37,7 +37,9 @@ def assume_placements(
     look.
     """
     decided = _decided(picture, placed)
-    ordered = keeps_order(picture, decided.cls, decided.row)
+    ordered: Bool = np.zeros(len(decided.cls), dtype=np.bool_)
+    if picture.problem.ledgers:
+        ordered = keeps_order(picture, decided.cls, decided.row)
     if cluster.version == picture.version:
         transitions.assume(cluster, decided.task, decided.row)
         kept = np.ones(len(decided.task), dtype=np.bool_)
@@ -55,9 +57,12 @@ def assume_placements(
     if not kept.all():
         uids = list(compress(uids, kept.tolist()))
         machines = list(compress(machines, kept.tolist()))
-    leans = leaders(picture.problem, decided.cls[where], decided.row[where], uids)
-    for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():
-        leans[place] = tuple(dict.fromkeys((*leans.get(place, ()), leader)))
+    leans: dict[int, tuple[str, ...]] = {}
+    if picture.problem.rules is not None:
+        leans = leaders(picture.problem.rules, decided.cls[where], decided.row[where], uids)
+    if ordered.any():
+        for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():
+            leans[place] = tuple(dict.fromkeys((*leans.get(place, ()), leader)))
     return Placements(uids, machines, leans)
 
 

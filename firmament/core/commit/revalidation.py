@@ -63,7 +63,7 @@ class Recheck:
         self._limits = limits
         shapes = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
         self._promised: Int64 | None = None
-        if len(cluster.promises):
+        if cluster.promises.machine_of:
             self._promised = cluster.promises.amounts(cluster, frozenset(picture.tasks.tolist()))
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
@@ -104,7 +104,7 @@ class Recheck:
         tasks, jobs = cluster.tasks, cluster.jobs
         gang = np.full(len(decided.task), -1, dtype=np.int64)
         number: dict[str, int] = {}
-        if jobs.any_gang:
+        if jobs.gangs:
             for index, (task, uid) in enumerate(zip(decided.task.tolist(), decided.uid, strict=True)):
                 job = tasks.job[task]
                 if tasks.uid[task] == uid and jobs.gang(job) is not None:

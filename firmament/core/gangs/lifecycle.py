@@ -60,7 +60,7 @@ class Gangs:
         """
         self._look(cluster, now)
         tasks, jobs = cluster.tasks, cluster.jobs
-        if not jobs.any_gang:
+        if not jobs.gangs:
             return Muster(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
         gangs, ruled = jobs.gangs, cluster.ruled_gangs
         concerned = {tasks.job[task] for task in waiting.tolist()} & gangs
@@ -153,7 +153,7 @@ class Gangs:
                 tell(cluster, told, message)
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
         self._untold.clear()
-        return found + self._surplus.told(cluster)
+        return found + self._surplus.told(cluster) if self._surplus.untold else found
 
     def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
         """Gangs whose standing changed since this was last asked, by job."""

@@ -62,7 +62,7 @@ class Surplus:
     """The members that are held back, and what they have to be told."""
 
     def __init__(self) -> None:
-        self._untold: list[tuple[str, str]] = []
+        self.untold: list[tuple[str, str]] = []
 
     def without(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
         """Park those of ``able`` (rows) that are beyond ``need``; returns the others, those that came first."""
@@ -71,19 +71,19 @@ class Surplus:
         beyond = able[need:]
         waiting.hold_back(cluster, beyond)
         text = f"beyond the size of group {job.name or job.id}, which has its {job.min_members} members"
-        self._untold += [(tasks.uid[row], text) for row in beyond]
+        self.untold += [(tasks.uid[row], text) for row in beyond]
         return able[:need]
 
     def told(self, cluster: Cluster) -> list[Unscheduled]:
         """What members have to be told, if that is new to them; once."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
-        for uid, message in self._untold:
+        for uid, message in self.untold:
             row = tasks.row_of.get(uid)
             if row is not None and tasks.state[row] == State.PENDING and tasks.message[row] != message:
                 waiting.tell(cluster, [row], message)
                 news.setdefault(message, []).append(uid)
-        self._untold.clear()
+        self.untold.clear()
         return [Unscheduled(tuple(uids), message) for message, uids in news.items()]
 
 
@@ -92,10 +92,13 @@ TRIES_IN_PLACE = 3
 
 
 class Rebinding:
-    """The members that keep their places until their bindings are tried again, after a back-off."""
+    """The members that keep their places until their bindings are tried again, after a back-off.
+
+    ``came``: by uid, the place of each in the order of arrivals.
+    """
 
     def __init__(self) -> None:
-        self._came: dict[str, int] = {}
+        self.came: dict[str, int] = {}
 
     def keeps_place(self, cluster: Cluster, task: int) -> bool:
         """Whether a task whose binding was refused is a member to be bound again where it is, after its back-off."""
@@ -103,7 +106,7 @@ class Rebinding:
         job = cluster.jobs.gang(tasks.job[task])
         if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
             return False
-        self._came[tasks.uid[task]] = int(tasks.came[task])
+        self.came[tasks.uid[task]] = int(tasks.came[task])
         return True
 
     def due(self, cluster: Cluster, now: float) -> list[Delta]:
@@ -113,22 +116,22 @@ class Rebinding:
         """
         tasks = cluster.tasks
         deltas = []
-        for uid in sorted(self._came):
+        for uid in sorted(self.came):
             task = self._still_placed(cluster, uid)
             if task is None:
-                del self._came[uid]
+                del self.came[uid]
             elif tasks.machine[task] < 0:
-                del self._came[uid]
+                del self.came[uid]
                 transitions.give_up_place(cluster, task)
             elif tasks.not_before[task] <= now:
-                del self._came[uid]
+                del self.came[uid]
                 deltas.append(Delta(DeltaKind.PLACE, uid, cluster.where(task)))
         return deltas
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
         """Seconds until a member is to be bound again, or has lost its place; None if there is none."""
         waits = []
-        for uid in self._came:
+        for uid in self.came:
             task = self._still_placed(cluster, uid)
             if task is not None:
                 lost = cluster.tasks.machine[task] < 0
@@ -139,7 +142,7 @@ class Rebinding:
         """Row of a task whose binding is to be tried again, None if it has not stayed in its place since."""
         tasks = cluster.tasks
         task = tasks.row_of.get(uid)
-        same = task is not None and tasks.state[task] == State.ASSUMED and tasks.came[task] == self._came[uid]
+        same = task is not None and tasks.state[task] == State.ASSUMED and tasks.came[task] == self.came[uid]
         return task if same else None
 
 
@@ -163,7 +166,7 @@ def held_back(
 def _going(cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[Eviction]) -> set[str]:
     """Gangs of which nobody would be left."""
     tasks, jobs = cluster.tasks, cluster.jobs
-    if not jobs.any_gang:
+    if not jobs.gangs:
         return set()
     told: dict[str, int] = {}
     for each in decided:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.lifecycle import Gangs
 from firmament.core.gangs.members import Rebinding
@@ -50,17 +48,22 @@ class Waking:
         Returns the seconds after which machines will be marked that were reported about, None if none will.
         """
         held = self._cluster.mark_sampled(self._clock())
-        self._cluster.promises.refresh(self._cluster)
-        self._reservations.refresh(self._cluster, self._static_rows, self._clock())
+        if self._cluster.promises.machine_of:
+            self._cluster.promises.refresh(self._cluster)
+        if self._reservations.held or self._cluster.tasks.passed_over.any():
+            self._reservations.refresh(self._cluster, self._static_rows, self._clock())
         if self._stale_reasons.take(self._cluster, self._clock()):
             self._cluster.marks.everywhere = True
         self.unpark()
-        self._moves.look(self._cluster, self._static_rows, self._reservations)
+        if self._evictions.under_way:
+            self._moves.look(self._cluster, self._static_rows, self._reservations)
         return held
 
     def unpark(self, placed: frozenset[int] = frozenset()) -> None:
         """Unpark what a marked machine could take, or classes to which those ``placed`` make a difference."""
-        if wake(self._cluster, self._static_rows, self._reservations, placed):
+        if self._cluster.tasks.any_parked and wake(
+            self._cluster, self._static_rows, self._reservations, placed
+        ):
             self._gangs.keep_asleep(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:
@@ -110,13 +113,13 @@ class StaleReasons:
 
     def next_in(self, cluster: Cluster, now: float) -> float | None:
         """Seconds until parked tasks are to take part, None if nothing has changed or nobody is parked."""
-        if math.isinf(self._every) or _token(cluster) == self._seen or not _parked(cluster):
+        if math.isinf(self._every) or _token(cluster) == self._seen or not cluster.tasks.any_parked:
             return None
         return max(0.0, self._told_at + self._every - now)
 
     def open_round(self, cluster: Cluster, now: float) -> None:
         """A round begins: whoever takes part in it is told how machines are by then."""
-        self._all_take_part = not _parked(cluster)
+        self._all_take_part = not cluster.tasks.any_parked
         if self._all_take_part:
             self._note(cluster, now)
 
@@ -140,11 +143,3 @@ class StaleReasons:
 def _token(cluster: Cluster) -> _Token:
     machines = cluster.machines
     return machines.static_version, machines.changes.count
-
-
-def _parked(cluster: Cluster) -> bool:
-    """Whether a task waits that is not tried; those refused for good are not meant."""
-    tasks = cluster.tasks
-    size = len(tasks.uid)
-    waits = tasks.parked[:size] & ~tasks.refused[:size] & (tasks.state[:size] == State.PENDING)
-    return bool(np.any(waits))

@@ -59,7 +59,7 @@ def wake(
             woken.append(cls)
             continue
         members = parked[tasks.cls[parked] == cls]
-        if len(cluster.promises):
+        if cluster.promises.machine_of:
             free = cluster.free(least=int(tasks.priority[members].max()))[rows]
         takes = could_take(cluster, static_rows, reservations, cls, members, rows, free)
         if len(takes):

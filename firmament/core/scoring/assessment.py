@@ -181,6 +181,8 @@ def judge(
                 static[index] = static[index].with_refusals(refused, Cause(reason))
     preferred = tuple(
         preferences(cluster.machines, content, row.feasible)
+        if content.preferred or content.images or cluster.machines.taints.soft
+        else None
         for content, row in zip(contents, static, strict=True)
     )
     return Judgement(tuple(shapes), columns, batch, tuple(rules), tuple(static), assessments, preferred)

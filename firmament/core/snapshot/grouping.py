@@ -147,7 +147,7 @@ def _shapes(
     rows = cluster.classes.rows
     none: frozenset[int] = frozenset()
     wanted = [(rows[cls].shape, none) for cls, _ in groups]
-    if len(reservations):
+    if reservations.held:
         closed = [frozenset(reservations.closed_rows(cluster, cls, priority)) for cls, priority in groups]
         wanted = [(shape, machines) for (shape, _), machines in zip(wanted, closed, strict=True)]
     distinct = list(dict.fromkeys(wanted))

@@ -1,4 +1,4 @@
-"""What models may see of the tasks on machines, if they ask: counts by shape, who came after records, and use in detail."""
+"""What models may see of the tasks on machines, if they ask: counts by shape, who came after records, use in detail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathers, when a round opens, who might have to go for whom: candidates, disruption budgets, and what goes with them."""
+"""Gathers, when a round opens, who might have to go for whom: candidates, budgets, and what goes with them."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
     spare: list[int] = []
     together: list[bool] = []
     number: dict[str, int] = {}
-    place_of = {row: place for place, row in enumerate(rows.tolist())} if cluster.jobs.any_gang else {}
+    place_of = {row: place for place, row in enumerate(rows.tolist())} if cluster.jobs.gangs else {}
     for name in sorted(cluster.jobs.gangs):
         job = cluster.jobs.gang(name)
         members = [row for row in cluster.jobs.members(name) if row in place_of]

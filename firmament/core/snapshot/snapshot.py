@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, MachineColumns
+from cost_models.interface import Bool, Int64, JointRows, MachineColumns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.constraints.pairs import compile_pairs
 from firmament.core.constraints.rules import compile_rules
@@ -18,6 +18,7 @@ from firmament.core.filters.pinning import pinned_rows
 from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem
+from firmament.core.flow.spread_terms import SpreadTerms
 from firmament.core.gangs.lifecycle import Muster
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import PLACED, Importance, qualities, ranks
@@ -95,7 +96,7 @@ def take_picture(
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
     preemption = None
-    if configuration.options.preemption:
+    if configuration.options.preemption and cluster.machines.running.any():
         preemption = preemption_problem(
             cluster,
             evictions,
@@ -143,12 +144,19 @@ def _problem(
     """
     columns, cls = judgement.machines, groups.cls.tolist()
     feasible, held, occupied = _open_machines(judgement, groups.closed)
-    pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
-    called = Called(muster.jobs, groups.gang, groups.members)
-    topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
-    free, attached = with_attached(
-        cluster, groups.shapes, groups.waiting(), judgement.batch.requests, cluster.free_beside(groups.tasks)
-    )
+    pairs = None
+    if configuration.pair_models:
+        pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
+    topology = None
+    if configuration.group_model is not None and muster.jobs:
+        called = Called(muster.jobs, groups.gang, groups.members)
+        topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
+    free, attached = cluster.free_beside(groups.tasks), list[JointRows]()
+    if any(cluster.classes.shapes[shape].attachments for shape in groups.shapes):
+        free, attached = with_attached(
+            cluster, groups.shapes, groups.waiting(), judgement.batch.requests, free
+        )
+    ruled = cluster.classes.ruled or cluster.constraining_models
     problem = PlacementProblem(
         counts=groups.counts,
         priority=ranks(order, groups.level, _qualities(cluster, configuration, cls, pairs)),
@@ -165,10 +173,8 @@ def _problem(
         ledgers=judgement.ledgers(),
         openings=judgement.openings(),
         held=held,
-        rules=compile_rules(cluster, cls),
-        spread=spread_terms(
-            cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
-        ),
+        rules=compile_rules(cluster, cls) if ruled else None,
+        spread=_spread(cluster, configuration, groups, feasible),
         pairs=pairs,
         gang=groups.gang if len(muster.need) else _NO_GANGS,
         gang_need=muster.need,
@@ -176,6 +182,17 @@ def _problem(
         worths=worths,
     )
     return problem, occupied
+
+
+def _spread(
+    cluster: Cluster, configuration: CoreConfiguration, groups: Groups, feasible: Bool
+) -> SpreadTerms | None:
+    """The groups of tasks that would rather be apart; None if there are none."""
+    if not configuration.spread or not groups.spread.any():
+        return None
+    return spread_terms(
+        cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
+    )
 
 
 def _judged(
@@ -202,14 +219,14 @@ def model_columns(
     cluster: Cluster, configuration: CoreConfiguration, now: float, *, without: int = -1
 ) -> MachineColumns:
     """Columns of the machines, with what some model needs alone; the task in row ``without`` is on none."""
-    needs = configuration.needs
+    needs, reported = configuration.needs, cluster.machines.samples.last_change > 0
     return machine_columns(
         cluster,
         now,
         residents(cluster, without=without) if needs.residents else None,
         load(cluster, without=without) if needs.load else None,
-        arrivals(cluster, needs.arrivals, without=without),
-        unseen=unseen(cluster, without=without) if needs.unseen else None,
+        arrivals(cluster, needs.arrivals, without=without) if needs.arrivals else None,
+        unseen=unseen(cluster, without=without) if reported and needs.unseen else None,
         without=without,
     )
 
@@ -253,6 +270,9 @@ def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
     """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
     pins: dict[int, Int64] = {}
     for index, cls in enumerate(classes):
+        row = cluster.classes.rows[cls]
+        if row.pins is None and row.hosts is None:
+            continue
         rows = pinned_rows(cluster, cls)
         if rows is not None:
             pins[index] = rows

@@ -101,6 +101,8 @@ class Cluster:
 
         Returns the seconds until it will be, None if no machine waits to be marked.
         """
+        if self.machines.samples.last_change == self._use.looked_at:
+            return None
         wait, rows = self._use.due(now, self.machines)
         self.marks.machines(rows)
         return wait
@@ -122,7 +124,7 @@ class Cluster:
         """Ids of the gangs that share out over a tree of machines by rules; none if no model reads such rules."""
         if GROUP_RECORD not in self.needs.records:
             return frozenset()
-        return self.jobs.gangs & self.records.payloads.get(GROUP_RECORD, {}).keys()
+        return frozenset(self.jobs.gangs) & self.records.payloads.get(GROUP_RECORD, {}).keys()
 
     def mark(self, machine: str) -> None:
         """Note that something may fit on a machine, if it is known, that did not before."""
@@ -167,12 +169,12 @@ class Cluster:
         priority than ``least``. The task in row ``without`` takes nothing.
         """
         room = self.machines.capacity - self.used(without)
-        promised = self.promises.amounts(self, beside, least) if len(self.promises) else None
+        promised = self.promises.amounts(self, beside, least) if self.promises.machine_of else None
         return room if promised is None else room - promised
 
     def free_beside(self, taking_part: Int64) -> Int64:
         """Return ``free`` for a round: what is promised to the tasks that take part in it (rows) is theirs to have."""
-        return self.free(frozenset(taking_part.tolist()) if len(self.promises) else ())
+        return self.free(frozenset(taking_part.tolist()) if self.promises.machine_of else ())
 
     def request_of(self, cls: int) -> Int64:
         """Request of a class's tasks, int64[<= K], ``pods`` included."""

@@ -12,14 +12,14 @@ class RecordTable(Collection[tuple[str, str]]):
     """``payloads``: by kind and name; empty where a record cannot be read by anybody (see ``payload_fault``), so that
     whoever reads it sees that, and none fails over it. ``came``: likewise, the place of each in the order in which
     ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``losses``: how
-    often they went.
+    often they went. ``faults``: what is wrong with each that cannot be read.
     """
 
     def __init__(self, most_bytes: int, read_kinds: frozenset[str]) -> None:
         """``read_kinds``: those that somebody reads."""
         self._most_bytes = most_bytes
         self._read_kinds = read_kinds
-        self._faults: dict[tuple[str, str], str] = {}
+        self.faults: dict[tuple[str, str], str] = {}
         self.payloads: dict[str, dict[str, bytes]] = {}
         self.came: dict[str, dict[str, int]] = {}
         self.changes: Counter[str] = Counter()
@@ -38,9 +38,9 @@ class RecordTable(Collection[tuple[str, str]]):
     def keep(self, kind: str, name: str, payload: bytes, came: int) -> None:
         """Take in a record, which has the place ``came``; it replaces the one before it."""
         fault = payload_fault(payload, self._most_bytes) if kind in self._read_kinds else ""
-        self._faults.pop((kind, name), None)
+        self.faults.pop((kind, name), None)
         if fault:
-            self._faults[kind, name] = fault
+            self.faults[kind, name] = fault
         sound = not fault and len(payload) <= self._most_bytes
         self.payloads.setdefault(kind, {})[name] = payload if sound else b""
         self.came.setdefault(kind, {})[name] = came
@@ -48,14 +48,14 @@ class RecordTable(Collection[tuple[str, str]]):
 
     def notes(self) -> Iterator[str]:
         """Say which records cannot be read, and why."""
-        for (kind, name), fault in self._faults.items():
+        for (kind, name), fault in self.faults.items():
             yield f"record {kind} {name[:80]!r}: the payload {fault}; it counts as one that says nothing"
 
     def drop(self, kind: str, name: str) -> None:
         """Forget a record, if it is known."""
         if (kind, name) not in self:
             return
-        self._faults.pop((kind, name), None)
+        self.faults.pop((kind, name), None)
         del self.payloads[kind][name], self.came[kind][name]
         self.changes[kind] += 1
         self.losses[kind] += 1

@@ -212,6 +212,17 @@ class TaskTable:
         index.update(self.row_of)
         self.row_of, self._removed, self._room = index, 0, half
 
+    def begin_round(self) -> None:
+        """A round is opened: what it finds holds for the tasks as they are now."""
+        self.revised[:] = False
+
+    @property
+    def any_parked(self) -> bool:
+        """Whether a task waits that is not tried; those refused for good are not meant."""
+        size = len(self.uid)
+        waits = self.parked[:size] & ~self.refused[:size] & (self.state[:size] == State.PENDING)
+        return bool(waits.any())
+
     def in_state(self, state: State) -> Int64:
         """Rows of all tasks in ``state``, ascending."""
         number = int(state)  # comparing with a member of an enum takes twice as long

@@ -66,7 +66,7 @@ def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     cluster.undated.append(rows)
     for task in rows.tolist():
         tasks.message[task] = ""
-    if cluster.jobs.any_gang:
+    if cluster.jobs.gangs:
         for task in rows.tolist():
             cluster.jobs.touch(tasks.job[task])
     cluster.occupy_all(rows, machines)
@@ -82,7 +82,8 @@ def date_assumptions(cluster: Cluster, now: float) -> None:
 
 def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
     """Note that others have to leave for assumed tasks (int64[N] rows); ``ordered`` (bool[N]): and that it matters at
-    their machines who came first. These come only once they are bound."""
+    their machines who came first. These come only once they are bound.
+    """
     cluster.tasks.displacing[rows] = ordered
 
 
@@ -177,7 +178,8 @@ def give_up_place(cluster: Cluster, task: int) -> None:
 
 def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
     """The binding of a task that has just lost its place was refused; not to ``retry``: for good, so that it is parked
-    until it changes, and owed nothing. Decisions in the making are to be checked."""
+    until it changes, and owed nothing. Decisions in the making are to be checked.
+    """
     tasks = cluster.tasks
     tasks.parked[task] = tasks.refused[task] = not retry
     tasks.owed[task] &= retry

@@ -15,11 +15,6 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
 
-def begin_round(cluster: Cluster) -> None:
-    """A round is opened: what it finds holds for the tasks as they are now."""
-    cluster.tasks.revised[:] = False
-
-
 def park(cluster: Cluster, rows: Int64) -> None:
     """Put those of ``rows`` (int64[N]) that are pending aside until something changes that could help them.
 
