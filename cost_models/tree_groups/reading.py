@@ -9,7 +9,7 @@ from cost_models.group_terms import GROUP_RECORD, TREE_RECORD, GroupRules
 from cost_models.tree_groups.records import TREE_NAME, TreeRecord, parse_group, parse_tree
 
 
-class TopologyReader:
+class TreeReader:
     """Remembers what it has parsed. Equal records give equal answers."""
 
     def __init__(self) -> None:

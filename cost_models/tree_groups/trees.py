@@ -17,14 +17,14 @@ NODE_LEVEL = "node"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TreePositions:
     """``levels``: names from the top; ``paths``: per machine row its units, None outside of the tree."""
 
     levels: tuple[str, ...]
     paths: tuple[tuple[str, ...] | None, ...]
 
 
-def by_record(record: TreeRecord, machines: MachineColumns) -> Standing:
+def by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
     """Place machines as a record says. Levels are named from the bottom; those above the names have none."""
     levels = record.named()
     paths: list[tuple[str, ...] | None] = []
@@ -33,16 +33,16 @@ def by_record(record: TreeRecord, machines: MachineColumns) -> Standing:
         if path is not None and len(path) < len(levels):
             path += (name,) * (len(levels) - len(path))
         paths.append(path)
-    return Standing(levels, tuple(paths))
+    return TreePositions(levels, tuple(paths))
 
 
-def by_labels(keys: Sequence[str], machines: MachineColumns) -> Standing:
+def by_labels(keys: Sequence[str], machines: MachineColumns) -> TreePositions:
     """Place machines by the values of some labels, from the top; those that lack one are outside of the tree."""
     paths: list[tuple[str, ...] | None] = []
     for name, labels in zip(machines.names, machines.labels, strict=True):
         units = [labels.get(key, "") for key in keys]
         paths.append((*units, name) if all(units) else None)
-    return Standing((*level_names(keys), NODE_LEVEL), tuple(paths))
+    return TreePositions((*level_names(keys), NODE_LEVEL), tuple(paths))
 
 
 def level_names(keys: Sequence[str]) -> tuple[str, ...]:
@@ -52,12 +52,12 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
 
 
-def by_default(machines: MachineColumns) -> Standing:
+def by_default(machines: MachineColumns) -> TreePositions:
     """Place machines by the label of Sakkara's racks if every one has it; else all of them side by side."""
     if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
         racks = by_labels((RACK_LABEL,), machines)
-        return Standing(("rack", NODE_LEVEL), racks.paths)
-    return Standing((NODE_LEVEL,), tuple((name,) for name in machines.names))
+        return TreePositions(("rack", NODE_LEVEL), racks.paths)
+    return TreePositions((NODE_LEVEL,), tuple((name,) for name in machines.names))
 
 
 def unknown_levels(levels: Sequence[str], named: Mapping[str, object]) -> list[str]:

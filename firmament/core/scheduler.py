@@ -12,6 +12,7 @@ cluster and is not thread safe; callers hold one lock around every method. The p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from firmament.core.model import TaskClass
 from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
-from firmament.core.requeue.requeue import StaleReasons, Waking
+from firmament.core.requeue.requeue import Requeue, StaleReasons
 from firmament.core.requeue.set_aside import SetAside, waiting_classes
 from firmament.core.results import (
     Counts,
@@ -53,12 +54,12 @@ from firmament.core.rounds import OpenRound, Placement
 from firmament.core.scoring.assessment import Notes
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.price_memory import KnownWorths
-from firmament.core.snapshot.snapshot import Picture, take_picture
+from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
 from firmament.core.state.transitions import date_assumptions
-from firmament.core.state.waiting import park
+from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
 
 
@@ -106,7 +107,7 @@ class Scheduler:
             self._cluster, self._evictions, self._rebinding, configuration.options, clock
         )
         self._stale_reasons = StaleReasons(configuration.options.refresh_seconds)
-        self._waking = Waking(
+        self._requeue = Requeue(
             self._cluster,
             self._static_rows,
             clock,
@@ -155,13 +156,13 @@ class Scheduler:
 
     def next_round_in(self) -> float | None:
         """Seconds until a round could achieve something: 0 for now, None for not before another event."""
-        held = self._waking.wake()
+        held = self._requeue.refresh()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
-            self._cluster.clear_marks()
-        return self._waking.next_round_in(held)
+            self._cluster.clear_dirty()
+        return self._requeue.next_round_in(held)
 
     def open_round(self, only: frozenset[TaskClass] | None = None) -> OpenRound:
-        """Take a picture of the cluster for the tasks that could be placed now.
+        """Take a snapshot of the cluster for the tasks that could be placed now.
 
         ``only``: those of other classes are left out. That is for finding out with which class rounds fail: such a
         round is solved, but not closed, and when no more is to be tried ``try_all_again`` is called.
@@ -171,18 +172,18 @@ class Scheduler:
         self._drop_surplus()
         # If the round fails, the next one tells of them.
         self._given_up += self._gangs.expire(self._cluster, now)
-        self._waking.wake()
-        self._cluster.clear_marks()
+        self._requeue.refresh()
+        self._cluster.clear_dirty()
         self._cluster.tasks.begin_round()
         if self._evictions.under_way:
             self._evictions.forget_gone(self._cluster)
         self._in_round = True
         self._stale_reasons.open_round(self._cluster, now)
         waiting = self._called(only, now)
-        muster = self._gangs.muster(self._cluster, waiting, now)
-        picture = None
-        if len(muster.waiting):
-            picture = take_picture(
+        admitted = self._gangs.admit(self._cluster, waiting, now)
+        snapshot = None
+        if len(admitted.waiting):
+            snapshot = take_snapshot(
                 self._cluster,
                 self._static_rows,
                 self._kept_rows,
@@ -190,14 +191,14 @@ class Scheduler:
                 self._configuration,
                 self._evictions,
                 self._trees,
-                muster,
+                admitted,
                 now,
                 self._worths.recall,
             )
         self._rounds += 1
         return OpenRound(
             self._rounds,
-            picture,
+            snapshot,
             self._solver,
             self._configuration.options.passes,
             watch.seconds(),
@@ -208,7 +209,7 @@ class Scheduler:
         """Rows of the tasks that take part in the round that begins, gangs aside; ``only``: as in ``open_round``."""
         cluster, tasks = self._cluster, self._cluster.tasks
         waiting = tasks.in_state(State.PENDING)
-        waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
+        waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
         if cluster.promises.machine_of:
             waiting = np.append(waiting, cluster.promises.called(cluster, waiting))
         if self._evictions.under_way:
@@ -222,7 +223,6 @@ class Scheduler:
         watch = Stopwatch(self._timer)
         self._in_round = False
         self._stale_reasons.close_round(self._cluster)
-        stats = placement.stats
         if placement.last is not None:
             self._last = placement
         first = [delta for delta in self._given_up if still_leaves(self._cluster, delta)]
@@ -233,16 +233,20 @@ class Scheduler:
         if self._set_aside.untold:
             unscheduled += self._set_aside.told(self._cluster)
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
-        placed, evicting = Placements((), ()), list[Delta]()
-        if opened.picture is not None:
-            self._worths.learn(opened.picture, placement.worths)
-            placed, evicting, refused = self._put_into_effect(opened.picture, placement)
+        stats, placed, last = placement.stats, Placements((), ()), list[Delta]()
+        if opened.snapshot is not None:
+            self._worths.learn(opened.snapshot, placement.worths)
+            placed, last, refused, pending = self._put_into_effect(opened.snapshot, placement)
             unscheduled += refused
-            notes += self._notes.new(opened.picture.judgement.notes())
-            stats.admit_seconds += watch.seconds()
-        last = evicting
+            notes += self._notes.new(opened.snapshot.assessed.notes())
+            stats = replace(
+                stats,
+                placed=len(placed) + sum(delta.kind is DeltaKind.PLACE for delta in last),
+                pending=pending,
+                admit_seconds=stats.admit_seconds + watch.seconds(),
+            )
         if self._evictions.under_way:
-            last = last + withdrawn(self._cluster, self._evictions)
+            last += withdrawn(self._cluster, self._evictions)
         self._stale_reasons.round_closed(self._cluster)
         return RoundResult(
             round=opened.number,
@@ -254,49 +258,45 @@ class Scheduler:
         )
 
     def _put_into_effect(
-        self, picture: Picture, placement: Placement
-    ) -> tuple[Placements, list[Delta], list[Unscheduled]]:
-        """Place and evict what still holds, and park the rest; tasks that could not keep their place try again at once.
+        self, snapshot: Snapshot, placement: Placement
+    ) -> tuple[Placements, list[Delta], list[Unscheduled], int]:
+        """Place and evict what still holds; others are unschedulable, or try again if they could not keep their place.
 
-        Returns the placements, the deltas that follow them, and what is to be told to those who wait; counts all in the
-        round's figures.
+        Returns the placements, the deltas that follow them, what is to be told to those who wait, and how many these
+        are.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
         limits = None
-        if cluster.version != picture.version:
-            limits = limits_now(cluster, rows, picture, assignments)
+        if cluster.version != snapshot.version:
+            limits = limits_now(cluster, rows, snapshot, assignments)
         may_move = self._evictions.under_way
         if may_move:
             self._moves.begin(cluster)
-        placed = assume_placements(cluster, rows, picture, assignments, limits)
-        deltas = self._moves.finish(cluster, picture) if may_move else []
+        placed = assume_placements(cluster, rows, snapshot, assignments, limits)
+        deltas = self._moves.finish(cluster, snapshot) if may_move else []
         evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
         if placement.evictions:
-            evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
-        placement.stats.placed = (
-            len(placed) + len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
-        )
+            evicting, lost = evict(cluster, rows, self._evictions, snapshot, assignments, placement.evictions)
         deltas += evicting
         date_assumptions(cluster, self._clock())
         pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
-        if len(placed) < len(picture.tasks):
+        if len(placed) < len(snapshot.tasks):
             pending, unscheduled = pending_reasons(
-                cluster, rows, self._reservations, picture, assignments, placement.shortages
+                cluster, rows, self._reservations, snapshot, assignments, placement.shortages
             )
-        self._gangs.note_tried(cluster, picture.gangs, picture.problem.gang, picture.members)
-        helped = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
-        self._waking.unpark(helped)
+        self._gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
+        helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
+        self._requeue.activate(helped)
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
-            park(cluster, np.setdiff1d(idle, decided_rows(picture.members, assignments)))
-        if (placed or deltas) and (self._reservations.held or cluster.tasks.any_parked):
+            mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
+        if (placed or deltas) and (self._reservations.held or cluster.tasks.any_unschedulable):
             self._reservations.count_round(cluster, self._clock())
         self._drop_idle_rows()
-        placement.stats.pending = len(pending)
-        return placed, deltas, unscheduled
+        return placed, deltas, unscheduled, len(pending)
 
     def _drop_surplus(self) -> None:
-        """Let memory follow the work that is there. Not during a round, whose picture refers to rows and columns."""
+        """Let memory follow the work that is there. Not during a round, whose snapshot refers to rows and columns."""
         if self._cluster.classes.has_surplus:
             moved = self._cluster.forget_classes(self._evictions.classes())
             self._static_rows.renumber(moved.shapes)
@@ -329,8 +329,8 @@ class Scheduler:
         self._set_aside.add(self._cluster, contents, why)
 
     def try_all_again(self) -> None:
-        """Let all that are parked take part in the next round: rounds that were only tried have left traces."""
-        self._cluster.marks.everywhere = True
+        """Let all that are unschedulable take part in the next round: rounds that were only tried have left traces."""
+        self._cluster.dirty.everywhere = True
 
     # --- questions -----------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ class TooManyQuestionsError(Exception):
     """So many questions are under way that no further one is taken; the text says what to do."""
 
 
-class Questions:
+class QuestionPool:
     """At most ``most`` questions at a time, of which some wait. For the event loop's thread."""
 
     def __init__(self, most: int) -> None:

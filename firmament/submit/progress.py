@@ -10,12 +10,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from firmament.submit.ledger import Ledger
+    from firmament.submit.submission_log import SubmissionLog
 
 _REFRESH_SECONDS = 0.1
 
 
-async def show_progress(ledger: Ledger, total: int, console: Console) -> None:
+async def show_progress(ledger: SubmissionLog, total: int, console: Console) -> None:
     """Show how many tasks are submitted and placed, until cancelled."""
     if not console.is_terminal:
         return

@@ -12,7 +12,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from firmament.submit.ledger import Ledger
+    from firmament.submit.submission_log import SubmissionLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Report:
     unplaced_reasons: dict[str, int]
 
 
-def summarise(ledger: Ledger, nodes: int, *, complete: bool) -> Report:
+def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> Report:
     """Return the figures of what the ledger holds."""
     latencies = ledger.latencies() * 1000.0
     p50, p90, p99 = np.percentile(latencies, (50, 90, 99)).tolist() if len(latencies) else (None, None, None)

@@ -188,7 +188,7 @@ _OF_NO_USE_BEYOND = ("images", "containers", "limits")
 _DECODERS: Mapping[str, _Decoder] = MappingProxyType({**_DECODERS_OF_INVALID, **_RULES})
 
 
-class Limit(NamedTuple):
+class ClassLimit(NamedTuple):
     """At most so many of something, which a person knows by this name."""
 
     what: str
@@ -238,17 +238,19 @@ def _values(message: pb.TaskClass) -> int:
 
 
 LIMITS = (
-    Limit("resources in requests", 128, lambda message: len(message.requests)),
-    Limit("labels in the node selector", 500, lambda message: len(message.node_selector)),
-    Limit("terms of node affinity and volumes", 500, lambda message: _counted(_over_machines(message))),
-    Limit("tolerations", 1_000, lambda message: len(message.tolerations)),
-    Limit("terms of pod affinity and anti-affinity", 100, lambda message: _counted(_between_tasks(message))),
-    Limit("topology spread constraints", 16, lambda message: len(message.spread)),
-    Limit("expressions in selectors", 500, lambda message: _counted(_requirements(message))),
-    Limit("values in selectors", 20_000, _values),
-    Limit("host ports", 1_000, lambda message: len(message.ports)),
-    Limit("volumes bound to nodes", 500, lambda message: len(message.volumes)),
-    Limit("containers", 200, lambda message: max(len(message.containers), len(message.images))),
+    ClassLimit("resources in requests", 128, lambda message: len(message.requests)),
+    ClassLimit("labels in the node selector", 500, lambda message: len(message.node_selector)),
+    ClassLimit("terms of node affinity and volumes", 500, lambda message: _counted(_over_machines(message))),
+    ClassLimit("tolerations", 1_000, lambda message: len(message.tolerations)),
+    ClassLimit(
+        "terms of pod affinity and anti-affinity", 100, lambda message: _counted(_between_tasks(message))
+    ),
+    ClassLimit("topology spread constraints", 16, lambda message: len(message.spread)),
+    ClassLimit("expressions in selectors", 500, lambda message: _counted(_requirements(message))),
+    ClassLimit("values in selectors", 20_000, _values),
+    ClassLimit("host ports", 1_000, lambda message: len(message.ports)),
+    ClassLimit("volumes bound to nodes", 500, lambda message: len(message.volumes)),
+    ClassLimit("containers", 200, lambda message: max(len(message.containers), len(message.images))),
 )
 
 

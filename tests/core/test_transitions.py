@@ -176,7 +176,7 @@ def _write(column: str, value: object) -> Callable[[Cluster], None]:
         (
             State.PENDING,
             _write("refused", value=True),
-            "task t, PENDING, is refused for good, and not parked",
+            "task t, PENDING, is refused for good, and not unschedulable",
         ),
         (State.PENDING, _write("leaving", value=True), "task t, PENDING, is leaving"),
         (State.PENDING, _write("sequence", 1), "two tasks are in one place of the order of arrival"),
@@ -188,7 +188,7 @@ def _write(column: str, value: object) -> Callable[[Cluster], None]:
         (State.ASSUMED, _write("machine", -1), "task t, ASSUMED, has no machine"),
         (State.ASSUMED, _write("machine", 1), "machine m, column 0: 0 tasks run, 1 is counted"),
         (State.ASSUMED, _write("machine", 2), "task t, ASSUMED, is on a machine that is not there"),
-        (State.ASSUMED, _write("parked", value=True), "task t, ASSUMED, is parked"),
+        (State.ASSUMED, _write("unschedulable", value=True), "task t, ASSUMED, is unschedulable"),
         (State.ASSUMED, _write("message", "wait"), "task t, ASSUMED, is told why it waits"),
         (State.BOUND, _write("came", 9), "a task came to its machine later than the last"),
         (State.BOUND, _write("owed", value=True), "task t, BOUND, is owed room"),

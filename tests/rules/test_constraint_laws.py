@@ -64,11 +64,13 @@ def keeps_its_promises(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_rules_between_tasks(seed: int):
-    picture = core(case(seed, WIDE), Classes()).open_round().picture
-    assert picture is not None
-    rules = picture.problem.rules
+    snapshot = core(case(seed, WIDE), Classes()).open_round().snapshot
+    assert snapshot is not None
+    rules = snapshot.problem.rules
     if rules is not None:
-        keeps_its_promises(RuleState(rules), picture.problem.classes, picture.problem.machines, Random(seed))
+        keeps_its_promises(
+            RuleState(rules), snapshot.problem.classes, snapshot.problem.machines, Random(seed)
+        )
 
 
 @given(terms(), st.booleans(), seeds)

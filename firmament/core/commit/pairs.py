@@ -5,18 +5,18 @@ from __future__ import annotations
 from firmament.core.constraints.pairs import compile_pairs
 from firmament.core.rules.pairs import PairState
 from firmament.core.scoring.assessment import machine_columns
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 
-def pairs_now(cluster: Cluster, picture: Picture) -> PairState | None:
-    """Where pairs stand now, for the classes of a picture; None if nothing but votes could refuse a task a machine.
+def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
+    """Where pairs stand now, for the classes of a snapshot; None if nothing but votes could refuse a task a machine.
 
     Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
     """
-    models = picture.configuration.pair_models
+    models = snapshot.configuration.pair_models
     if not models:
         return None
-    columns = machine_columns(cluster, picture.judgement.machines.now)
-    rules = compile_pairs(cluster, models, columns, picture.cls.tolist())
+    columns = machine_columns(cluster, snapshot.assessed.machines.now)
+    rules = compile_pairs(cluster, models, columns, snapshot.cls.tolist())
     return PairState(rules) if rules is not None and rules.limited else None

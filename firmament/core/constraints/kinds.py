@@ -13,7 +13,7 @@ from firmament.core.state.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class RoundKinds:
     """``rows``: what the model sees of each kind; ``of``: class row -> kind, of classes that have one; ``placed``:
     the tasks on machines.
     """
@@ -23,7 +23,9 @@ class Kinds:
     placed: PlacedKinds
 
 
-def find_kinds(cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *, without: int = -1) -> Kinds:
+def find_kinds(
+    cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *, without: int = -1
+) -> RoundKinds:
     """Kinds of the classes in ``waiting`` and of those with tasks on machines, but for the task in row ``without``."""
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
@@ -41,4 +43,6 @@ def find_kinds(cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *,
                 kind_of[row] = number.setdefault(labels, len(number))
     kind = np.array([kind_of.get(row, -1) for row in present.tolist()], dtype=np.int64)[of_task]
     rows = tuple(ShapeRow(labels=dict(labels)) for labels in number)
-    return Kinds(rows, kind_of, PlacedKinds(kind[kind >= 0], tasks.machine[on][kind >= 0].astype(np.int64)))
+    return RoundKinds(
+        rows, kind_of, PlacedKinds(kind[kind >= 0], tasks.machine[on][kind >= 0].astype(np.int64))
+    )

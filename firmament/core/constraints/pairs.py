@@ -9,13 +9,15 @@ import numpy as np
 from cost_models.interface import MachineColumns
 from cost_models.pairs import PairModel, PairTerms
 from firmament.core.configuration import WeightedModel
-from firmament.core.constraints.kinds import Kinds, find_kinds
+from firmament.core.constraints.kinds import RoundKinds, find_kinds
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.rules.pairs import PairRules
 from firmament.core.state.cluster import Cluster
 
 
-def pair_rules(model: WeightedModel, terms: PairTerms, kinds: Kinds, waiting: Sequence[int]) -> PairRules:
+def pair_rules(
+    model: WeightedModel, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]
+) -> PairRules:
     """The pairs of a round; ``waiting[c]``: class row of problem class c."""
     units = model.weight * COST_UNITS_PER_POINT * model.model.range.points_per_unit()
     return PairRules(

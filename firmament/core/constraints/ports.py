@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from firmament.core.constraints.rule_counters import RuleCounters
 from firmament.core.rules.ruleset import PORTS_TAKEN, Exclusion
 from firmament.core.state.classes import ClassRow
-from firmament.core.state.domains import Topology
+from firmament.core.state.domains import Domains
 
 
 def port_exclusions(
     counters: RuleCounters,
-    machines: Topology,
+    machines: Domains,
     rows: Sequence[ClassRow],
     ruled: Sequence[int],
     waiting: Collection[int],

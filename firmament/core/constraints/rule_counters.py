@@ -11,7 +11,7 @@ from firmament.core.constraints.running_tasks import Inhabitants
 from firmament.core.model import TaskSelector
 from firmament.core.rules.ruleset import Counter
 from firmament.core.state.class_selectors import ClassSelector
-from firmament.core.state.domains import Topologies, Topology
+from firmament.core.state.domains import Domains, DomainsByKey
 
 
 class RuleCounters:
@@ -24,7 +24,7 @@ class RuleCounters:
         self,
         inhabitants: Inhabitants,
         selector: ClassSelector,
-        topologies: Topologies,
+        topologies: DomainsByKey,
         waiting: Collection[int],
     ) -> None:
         self._inhabitants = inhabitants
@@ -35,9 +35,7 @@ class RuleCounters:
         self.counters: list[Counter] = []
         self.adds: dict[int, list[int]] = {}
 
-    def counter(
-        self, mark: tuple[object, ...], rows: Sequence[int], topology: Topology, domain: Int64
-    ) -> int:
+    def counter(self, mark: tuple[object, ...], rows: Sequence[int], topology: Domains, domain: Int64) -> int:
         """Number of the counter of tasks of ``rows``; ``mark`` is equal for equal counters.
 
         ``domain``: int64[M], the topology's, or -1 where tasks do not count.
@@ -72,6 +70,6 @@ class RuleCounters:
         return rows
 
 
-def _per_domain(machines: Int64, topology: Topology, domain: Int64) -> Int64:
+def _per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int64:
     where = domain[machines]
     return np.bincount(where[where >= 0], minlength=topology.count).astype(np.int64)

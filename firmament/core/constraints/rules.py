@@ -27,7 +27,7 @@ from firmament.core.rules.ruleset import (
 )
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.domains import Topologies
+from firmament.core.state.domains import DomainsByKey
 
 HARD_AFFINITY_WEIGHT = 1
 """What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
@@ -86,7 +86,7 @@ class _Compiler:
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
         self._inhabitants = inhabitants
-        self._topologies = Topologies(cluster.machines)
+        self._topologies = DomainsByKey(cluster.machines)
         self._ruled = ruled
         self._problem_classes: dict[int, list[int]] = {}
         for cls, row in enumerate(waiting):

@@ -11,7 +11,7 @@ from firmament.core.model import SpreadRule, TaskClass
 from firmament.core.rules.ruleset import SoftSpreading, Spreading
 from firmament.core.state.class_selectors import ClassSelector, own_selector
 from firmament.core.state.classes import ClassRow
-from firmament.core.state.domains import Topologies, Topology
+from firmament.core.state.domains import Domains, DomainsByKey
 
 
 class SpreadCompiler:
@@ -21,7 +21,7 @@ class SpreadCompiler:
         self,
         counters: RuleCounters,
         selector: ClassSelector,
-        topologies: Topologies,
+        topologies: DomainsByKey,
         rows: Sequence[ClassRow],
         machines: int,
     ) -> None:
@@ -45,7 +45,7 @@ class SpreadCompiler:
 
     def _counted(
         self, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
-    ) -> tuple[int, Topology]:
+    ) -> tuple[int, Domains]:
         """Counter of a spread rule over the machines that count for it; ``together``: rules whose keys all count."""
         topology = self._topologies.of(rule.topology_key)
         mark, eligible = self._topologies.eligible(

@@ -11,36 +11,36 @@ import numpy as np
 from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.filters.root_causes import Cause
-from firmament.core.scoring.assessment import Judgement
+from firmament.core.scoring.assessment import RoundAssessment
 from firmament.core.state.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedGroup:
-    """``judgement``: with the verdict of the model that knows groups in its place; ``details``: its lines per machine;
+    """``assessed``: with the verdict of the model that knows groups in its place; ``details``: its lines per machine;
     ``model``: its position, -1 for none.
     """
 
-    judgement: Judgement
+    assessed: RoundAssessment
     model: int = -1
     details: Sequence[tuple[str, ...]] = ()
 
 
 def explain_group(
-    cluster: Cluster, configuration: CoreConfiguration, judgement: Judgement, task: int
+    cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, task: int
 ) -> ExplainedGroup:
     """Judge the machines for a task (row) by the rules of its group, if it has such."""
     model, name = configuration.group_model, cluster.tasks.job[task]
     if model is None or name not in cluster.ruled_gangs:
-        return ExplainedGroup(judgement)
-    terms = model.topology_terms(judgement.machines)
+        return ExplainedGroup(assessed)
+    terms = model.topology_terms(assessed.machines)
     outside = np.array([path is None for path in terms.paths], dtype=np.bool_)
     position = [each.model for each in configuration.models].index(model)
-    assessments = list(judgement.assessments)
+    assessments = list(assessed.assessments)
     assessments[position] = replace(assessments[position], feasible=~outside[None, :], reason=NOT_IN_TREE)
-    static = judgement.static[0].with_refusals(outside, Cause(NOT_IN_TREE))
+    static = assessed.static[0].with_refusals(outside, Cause(NOT_IN_TREE))
     return ExplainedGroup(
-        replace(judgement, assessments=tuple(assessments), static=(static,)),
+        replace(assessed, assessments=tuple(assessments), static=(static,)),
         position,
         _details(terms, _others(cluster, name, task)),
     )

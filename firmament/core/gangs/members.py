@@ -41,7 +41,7 @@ def staying_members(cluster: Cluster, job_id: str) -> Int64:
 
 
 def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
-    """Rows of the members of a gang that could be tried now, parked ones included."""
+    """Rows of the members of a gang that could be tried now, unschedulable ones included."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     able = (tasks.state[members] == int(State.PENDING)) & ~tasks.refused[members]

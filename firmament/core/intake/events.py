@@ -73,7 +73,7 @@ def _apply(cluster: Cluster, event: Event) -> None:
             _define_job(cluster, job)
         case JobRemoved(id=job_id):
             cluster.jobs.remove(job_id)
-            waiting.rouse(cluster, job_id)
+            waiting.activate_members(cluster, job_id)
         case ClassDefined(number, content):
             cluster.classes.define(number, content)
         case ClassRemoved(number):
@@ -132,7 +132,7 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
         enlist(cluster, task, event.job)
     else:
         enlist(cluster, task, event.job)
-        waiting.rouse(cluster, event.job)  # a gang may now need one less
+        waiting.activate_members(cluster, event.job)  # a gang may now need one less
         transitions.arrive_bound(cluster, task, cls, event.machine, now)
     rank(cluster, task, event)
     regroup(cluster, task, event.spread_group)
@@ -146,7 +146,7 @@ def _define_job(cluster: Cluster, job: Job) -> None:
     before = cluster.jobs.gang(job.id)
     cluster.jobs.define(job)
     if cluster.jobs.gang(job.id) != before:
-        waiting.rouse(cluster, job.id)
+        waiting.activate_members(cluster, job.id)
 
 
 class TaskIntake:
@@ -246,7 +246,7 @@ def _add(
             cluster.jobs.enlist_all(numbers[first : first + size], event.job)
             first += size
         for job in cluster.jobs.gangs.intersection(event.job for event in events):
-            waiting.rouse(cluster, job)
+            waiting.activate_members(cluster, job)
     return rows
 
 

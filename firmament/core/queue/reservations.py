@@ -93,14 +93,14 @@ class Reservations:
                 count_anew(cluster, task)
 
     def count_round(self, cluster: Cluster, now: float) -> None:
-        """Count a round that placed something: parked tasks were passed over once more.
+        """Count a round that placed something: unschedulable tasks were passed over once more.
 
         Rounds that follow close upon one another count as one, so that a burst of them is no stream; and the count
         begins anew after a pause as long as a reservation may last.
         """
         tasks, options = cluster.tasks, self._options
         pending = tasks.in_state(State.PENDING)
-        passed = pending[tasks.parked[pending] & ~tasks.refused[pending]]
+        passed = pending[tasks.unschedulable[pending] & ~tasks.refused[pending]]
         since = np.where(tasks.passed_over[passed] > 0, now - tasks.passed_at[passed], np.inf)
         counted = since >= options.reserve_after / options.reserve_after_rounds
         passed, since = passed[counted], since[counted]

@@ -46,7 +46,7 @@ class SetAside:
                 del self.why[content]
 
     def without(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
-        """Those of ``waiting`` (rows) that take part in a round; the others that are pending are parked, and told why.
+        """Those of ``waiting`` (rows) that take part in a round; others that are pending are set aside, and told why.
 
         ``only``: leave out all other classes as well, of which nobody is told.
         """
@@ -57,7 +57,7 @@ class SetAside:
         return waiting if only is None else waiting[_of(cluster, waiting, only)]
 
     def told(self, cluster: Cluster) -> list[Unscheduled]:
-        """What is to be told to tasks that were parked since this was last called, and still are."""
+        """What is to be told to tasks that were unschedulable since this was last called, and still are."""
         found: dict[str, list[str]] = {}
         for uid, why in self.untold.items():
             task = cluster.tasks.row_of.get(uid)
@@ -78,7 +78,7 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
     """The classes of the tasks that wait to be placed, in order of their rows."""
     tasks = cluster.tasks
     pending = tasks.in_state(State.PENDING)
-    rows = np.unique(tasks.cls[pending[~tasks.parked[pending]]]).tolist()
+    rows = np.unique(tasks.cls[pending[~tasks.unschedulable[pending]]]).tolist()
     return [cluster.classes.rows[row].content for row in rows]
 
 

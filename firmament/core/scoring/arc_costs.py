@@ -17,29 +17,24 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.flow.size_costs import Charge, Heights
 from firmament.core.scoring.asking import holds, scatter, take_over
-from firmament.core.scoring.assessment import LARGEST_COST, Judgement, native_figures
+from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, native_figures
 from firmament.core.scoring.kept_rows import Charges, Recall
 from firmament.core.scoring.preferences import Preferences
 from firmament.solvers.base import Int32
 
 
-def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
-    """Units charged for a task of each shape on each machine: int32[S, M].
+def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall) -> Charges:
+    """Units charged for a task of each shape on each machine, with what it takes to keep them.
 
-    The sum over models of weight x points, plus the task's own preferences.
+    The sum over models of weight x points, plus the task's own preferences; what is kept is not reckoned again.
     """
-    return _units(_figures(judgement, models), judgement.preferred)
-
-
-def charges(judgement: Judgement, models: Sequence[WeightedModel], recall: Recall) -> Charges:
-    """The same, where what is kept is not reckoned again, and with what it takes to keep it."""
-    figures = _figures(judgement, models)
-    plain = np.array([preferred is None for preferred in judgement.preferred], dtype=np.bool_)
+    figures = _figures(assessed, models)
+    plain = np.array([preferred is None for preferred in assessed.preferred], dtype=np.bool_)
     if figures.others or not recall.sources:
-        units = _units(figures, judgement.preferred)
+        units = _units(figures, assessed.preferred)
         return Charges(units, figures.constant, plain & (not figures.others))
-    units = np.empty((judgement.batch.count, judgement.machines.count), dtype=np.int32)
-    held = np.zeros(judgement.batch.count, dtype=np.bool_)
+    units = np.empty((assessed.batch.count, assessed.machines.count), dtype=np.int32)
+    held = np.zeros(assessed.batch.count, dtype=np.bool_)
     for source, rows, places in recall.sources:
         kept = source.charges
         same = plain[places] & kept.plain[rows] & (kept.constant[rows] == figures.constant[places])
@@ -47,7 +42,7 @@ def charges(judgement: Judgement, models: Sequence[WeightedModel], recall: Recal
         held[places[same]] = True
     rest, old = np.flatnonzero(~held), np.flatnonzero(held)
     if len(rest):
-        units[rest] = _units(figures.of(rest), [judgement.preferred[place] for place in rest.tolist()])
+        units[rest] = _units(figures.of(rest), [assessed.preferred[place] for place in rest.tolist()])
     if len(old) and len(recall.changed):
         changed = _units(figures.of(old, recall.changed), [None] * len(old))
         scatter(units, old, recall.changed, changed)
@@ -77,12 +72,12 @@ class _Figures:
         return replace(self, constant=self.constant[shapes], varying=parts, width=width)
 
 
-def _figures(judgement: Judgement, models: Sequence[WeightedModel]) -> _Figures:
-    shapes, machines = judgement.batch.count, judgement.machines.count
+def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Figures:
+    shapes, machines = assessed.batch.count, assessed.machines.count
     constant = np.zeros(shapes)
     varying = []
     others = False
-    for weighted, assessment in zip(models, judgement.assessments, strict=True):
+    for weighted, assessment in zip(models, assessed.assessments, strict=True):
         if assessment.raw.shape[1] == 1 and machines > 1 and assessment.sparse is None:
             points = weighted.model.range.points(assessment.raw[:, 0])
             constant += points * (weighted.weight * COST_UNITS_PER_POINT)
@@ -213,17 +208,17 @@ def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | Non
     return slope, float(whole[0]) - slope * low
 
 
-def stated_heights(judgement: Judgement, models: Sequence[WeightedModel]) -> Heights | None:
+def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> Heights | None:
     """Heights of all models of a round; None if no model states any, or if tasks do not differ in size."""
-    counts = judgement.batch.counts
+    counts = assessed.batch.counts
     stated = [
         (weighted, assessment, assessment.heights)
-        for weighted, assessment in zip(models, judgement.assessments, strict=True)
+        for weighted, assessment in zip(models, assessed.assessments, strict=True)
         if assessment.heights is not None
     ]
     if not stated or not any((heights.amount != heights.amount[:1]).any() for _, _, heights in stated):
         return None
-    start = np.zeros(judgement.machines.count)
+    start = np.zeros(assessed.machines.count)
     rates, amounts, charges = [], [], []
     for weighted, assessment, heights in stated:
         span = weighted.model.range
@@ -231,7 +226,7 @@ def stated_heights(judgement: Judgement, models: Sequence[WeightedModel]) -> Hei
         start += heights.start * per_unit
         rates.append(heights.rate * per_unit)
         amounts.append(heights.amount)
-        raw = native_figures(assessment, judgement.batch.count, judgement.machines.count)
+        raw = native_figures(assessment, assessed.batch.count, assessed.machines.count)
         signed = per_unit if span.worst > span.best else -per_unit
         most = 100.0 * weighted.weight * COST_UNITS_PER_POINT if span.bounded else np.inf
         charges.append(Charge(raw, span.best, signed, most))

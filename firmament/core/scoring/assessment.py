@@ -38,7 +38,7 @@ LARGEST_COST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class RoundAssessment:
     """What all rules and models say about a batch of shapes.
 
     ``rules``: one row per shape; ``static``: the same with the models' filters; ``assessments``: one per model, in
@@ -154,7 +154,7 @@ def _copied_if_any(amounts: Int64) -> Int64 | None:
     return amounts.copy() if amounts.any() else None
 
 
-def judge(
+def assess_shapes(
     cluster: Cluster,
     static_rows: StaticRows,
     columns: MachineColumns,
@@ -162,7 +162,7 @@ def judge(
     counts: Sequence[int],
     models: Sequence[WeightedModel],
     recall: Recall | None = None,
-) -> Judgement:
+) -> RoundAssessment:
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     rules = [static_rows.of(shape) for shape in shapes]
@@ -185,7 +185,7 @@ def judge(
         else None
         for content, row in zip(contents, static, strict=True)
     )
-    return Judgement(tuple(shapes), columns, batch, tuple(rules), tuple(static), assessments, preferred)
+    return RoundAssessment(tuple(shapes), columns, batch, tuple(rules), tuple(static), assessments, preferred)
 
 
 def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
@@ -216,7 +216,7 @@ def crowding_units(
     per model, or none at all) goes before what it says of the mean request.
     """
     tasks = max(1, int(batch.counts.sum()))
-    mean = np.rint((batch.needs.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
+    mean = np.rint((batch.demand.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
         np.int64
     )
     units = np.zeros(columns.count)

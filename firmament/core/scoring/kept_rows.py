@@ -32,7 +32,7 @@ SORTING_IN = 1 / 2
 
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """``units``: int32[S, M] as ``cost_rows`` returns them; those in ``plain`` (bool[S]) come from kept answers alone
+    """``units``: int32[S, M] as ``charges`` returns them; those in ``plain`` (bool[S]) come from kept answers alone
     but for ``constant`` (float64[S]), which models add that say the same of every machine.
     """
 

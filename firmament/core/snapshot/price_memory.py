@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.dual_prices import Worths
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 
 MOST_ROUNDS = 16
 
@@ -38,13 +38,13 @@ class KnownWorths:
         known = np.flatnonzero(~np.isnan(worth))
         return Worths(known, worth[known]) if len(known) else None
 
-    def learn(self, picture: Picture, found: Worths | None) -> None:
-        """Take over what a round ``found`` out: prices by the shapes of ``picture``.
+    def learn(self, snapshot: Snapshot, found: Worths | None) -> None:
+        """Take over what a round ``found`` out: prices by the shapes of ``snapshot``.
 
         None: it found no prices that are good for anything.
         """
         if found is not None:
-            shapes = np.array(picture.judgement.shapes, dtype=np.int64)
+            shapes = np.array(snapshot.assessed.shapes, dtype=np.int64)
             self.take_over(Worths.of(shapes[found.shape], found.worth))
 
     def renumber(self, new_row: Int64) -> None:

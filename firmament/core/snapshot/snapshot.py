@@ -1,4 +1,4 @@
-"""Opens a round: takes the picture of the cluster that the round is solved on."""
+"""Opens a round: takes the snapshot of the cluster that the round is solved on."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.spread_terms import SpreadTerms
-from firmament.core.gangs.lifecycle import Muster
+from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import PLACED, Importance, qualities, ranks
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.pairs import PairRules
 from firmament.core.scoring.arc_costs import charges, stated_heights
 from firmament.core.scoring.asking import worth_keeping
-from firmament.core.scoring.assessment import Judgement, crowding_units, judge, machine_columns
+from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, crowding_units, machine_columns
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges, KeptRows
 from firmament.core.snapshot.grouping import Groups, called_groups
@@ -40,7 +40,7 @@ _NO_GANGS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Snapshot:
     """The problem of a round and what its indices mean.
 
     ``members[c]`` are the task rows of class c of the problem, longest waiting first, those of groups with rules in the
@@ -53,7 +53,7 @@ class Picture:
     """
 
     problem: PlacementProblem
-    judgement: Judgement
+    assessed: RoundAssessment
     members: tuple[Int64, ...]
     tasks: Int64
     first: Int64
@@ -69,7 +69,7 @@ class Picture:
     preemption: PreemptionProblem | None = None
 
 
-def take_picture(
+def take_snapshot(
     cluster: Cluster,
     static_rows: StaticRows,
     kept_rows: KeptRows,
@@ -77,21 +77,29 @@ def take_picture(
     configuration: CoreConfiguration,
     evictions: Evictions,
     trees: Trees,
-    muster: Muster,
+    admitted: AdmittedTasks,
     now: float,
     recall_worths: Callable[[Sequence[int]], Worths | None],
-) -> Picture:
-    """Build the placement problem of the tasks that ``muster`` calls.
+) -> Snapshot:
+    """Build the placement problem of the tasks that ``admitted`` calls.
 
     ``recall_worths`` says what shapes (rows) were worth in earlier rounds.
     """
-    groups = called_groups(cluster, reservations, configuration, muster, now)
+    groups = called_groups(cluster, reservations, configuration, admitted, now)
     columns = model_columns(cluster, configuration, now)
-    judgement, charged = _judged(cluster, static_rows, kept_rows, columns, groups, configuration.models)
+    assessed, charged = _assessed(cluster, static_rows, kept_rows, columns, groups, configuration.models)
     importance = Importance.of(cluster.tasks)
     order = importance.order(groups.priority, groups.group_priority)
     problem, occupied = _problem(
-        cluster, configuration, muster, groups, order, judgement, charged, trees, recall_worths(groups.shapes)
+        cluster,
+        configuration,
+        admitted,
+        groups,
+        order,
+        assessed,
+        charged,
+        trees,
+        recall_worths(groups.shapes),
     )
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
@@ -104,13 +112,13 @@ def take_picture(
             groups.cls,
             importance,
             importance.reach(groups.priority, groups.group_priority),
-            muster.jobs,
+            admitted.jobs,
             placed=groups.level == PLACED,
             occupied=occupied,
         )
-    return Picture(
+    return Snapshot(
         problem=problem,
-        judgement=judgement,
+        assessed=assessed,
         members=members,
         tasks=tasks,
         first=groups.first,
@@ -122,7 +130,7 @@ def take_picture(
         seen=Seen.now(cluster, configuration),
         configuration=configuration,
         importance=importance,
-        gangs=muster.jobs,
+        gangs=admitted.jobs,
         preemption=preemption,
     )
 
@@ -130,10 +138,10 @@ def take_picture(
 def _problem(
     cluster: Cluster,
     configuration: CoreConfiguration,
-    muster: Muster,
+    admitted: AdmittedTasks,
     groups: Groups,
     order: Int64,
-    judgement: Judgement,
+    assessed: RoundAssessment,
     charged: Charges,
     trees: Trees,
     worths: Worths | None,
@@ -142,42 +150,42 @@ def _problem(
 
     ``order``: int64[C], the higher the more important.
     """
-    columns, cls = judgement.machines, groups.cls.tolist()
-    feasible, held, occupied = _open_machines(judgement, groups.closed)
+    columns, cls = assessed.machines, groups.cls.tolist()
+    feasible, held, occupied = _open_machines(assessed, groups.closed)
     pairs = None
     if configuration.pair_models:
         pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
     topology = None
-    if configuration.group_model is not None and muster.jobs:
-        called = Called(muster.jobs, groups.gang, groups.members)
+    if configuration.group_model is not None and admitted.jobs:
+        called = Called(admitted.jobs, groups.gang, groups.members)
         topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
     free, attached = cluster.free_beside(groups.tasks), list[JointRows]()
     if any(cluster.classes.shapes[shape].attachments for shape in groups.shapes):
         free, attached = with_attached(
-            cluster, groups.shapes, groups.waiting(), judgement.batch.requests, free
+            cluster, groups.shapes, groups.waiting(), assessed.batch.requests, free
         )
     ruled = cluster.classes.ruled or cluster.constraining_models
     problem = PlacementProblem(
         counts=groups.counts,
         priority=ranks(order, groups.level, _qualities(cluster, configuration, cls, pairs)),
         shape=groups.shape,
-        requests=judgement.batch.requests,
+        requests=assessed.batch.requests,
         feasible=feasible,
         cost=charged.units,
-        crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
-        heights=stated_heights(judgement, configuration.models),
+        crowd=crowding_units(columns, assessed.batch, configuration.models, assessed.assessments),
+        heights=stated_heights(assessed, configuration.models),
         free=free,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, cls),
-        joint=(*judgement.joint(), *attached),
-        ledgers=judgement.ledgers(),
-        openings=judgement.openings(),
+        joint=(*assessed.joint(), *attached),
+        ledgers=assessed.ledgers(),
+        openings=assessed.openings(),
         held=held,
         rules=compile_rules(cluster, cls) if ruled else None,
         spread=_spread(cluster, configuration, groups, feasible),
         pairs=pairs,
-        gang=groups.gang if len(muster.need) else _NO_GANGS,
-        gang_need=muster.need,
+        gang=groups.gang if len(admitted.need) else _NO_GANGS,
+        gang_need=admitted.need,
         topology=topology,
         worths=worths,
     )
@@ -195,24 +203,24 @@ def _spread(
     )
 
 
-def _judged(
+def _assessed(
     cluster: Cluster,
     static_rows: StaticRows,
     kept_rows: KeptRows,
     columns: MachineColumns,
     groups: Groups,
     models: Sequence[WeightedModel],
-) -> tuple[Judgement, Charges]:
+) -> tuple[RoundAssessment, Charges]:
     """What rules and models say about the shapes of ``groups``, and what that comes to.
 
     Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
     """
     recall = kept_rows.recall(cluster, columns, groups.shapes, models)
     waiting = groups.waiting().tolist()
-    judgement = judge(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
-    charged = charges(judgement, models, recall)
-    kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
-    return judgement, charged
+    assessed = assess_shapes(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
+    charged = charges(assessed, models, recall)
+    kept_rows.keep(recall, worth_keeping(models, assessed.assessments, columns.count), charged)
+    return assessed, charged
 
 
 def model_columns(
@@ -252,10 +260,10 @@ def _qualities(
 
 
 def _open_machines(
-    judgement: Judgement, closed: Sequence[frozenset[int]]
+    assessed: RoundAssessment, closed: Sequence[frozenset[int]]
 ) -> tuple[Bool, Bool | None, Bool | None]:
     """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
-    feasible, held, occupied = judgement.feasible(), judgement.held(), judgement.occupied()
+    feasible, held, occupied = assessed.feasible(), assessed.held(), assessed.occupied()
     shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
     if shut:
         feasible = feasible.copy()

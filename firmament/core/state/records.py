@@ -11,7 +11,7 @@ from firmament.core.state.payloads import payload_fault
 class RecordTable(Collection[tuple[str, str]]):
     """``payloads``: by kind and name; empty where a record cannot be read by anybody (see ``payload_fault``), so that
     whoever reads it sees that, and none fails over it. ``came``: likewise, the place of each in the order in which
-    ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``losses``: how
+    ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``removals``: how
     often they went. ``faults``: what is wrong with each that cannot be read.
     """
 
@@ -23,7 +23,7 @@ class RecordTable(Collection[tuple[str, str]]):
         self.payloads: dict[str, dict[str, bytes]] = {}
         self.came: dict[str, dict[str, int]] = {}
         self.changes: Counter[str] = Counter()
-        self.losses: Counter[str] = Counter()
+        self.removals: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return sum(map(len, self.payloads.values()))
@@ -58,4 +58,4 @@ class RecordTable(Collection[tuple[str, str]]):
         self.faults.pop((kind, name), None)
         del self.payloads[kind][name], self.came[kind][name]
         self.changes[kind] += 1
-        self.losses[kind] += 1
+        self.removals[kind] += 1

@@ -13,7 +13,7 @@ from firmament.core.state.tasks import TaskTable
 from firmament.core.usage.samples import TaskSamples
 
 MARK_EVERY = 1.0
-"""Seconds between looks at whether reports of use opened machines to parked tasks."""
+"""Seconds between looks at whether reports of use opened machines to unschedulable tasks."""
 
 _NONE = np.empty(0, dtype=np.int64)
 

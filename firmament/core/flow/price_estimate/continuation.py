@@ -25,7 +25,7 @@ REACH = 0.7
 """Machines take part that are so many typical steps from being wanted; these prices are closer than rough ones."""
 
 MOST_MOVED = 8.0
-"""Typical steps by which the common level may have moved; beyond that, the picture is another one altogether."""
+"""Typical steps by which the common level may have moved; beyond that, the snapshot is another one altogether."""
 
 BISECTIONS = 11
 """Halvings of twice that range: the level is then exact to a hundredth of a step."""

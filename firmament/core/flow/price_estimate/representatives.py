@@ -28,7 +28,7 @@ def representatives(problem: PlacementProblem, tasks: Float64, most: int) -> tup
     present = np.flatnonzero(tasks > 0)
     if len(present) <= most:
         return present, tasks[present]
-    present = present[np.argsort(_leanings(problem, present), kind="stable")]
+    present = present[np.argsort(_dependencies(problem, present), kind="stable")]
     total = float(tasks.sum())
     points = (np.arange(most) + 0.5) * (total / most)
     hit = present[np.searchsorted(np.cumsum(tasks[present]), points)]
@@ -36,7 +36,7 @@ def representatives(problem: PlacementProblem, tasks: Float64, most: int) -> tup
     return shapes.astype(np.int64), times.astype(np.float64) * (total / most)
 
 
-def _leanings(problem: PlacementProblem, shapes: Int64) -> Float64:
+def _dependencies(problem: PlacementProblem, shapes: Int64) -> Float64:
     """Which of two kinds of machines each of ``shapes`` prefers, and how much: float64[S'].
 
     The first principal component of their costs on some machines, apart from what tasks cost everywhere and what
