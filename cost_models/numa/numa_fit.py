@@ -44,8 +44,7 @@ from cost_models.numa.room import SINGLE, ZoneRoom
 from cost_models.numa.room_after_eviction import ZoneOpening, residing
 from cost_models.numa.saving import read_room
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone_values
-from cost_models.numa.stated_room import zone_room
-from cost_models.numa.uncounted import uncounted
+from cost_models.numa.stated_room import uncounted, zone_room
 from cost_models.numa.zones import ZoneReader, ZoneTable
 
 LOCAL_DISTANCE = 10

@@ -30,10 +30,10 @@ from cost_models.group_terms import (
     TopologyTerms,
 )
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Promises, Range, ShapeBatch
-from cost_models.tree_groups.reading import TreeReader
 from cost_models.tree_groups.trees import (
     NODE_LEVEL,
     TreePositions,
+    TreeReader,
     by_default,
     by_labels,
     by_record,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from firmament.artefacts.saving import RoundRecord
 from firmament.server.failing_rounds import FailingRounds
 from firmament.server.fencing import GRACE_SECONDS, Fencing
-from firmament.server.listing import Listing
+from firmament.server.questions import Listing
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event

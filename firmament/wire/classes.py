@@ -21,8 +21,7 @@ from firmament.core.model import (
     Toleration,
     VolumeRule,
 )
-from firmament.wire.checks import quantities, refuse
-from firmament.wire.requirements import node_term, node_terms
+from firmament.wire.checks import node_term, node_terms, quantities, refuse
 from firmament.wire.task_rules import ports, spread_rules, task_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -14,8 +14,7 @@ from cost_models.pairs import PairTerms
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.rules.constraint import Constraint, Constraints
 from firmament.core.rules.counters import RuleState
-from firmament.core.rules.model_constraints import ModelConstraint
-from firmament.core.rules.model_limits import ModelLimits
+from firmament.core.rules.model_limits import ModelConstraint, ModelLimits
 from firmament.core.rules.pairs import PairRules, PairState
 from tests.differential.drive import core
 from tests.differential.generate import WIDE, case

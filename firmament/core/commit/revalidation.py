@@ -14,14 +14,16 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
-from firmament.core.commit.pairs import pairs_now
 from firmament.core.commit.tree_groups import overtaken_groups
+from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.attached_volumes import saved
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
+from firmament.core.rules.pairs import PairState
+from firmament.core.scoring.assessment import machine_columns
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
@@ -223,3 +225,19 @@ class _Shared:
     def take(self, row: int) -> bool:
         """Count one placement, if it is let in."""
         return self._constraints.take(int(self._cls[row]), int(self._machine[row]))
+
+
+# --- Hard limits of pairs, looked at once more when a round is closed after events.
+
+
+def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
+    """Where pairs stand now, for the classes of a snapshot; None if nothing but votes could refuse a task a machine.
+
+    Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
+    """
+    models = snapshot.configuration.pair_models
+    if not models:
+        return None
+    columns = machine_columns(cluster, snapshot.assessed.machines.now)
+    rules = compile_pairs(cluster, models, columns, snapshot.cls.tolist())
+    return PairState(rules) if rules is not None and rules.limited else None

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from firmament.core.constraints.models import model_constraints
-from firmament.core.constraints.ports import port_exclusions
-from firmament.core.constraints.rule_counters import RuleCounters
-from firmament.core.constraints.running_tasks import Inhabitants
+from firmament.core.constraints.rule_counters import Inhabitants, RuleCounters, port_exclusions
 from firmament.core.constraints.topology_spread import SpreadCompiler
 from firmament.core.model import TaskClass, TaskSelector, TaskTerm
 from firmament.core.rules.ruleset import (

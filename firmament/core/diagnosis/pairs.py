@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from cost_models.interface import Bool
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.constraints.kinds import find_kinds
-from firmament.core.constraints.pairs import pair_rules
+from firmament.core.constraints.models import find_kinds, pair_rules
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.rules.pairs import PairState

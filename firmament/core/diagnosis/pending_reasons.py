@@ -13,7 +13,7 @@ from firmament.core.constraints.rules import compile_rules
 from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.pairs import pairs_after
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
-from firmament.core.diagnosis.tree_reasons import outside_tree, shortage
+from firmament.core.diagnosis.tree_groups import outside_tree, shortage
 from firmament.core.diagnosis.verdict import verdict
 from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
+from cost_models.interface import Bool
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.filters.root_causes import Cause
 from firmament.core.scoring.assessment import RoundAssessment
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 
@@ -68,3 +70,22 @@ def _details(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]
         )
         for path in (path or () for path in terms.paths)
     ]
+
+
+# --- What tasks of groups are told: which rule keeps their group out, and which machines are not in the tree.
+
+
+def shortage(snapshot: Snapshot, shortages: Mapping[int, str], index: int) -> str:
+    """Why the group of a class of the snapshot found no place; empty if it did, or if the class has no such group."""
+    if not len(snapshot.problem.gang):
+        return ""
+    return shortages.get(int(snapshot.problem.gang[index]), "")
+
+
+def outside_tree(snapshot: Snapshot, index: int) -> Bool | None:
+    """bool[M] of the snapshot: machines that are not in the tree; None for classes without a group."""
+    terms = snapshot.problem.topology
+    if terms is None or int(snapshot.problem.gang[index]) not in terms.groups:
+        return None
+    outside: Bool = terms.position >= terms.tree.leaves
+    return outside

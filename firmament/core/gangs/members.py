@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,7 +19,6 @@ from cost_models.interface import Bool, Int64
 from firmament.core.model import Job
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind, Unscheduled
-from firmament.core.selectors.natural_order import natural_key
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
@@ -188,3 +188,20 @@ def _hand_over(lost: Eviction, left: list[Eviction]) -> None:
                 beyond = other.beyond | ({victim} & lost.beyond)
                 left[index] = replace(other, evicts=(*other.evicts, victim), beyond=beyond)
                 break
+
+
+# --- Names in the order that people expect: ``worker-2`` before ``worker-10``.
+
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def natural_key(name: str) -> tuple[tuple[str, int, str, str], ...]:
+    """Return what names sort by: runs of digits as numbers, the rest as text."""
+    parts = _DIGITS.split(name)
+    texts, numbers = parts[::2], [*parts[1::2], ""]
+    # Of two numbers without leading zeros the longer one is larger.
+    return tuple(
+        (text, len(number.lstrip("0")) if number else -1, number.lstrip("0"), number)
+        for text, number in zip(texts, numbers, strict=True)
+    )

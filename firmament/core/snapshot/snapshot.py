@@ -9,7 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, MachineColumns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.constraints.pairs import compile_pairs
+from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import Called, Trees, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
