@@ -193,7 +193,7 @@ class Scheduler:
                 self._trees,
                 admitted,
                 now,
-                self._worths.recall,
+                self._worths.recall if self._worths.rounds else None,
             )
         self._rounds += 1
         return OpenRound(
@@ -235,7 +235,8 @@ class Scheduler:
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
         stats, placed, last = placement.stats, Placements((), ()), list[Delta]()
         if opened.snapshot is not None:
-            self._worths.learn(opened.snapshot, placement.worths)
+            if placement.worths is not None:
+                self._worths.learn(opened.snapshot, placement.worths)
             placed, last, refused, pending = self._put_into_effect(opened.snapshot, placement)
             unscheduled += refused
             notes += self._notes.new(opened.snapshot.assessed.notes())

@@ -1,7 +1,7 @@
 """Models' limits as they are when a round is closed: filters, joint rows and ledgers, asked once more.
 
 What a round decided kept the limits that models stated when it was opened. If something has come to the machines since
-(see `disturbance`), the models that had limits to state are asked again, and so are those that may have some now: their
+(see `staleness`), the models that had limits to state are asked again, and so are those that may have some now: their
 records have changed, or they look at single tasks on machines. They are asked about all machines as they are now, and
 about the shapes of what was decided; then every decision is held against the answer, whatever machine it is for.
 """

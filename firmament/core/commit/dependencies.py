@@ -1,9 +1,9 @@
 """Which placements of a round wait for others that are not settled yet: the ``depends_on`` of deltas.
 
-*Leaning*: a task that must be near another may be bound only once the other is: should that binding fail, the task
-would be where nothing draws it. One settled task in the domain is enough; without any, the task leans on the first that
-was placed there. (Topology spread and anti-affinity do not chain bindings: a binding that fails leaves an uneven domain
-or a free place behind, which the task's next placement makes good.)
+*Affinity*: a task that must be near another may be bound only once the other is: should that binding fail, the task
+would be where nothing draws it. One settled task in the domain is enough; without any, the task waits for the first
+that was placed there. (Topology spread and anti-affinity do not chain bindings: a binding that fails leaves an uneven
+domain or a free place behind, which the task's next placement makes good.)
 
 *Chains*: a ledger may say that it counts on the order of arrival (a kubelet gives each pod the lowest NUMA zone that
 fits). Each placement on such a machine then depends on the one before it: of the same round, or, for the first, the

@@ -32,7 +32,7 @@ def assume_placements(
     With rules between tasks, or ledgers that count on it, the deltas keep the order of the assignments, in which each
     is valid when it is made.
 
-    If events arrived since the snapshot was taken, every single placement is checked again (`rechecking`), against
+    If events arrived since the snapshot was taken, every single placement is checked again (`revalidation`), against
     ``limits`` if models have been asked again. What fails stays pending, and the machine is marked as worth another
     look.
     """

@@ -26,12 +26,12 @@ class RuleCounters:
         self,
         inhabitants: Inhabitants,
         selector: ClassSelector,
-        topologies: DomainsByKey,
+        domains_by_key: DomainsByKey,
         waiting: Collection[int],
     ) -> None:
         self._inhabitants = inhabitants
         self._selector = selector
-        self._topologies = topologies
+        self._domains_by_key = domains_by_key
         self._waiting = waiting
         self._number: dict[tuple[object, ...], int] = {}
         self.counters: list[Counter] = []
@@ -61,7 +61,7 @@ class RuleCounters:
 
     def of_classes(self, rows: Sequence[int], key: str) -> int:
         """Number of the counter of the tasks of the classes in ``rows``, by the label ``key``: one for all who ask."""
-        topology = self._topologies.of(key)
+        topology = self._domains_by_key.of(key)
         return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
     def matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:

@@ -84,14 +84,16 @@ class _Compiler:
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
         self._inhabitants = inhabitants
-        self._topologies = DomainsByKey(cluster.machines)
+        self._domains_by_key = DomainsByKey(cluster.machines)
         self._ruled = ruled
         self._problem_classes: dict[int, list[int]] = {}
         for cls, row in enumerate(waiting):
             self._problem_classes.setdefault(row, []).append(cls)
-        self._counters = RuleCounters(inhabitants, self._selector, self._topologies, self._problem_classes)
+        self._counters = RuleCounters(
+            inhabitants, self._selector, self._domains_by_key, self._problem_classes
+        )
         self._spreads = SpreadCompiler(
-            self._counters, self._selector, self._topologies, self._rows, len(cluster.machines)
+            self._counters, self._selector, self._domains_by_key, self._rows, len(cluster.machines)
         )
         self._exclusions: dict[int, dict[Exclusion, None]] = {}
         self._inclinations: dict[int, dict[int, int]] = {}
@@ -103,7 +105,7 @@ class _Compiler:
             self._look_back(holders)
         own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
         ports = port_exclusions(
-            self._counters, self._topologies.single, self._rows, self._ruled, self._problem_classes
+            self._counters, self._domains_by_key.single, self._rows, self._ruled, self._problem_classes
         )
         for row, exclusion in ports:
             self._exclusions.setdefault(row, {})[exclusion] = None

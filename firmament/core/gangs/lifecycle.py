@@ -92,7 +92,7 @@ class Gangs:
         )
 
     def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
-        """Park a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
+        """Hold back a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
         hold_back(cluster, able)
         members = len(cluster.jobs.members(job.id))
         name = job.name or job.id
@@ -104,8 +104,8 @@ class Gangs:
         self._statuses[job.id].withheld = True
         self._untold.add(job.id)
 
-    def keep_asleep(self, cluster: Cluster, now: float) -> None:
-        """Park again the requeued members of gangs that lack members, as room does not help those."""
+    def keep_unschedulable(self, cluster: Cluster, now: float) -> None:
+        """Hold back again the requeued members of gangs that lack members, as room does not help those."""
         for job_id, status in self._statuses.items():
             job = cluster.jobs.gang(job_id) if status.withheld else None
             if job is not None and job_id not in cluster.jobs.changed:  # else it was requeued for a reason

@@ -65,7 +65,7 @@ class Surplus:
         self.untold: list[tuple[str, str]] = []
 
     def without(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
-        """Park those of ``able`` (rows) that are beyond ``need``; returns the others, those that came first."""
+        """Hold back those of ``able`` (rows) that are beyond ``need``; returns the others, those that came first."""
         tasks = cluster.tasks
         able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
         beyond = able[need:]

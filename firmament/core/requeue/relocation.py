@@ -42,7 +42,7 @@ class Moves:
     # --- before a round ------------------------------------------------------------------------------------------
 
     def look(self, cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> None:
-        """Rouse the tasks that a marked machine could take now, or that need wait no longer where they are."""
+        """Call the tasks that a marked machine could take now, or that need wait no longer where they are."""
         if not cluster.dirty.any_machine:
             return
         waiting = self._evictions.waiting(cluster)

@@ -64,7 +64,7 @@ class Requeue:
         if self._cluster.tasks.any_unschedulable and requeue(
             self._cluster, self._static_rows, self._reservations, placed
         ):
-            self._gangs.keep_asleep(self._cluster, self._clock())
+            self._gangs.keep_unschedulable(self._cluster, self._clock())
 
     def next_round_in(self, held: float | None) -> float | None:
         """Seconds until a round could achieve something: 0 for now, None for not before another event.
@@ -93,8 +93,8 @@ class StaleReasons:
 
     A machine that is cordoned, filled or taken away has nobody requeued, and yet the counts in what unschedulable tasks
     were told are wrong from then on. So they take part in a round once more: at most every ``every`` seconds (infinity:
-    never), and only after such changes. That also bounds how long a task sleeps if an event that could have helped it
-    was not recognised as such, as kube-scheduler's periodic flush of its unschedulable pods does.
+    never), and only after such changes. That also bounds how long a task is left out if an event that could have helped
+    it was not recognised as such, as kube-scheduler's periodic flush of its unschedulable pods does.
     """
 
     def __init__(self, every: float) -> None:

@@ -35,7 +35,7 @@ def requeue(
 ) -> bool:
     """Requeue every task that a marked machine could take; returns whether any was requeued. The dirty stay.
 
-    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good sleep on.
+    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out.
     """
     dirty = cluster.dirty
     touched = dirty.touched | placed

@@ -1,4 +1,4 @@
-"""Puts the models' answers together: one filter, one crowding column, all joint rows. For costs see `charging`."""
+"""Puts the models' answers together: one filter, one crowding column, all joint rows. For costs see `arc_costs`."""
 
 from __future__ import annotations
 

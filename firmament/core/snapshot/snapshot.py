@@ -79,11 +79,11 @@ def take_snapshot(
     trees: Trees,
     admitted: AdmittedTasks,
     now: float,
-    recall_worths: Callable[[Sequence[int]], Worths | None],
+    recall_worths: Callable[[Sequence[int]], Worths | None] | None,
 ) -> Snapshot:
     """Build the placement problem of the tasks that ``admitted`` calls.
 
-    ``recall_worths`` says what shapes (rows) were worth in earlier rounds.
+    ``recall_worths`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
     groups = called_groups(cluster, reservations, configuration, admitted, now)
     columns = model_columns(cluster, configuration, now)
@@ -99,7 +99,7 @@ def take_snapshot(
         assessed,
         charged,
         trees,
-        recall_worths(groups.shapes),
+        None if recall_worths is None else recall_worths(groups.shapes),
     )
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)

@@ -1,4 +1,4 @@
-"""The state of one cluster, changed by events (see ``applying``) and the decisions of rounds, and nothing else."""
+"""The state of one cluster, changed by events (see ``intake``) and the decisions of rounds, and nothing else."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Domains:
 
 
 class DomainsByKey:
-    """Topologies of the machines as they are now, each worked out once."""
+    """Domains of the machines by key, as they are now, each worked out once."""
 
     def __init__(self, machines: MachineTable) -> None:
         self._machines = machines

@@ -31,7 +31,7 @@ def hold_back(cluster: Cluster, rows: Int64 | Sequence[int]) -> None:
 
 
 def set_aside(cluster: Cluster, task: int, why: str) -> None:
-    """Park a pending task as if it was refused for good, and note ``why``."""
+    """Take a pending task out of rounds as if it was refused for good, and note ``why``."""
     cluster.tasks.unschedulable[task] = cluster.tasks.refused[task] = True
     cluster.tasks.message[task] = why
 
