@@ -1,4 +1,4 @@
-"""One round of a workload, placed by the core and by every comparator, on the same picture."""
+"""One round of a workload, placed by the core and by every comparator, on the same snapshot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.declarative.runner import Runner
 from benchmarks.targets.algorithm import AlgorithmTarget
 from firmament.configuration.document import build_core, load
 from firmament.core.rounds import OpenRound, Placement
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 
 OURS = "this scheduler"
 
@@ -30,20 +30,20 @@ def comparators() -> dict[str, Comparator]:
 
 
 class LargestRound:
-    """Keeps the picture of the round that placed most, and how long the whole round took."""
+    """Keeps the snapshot of the round that placed most, and how long the whole round took."""
 
     def __init__(self) -> None:
-        self.picture: Picture | None = None
+        self.snapshot: Snapshot | None = None
         self.placement: Placement | None = None
         self.seconds = 0.0
 
     def __call__(self, opened: OpenRound, placement: Placement, seconds: float) -> None:
         """Take one round."""
         count = int(placement.assignments.count.sum())
-        if opened.picture is not None and (
+        if opened.snapshot is not None and (
             self.placement is None or count > int(self.placement.assignments.count.sum())
         ):
-            self.picture, self.placement, self.seconds = opened.picture, placement, seconds
+            self.snapshot, self.placement, self.seconds = opened.snapshot, placement, seconds
 
 
 async def compare(
@@ -52,8 +52,8 @@ async def compare(
     """Measure the core's largest round of ``workload`` (median of ``runs``) and the chosen comparators, once each.
 
     Seconds are of the processor, so that a busy machine spoils no ratio; all run in this process and one thread. The
-    core's are those of the whole round, the picture of the cluster included. Comparators are given that
-    picture and start from there, which is in their favour.
+    core's are those of the whole round, the snapshot of the cluster included. Comparators are given that
+    snapshot and start from there, which is in their favour.
     """
     configuration = build_core(load(None))
     rounds = []
@@ -63,9 +63,9 @@ async def compare(
         await Runner(workload, target, progress=progress).run()
         rounds.append(largest)
     best = sorted(rounds[1:], key=lambda each: each.seconds)[(runs - 1) // 2]
-    if best.picture is None or best.placement is None:
+    if best.snapshot is None or best.placement is None:
         raise ValueError(f"workload {workload.name} places nothing in a measured round")
-    contest = Contest(best.picture, configuration.models, workload.seed)
+    contest = Contest(best.snapshot, configuration.models, workload.seed)
     ours = judged(OURS, contest, Outcome(best.placement.assignments, best.seconds))
     stats = best.placement.stats
     ours |= {

@@ -1,6 +1,6 @@
 """Tasks placed per second under each base policy, on a cluster that has what policies look at.
 
-The rate counts whole rounds, from the picture of the cluster to the last delta; taking in the submitted tasks comes
+The rate counts whole rounds, from the snapshot of the cluster to the last delta; taking in the submitted tasks comes
 before and is given as ``ingest_seconds``. Machines have racks, types and bandwidth; tasks have inputs, programs, kinds
 and bandwidth requests; programs have histories. A policy that finds none of its inputs would be measured idle.
 """

@@ -110,9 +110,9 @@ class CostObserver:
 
     def __call__(self, opened: OpenRound, placement: Placement, seconds: float) -> None:
         """Take one round."""
-        if opened.picture is None:
+        if opened.snapshot is None:
             return
-        problem = opened.picture.problem
+        problem = opened.snapshot.problem
         self.cost += placement_cost(problem, placement.assignments)
         size = int(placement.assignments.count.sum())
         if self.largest is None or size > int(self.largest[1].assignments.count.sum()):

@@ -1,1 +1,1 @@
-"""Other ways to place the tasks of a round, on the same picture, judged by the same cost."""
+"""Other ways to place the tasks of a round, on the same snapshot, judged by the same cost."""

@@ -12,7 +12,7 @@ from benchmarks.quality import placement_quality
 from cost_models.interface import Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 
 
 class NotMeasuredError(Exception):
@@ -21,16 +21,16 @@ class NotMeasuredError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One round's picture: what is to be placed, and the models with their weights."""
+    """One round's snapshot: what is to be placed, and the models with their weights."""
 
-    picture: Picture
+    snapshot: Snapshot
     models: tuple[WeightedModel, ...]
     seed: int = 1
 
     @property
     def problem(self) -> PlacementProblem:
-        """The placement problem of the picture."""
-        return self.picture.problem
+        """The placement problem of the snapshot."""
+        return self.snapshot.problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class OriginalFirmament:
     def __call__(self, contest: Contest) -> Outcome:
         """Start it, tell it machines and tasks, schedule once. Raises ``NotMeasuredError``."""
         problem = contest.problem
-        resources = contest.picture.judgement.machines.resources
+        resources = contest.snapshot.assessed.machines.resources
         columns = [resources.index(name) for name in ("cpu", "memory", "pods")]
         with tempfile.TemporaryDirectory() as folder, _running(self, Path(folder)) as channel:
             call = _Caller(channel)

@@ -67,7 +67,7 @@ def _one_by_one(contest: Contest, wanted: int) -> Outcome:
         raise NotMeasuredError("models that look at neighbours or share rows are not compared pod by pod")
     begin = time.process_time()
     state = _ring(contest)
-    batches = [_single(contest.picture.judgement.batch, shape) for shape in range(len(problem.requests))]
+    batches = [_single(contest.snapshot.assessed.batch, shape) for shape in range(len(problem.requests))]
     classes, machines, start, looked = [], [], 0, 0
     for cls in queue_order(problem, contest.seed).tolist():
         shape = int(problem.shape[cls])
@@ -84,7 +84,7 @@ def _one_by_one(contest: Contest, wanted: int) -> Outcome:
 
 
 def _ring(contest: Contest) -> _State:
-    columns = contest.picture.judgement.machines
+    columns = contest.snapshot.assessed.machines
     free = np.concatenate([contest.problem.free] * 2)
     running = np.concatenate([columns.running] * 2)
     doubled = replace(
@@ -148,7 +148,7 @@ def _score(contest: Contest, state: _State, shape: int, batch: ShapeBatch, windo
         usage=columns.usage[window],
         usage_time=columns.usage_time[window],
     )
-    preferred = contest.picture.judgement.preferred[shape]
+    preferred = contest.snapshot.assessed.preferred[shape]
     width = len(seen.names)
     total = np.zeros(width)
     if preferred is not None:

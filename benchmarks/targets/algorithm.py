@@ -21,7 +21,7 @@ from poseidon.demo.tracker import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 Observer = Callable[[OpenRound, Placement, float], None]
-"""Sees every round that is measured: the picture, the decisions, and the seconds of the whole round."""
+"""Sees every round that is measured: the snapshot, the decisions, and the seconds of the whole round."""
 
 
 class AlgorithmTarget:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from benchmarks.declarative.templates import Manifest
+from firmament.core.results import RoundStats
 from poseidon.demo.tracker import PodName, percentile
+from protos.firmament.v1 import scheduler_pb2 as pb
 
 PERCENTS = (50, 90, 99)
 
@@ -16,23 +18,8 @@ class TargetError(RuntimeError):
     """A workload cannot go on: says what the target cannot do, or for what it waited in vain."""
 
 
-class RoundFigures(Protocol):
-    """The figures of a round, as the core and the protocol both name them."""
-
-    tasks: int
-    classes: int
-    arcs: int
-    waves: int
-    passes: int
-    solves: int
-    certified: bool
-    gap: float
-    placed: int
-    pending: int
-    snapshot_seconds: float
-    network_seconds: float
-    solve_seconds: float
-    admit_seconds: float
+RoundFigures: TypeAlias = RoundStats | pb.RoundStats
+"""The figures of a round, as the core and the protocol both name them."""
 
 
 @dataclass(slots=True)

@@ -279,7 +279,7 @@ class ShapeBatch:
     unstated: Int64 | None = None
 
     @property
-    def needs(self) -> Int64:
+    def demand(self) -> Int64:
         """int64[S, K]: what a task requests or is assumed to need. Costs go by that; whether it fits, by requests."""
         return self.requests if self.unstated is None else self.requests + self.unstated
 

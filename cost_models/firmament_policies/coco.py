@@ -92,7 +92,7 @@ class Coco(BaseModel):
     def _growth(self, machines: MachineColumns, shapes: ShapeBatch, types: Int64) -> Float64:
         """Growth for the mean request and the mixture of types of the batch."""
         tasks = max(1, int(shapes.counts.sum()))
-        mean = (shapes.needs.astype(np.float64) * shapes.counts[:, None]).sum(axis=0) / tasks
+        mean = (shapes.demand.astype(np.float64) * shapes.counts[:, None]).sum(axis=0) / tasks
         mixture = np.bincount(types, weights=shapes.counts, minlength=TYPES) / tasks
         return self._grown(machines, mean, mixture)
 

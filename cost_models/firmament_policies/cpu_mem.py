@@ -14,7 +14,7 @@ B = floor(1000 var(fc, fr)), the population variance of the two. Mended here:
 * the terms for the task's own preferences (NA, PA: 1000 when nothing is preferred; T, V: 0) stay at their neutral
   values. Preferences are charged once, under ``kubernetes``, and not normalised across rounds.
 
-Tasks that state no request are assumed to need something (``ShapeBatch.needs``), as kube-scheduler does when it scores
+Tasks that state no request are assumed to need something (``ShapeBatch.demand``), as kube-scheduler does when it scores
 nodes; else hundreds of them would cost nothing, and share one machine.
 
 Fractions are of what the machine offers to tasks (allocatable). What is taken is, with the argument ``availability:
@@ -91,7 +91,7 @@ class CpuMem(BaseModel):
         matters: the quotient of two integers below 2**53 is rounded correctly, hence never falls short of a whole
         number that it equals; and floor(floor(x) / 250) is floor(x / 250).
         """
-        needs = shapes.needs
+        needs = shapes.demand
         cpus, memories = self._fractions(machines, "cpu"), self._fractions(machines, "memory", TWICE_NEUTRAL)
         after = zip(cpus.after_each(needs), memories.after_each(needs), strict=True)
         raw = np.empty((shapes.count, machines.count), dtype=np.int16)

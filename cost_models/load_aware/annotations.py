@@ -10,8 +10,7 @@ from itertools import compress
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from cost_models.api.durations import seconds_of
-from cost_models.api.quantities import whole_amount
+from cost_models.api.quantities import seconds_of, whole_amount
 from cost_models.interface import ShapeRow
 from cost_models.load_aware.arguments import AGGREGATIONS, MODEL, NONE, Aggregation, Percentages
 

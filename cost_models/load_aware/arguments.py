@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from cost_models.api.durations import seconds_of
+from cost_models.api.quantities import seconds_of
 from cost_models.arguments import Arguments
 from cost_models.load_aware.risk import Risk, read_risk
 from cost_models.load_aware.strategy import Strategy, read_strategy

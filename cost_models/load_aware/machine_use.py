@@ -34,12 +34,12 @@ class Use:
     prod_estimated: Int64
     measured: Bool
     fresh: Bool
-    spread: Spread
+    spread: UseVariances
     tasks: RunningTasks
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class UseVariances:
     """Variance of what the tasks of each machine use, by the configured deviation: float64[M, R] each, 0 if there is
     none. ``reported``: about figures and estimates, ``estimated``: about estimates alone; of prod tasks likewise.
     """
@@ -86,9 +86,9 @@ def machine_use(
     )
 
 
-def _spread(tasks: RunningTasks, machines: int, settings: Settings) -> Spread:
+def _spread(tasks: RunningTasks, machines: int, settings: Settings) -> UseVariances:
     """How far the tasks of each machine may be off together."""
-    spread = Spread(*(np.zeros((machines, len(settings.known))) for _ in range(4)))
+    spread = UseVariances(*(np.zeros((machines, len(settings.known))) for _ in range(4)))
     for position, name in enumerate(settings.known):
         deviation = settings.risk.deviation.get(name, 0.0)
         if deviation:
@@ -96,7 +96,7 @@ def _spread(tasks: RunningTasks, machines: int, settings: Settings) -> Spread:
     return spread
 
 
-def _add_variances(spread: Spread, tasks: RunningTasks, position: int, deviation: float) -> None:
+def _add_variances(spread: UseVariances, tasks: RunningTasks, position: int, deviation: float) -> None:
     """Fill in one resource."""
     assigned = tasks.assigned
     excess = tasks.beyond(position, ALL)

@@ -44,7 +44,7 @@ def weights_of(settings: Settings) -> Weights:
 
 
 class Scorer:
-    """Scores for one picture of the machines. One without fresh figures has 0, unless estimates stand for them."""
+    """Scores for one state of the machines. One without fresh figures has 0, unless estimates stand for them."""
 
     def __init__(
         self, machines: MachineColumns, load: Load, use: Use, allocatable: Int64, settings: Settings

@@ -23,7 +23,7 @@ ANY = np.int32(2**31 - 1)
 
 
 @dataclass(slots=True)
-class _Told:
+class _Answers:
     """Answers that still hold, ``UNKNOWN`` elsewhere: a network is built several times between two bookings.
 
     ``exact``: int32[S, M] of ``ZoneRoom.room``; ``rough``: int32[S, M] of ``ZoneRoom.room_of``.
@@ -33,14 +33,14 @@ class _Told:
     rough: Int32
 
     @classmethod
-    def nothing(cls, zones: ZoneRoom) -> _Told:
+    def nothing(cls, zones: ZoneRoom) -> _Answers:
         """Nothing is remembered yet."""
         shape = zones.requests.count, len(zones.policy)
         return cls(*(np.full(shape, UNKNOWN, dtype=np.int32) for _ in range(2)))
 
-    def copy(self) -> _Told:
+    def copy(self) -> _Answers:
         """Return an independent copy."""
-        return _Told(self.exact.copy(), self.rough.copy())
+        return _Answers(self.exact.copy(), self.rough.copy())
 
     def forget(self, machines: Int64) -> None:
         """Something was booked on ``machines``."""
@@ -59,7 +59,7 @@ class ZoneLedger:
     zones: ZoneRoom
     reason: str = REASON
     model: ClassVar[str] = MODEL_NAME
-    _told: _Told | None = field(default=None, compare=False)
+    _answers: _Answers | None = field(default=None, compare=False)
 
     def ordered(self, shapes: Int64, machines: Int64) -> Bool:
         """bool[A]: the machine's kubelet aligns tasks of ``shapes[i]``."""
@@ -88,22 +88,24 @@ class ZoneLedger:
 
     def take(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; int64[A] of how many each took."""
-        if self._told is not None:
-            self._told.forget(np.unique(machines))
+        if self._answers is not None:
+            self._answers.forget(np.unique(machines))
         return self.zones.take(shapes, machines, counts)
 
     def copy(self) -> ZoneLedger:
         """Return an independent copy."""
-        return ZoneLedger(self.zones.copy(), self.reason, None if self._told is None else self._told.copy())
+        return ZoneLedger(
+            self.zones.copy(), self.reason, None if self._answers is None else self._answers.copy()
+        )
 
     def saved(self) -> Arrays:
         """What the zones have and what shapes ask of them; not what is remembered of it."""
         return room_arrays(self.zones)
 
-    def _memory(self) -> _Told:
-        if self._told is None:
-            self._told = _Told.nothing(self.zones)
-        return self._told
+    def _memory(self) -> _Answers:
+        if self._answers is None:
+            self._answers = _Answers.nothing(self.zones)
+        return self._answers
 
 
 def _widened(told: Int32) -> Int64:

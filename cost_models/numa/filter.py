@@ -17,7 +17,7 @@ NO_POD = "cannot align pod"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class FilterRows:
     """``feasible``: bool[S, M]; ``causes``: int16[S, M], index into ``reasons`` where not feasible."""
 
     feasible: Bool
@@ -30,7 +30,9 @@ class Verdicts:
         return self.causes > self.reasons.index(UNKNOWN)
 
 
-def filter_rows(room: ZoneRoom, shapes: int, known: Bool, invalid: Bool, *, refuse_unknown: bool) -> Verdicts:
+def filter_rows(
+    room: ZoneRoom, shapes: int, known: Bool, invalid: Bool, *, refuse_unknown: bool
+) -> FilterRows:
     """Judge the first ``shapes`` shapes of ``room``.
 
     ``known``: bool[M], machines with data; ``invalid``: bool[M], machines whose data must not be relied on. Tasks that
@@ -60,7 +62,7 @@ def filter_rows(room: ZoneRoom, shapes: int, known: Bool, invalid: Bool, *, refu
             refused |= ~known
         causes[shape, invalid] = 0
         feasible[shape] = ~(refused | invalid)
-    return Verdicts(feasible, causes, tuple(reasons))
+    return FilterRows(feasible, causes, tuple(reasons))
 
 
 def _key(requests: Requests, shape: int) -> bytes:

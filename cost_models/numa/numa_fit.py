@@ -36,7 +36,7 @@ from cost_models.interface import (
 )
 from cost_models.numa.arguments import MODEL_NAME, NumaOptions, read_options
 from cost_models.numa.capacity_tracker import ZoneLedger
-from cost_models.numa.filter import UNKNOWN, Verdicts, filter_rows
+from cost_models.numa.filter import UNKNOWN, FilterRows, filter_rows
 from cost_models.numa.least_zones import least_zones_scores
 from cost_models.numa.records import RECORD_KIND
 from cost_models.numa.requests import Pod, bad_hints, compile_requests, pods_of, resources_of
@@ -44,9 +44,8 @@ from cost_models.numa.room import SINGLE, ZoneRoom
 from cost_models.numa.room_after_eviction import ZoneOpening, residing
 from cost_models.numa.saving import read_room
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores, zone_values
-from cost_models.numa.stated_room import zone_room
-from cost_models.numa.uncounted import uncounted
-from cost_models.numa.zones import TopologyReader, ZoneTable
+from cost_models.numa.stated_room import uncounted, zone_room
+from cost_models.numa.zones import ZoneReader, ZoneTable
 
 LOCAL_DISTANCE = 10
 
@@ -64,7 +63,7 @@ class NumaFit(BaseModel):
 
     def __init__(self, **args: Any) -> None:
         self._options = read_options(args)
-        self._reader = TopologyReader()
+        self._reader = ZoneReader()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return filter, scores and ledger; see the module."""
@@ -203,7 +202,7 @@ def _opening(
     arrivals: Arrivals | None,
     uncounted_yet: Arrivals | None,
     kinds: Int64,
-    verdicts: Verdicts,
+    verdicts: FilterRows,
     valid: Bool,
 ) -> ZoneOpening | None:
     """What evicting would open. Machines whose record does not count all tasks there are left alone."""

@@ -41,7 +41,7 @@ _AMOUNTS = ("available", "allocatable", "capacity")
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class ZoneTopology:
     """The zones of one machine, in order of their ids; arrays are read-only.
 
     ``policy``: index into ``POLICIES``; ``pod_scope``: whether the pod is aligned as a whole; ``ids``: int64[Z];
@@ -62,7 +62,7 @@ class Topology:
     missing: frozenset[str] | None
 
 
-def parse_topology(payload: bytes) -> Topology:
+def parse_topology(payload: bytes) -> ZoneTopology:
     """Read one payload; raises ``BadRecordError``."""
     entry = json_object(payload)
     zones = _zones(entry)
@@ -75,7 +75,7 @@ def parse_topology(payload: bytes) -> Topology:
                 listed[row, index] = True
                 amounts[:, row, index] = _amounts(zone, name)
     ids = np.array([zone["id"] for zone in zones], dtype=np.int64)
-    return Topology(
+    return ZoneTopology(
         policy=POLICIES.index(_word(entry, "policy", POLICIES)),
         pod_scope=_word(entry, "scope", SCOPES) == "pod",
         max_zones=whole("maxNUMANodes", entry.get("maxNUMANodes", DEFAULT_MAX_ZONES), 1, MOST_MAX_ZONES),

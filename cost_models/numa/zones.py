@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cost_models.api.parsed_records import BadRecordError
 from cost_models.interface import Bool, Float64, Int64
-from cost_models.numa.records import RECORD_KIND, UNKNOWN_DISTANCE, Topology, parse_topology
+from cost_models.numa.records import RECORD_KIND, UNKNOWN_DISTANCE, ZoneTopology, parse_topology
 
 NO_RECORD = -1
 
@@ -70,7 +70,7 @@ class ZoneTable:
         )
 
 
-class TopologyReader:
+class ZoneReader:
     """Reads records into tables, and keeps what it read last, since few records change from round to round.
 
     What is kept follows from the records alone, so equal records give equal tables, whatever was read before. Safe to
@@ -97,7 +97,7 @@ class TopologyReader:
         return table, notes
 
 
-_Parsed = dict[str, tuple[bytes, Topology | None, str]]
+_Parsed = dict[str, tuple[bytes, ZoneTopology | None, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _parsed(
     return parsed, tuple(note for _, _, note in parsed.values() if note)
 
 
-def _table(found: Sequence[Topology | None]) -> ZoneTable:
+def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
     """Columns of the machines' topologies. Machines of the same layout are copied together."""
     count = len(found)
     resources = tuple(sorted({name for each in found if each is not None for name in each.resources}))

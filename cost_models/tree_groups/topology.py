@@ -30,10 +30,10 @@ from cost_models.group_terms import (
     TopologyTerms,
 )
 from cost_models.interface import Assessment, BaseModel, MachineColumns, Needs, Promises, Range, ShapeBatch
-from cost_models.tree_groups.reading import TopologyReader
 from cost_models.tree_groups.trees import (
     NODE_LEVEL,
-    Standing,
+    TreePositions,
+    TreeReader,
     by_default,
     by_labels,
     by_record,
@@ -60,7 +60,7 @@ class Topology(BaseModel):
         self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
         self._choice = given.choice("domainChoice", CHOICES)
         given.finish()
-        self._reader = TopologyReader()
+        self._reader = TreeReader()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
         """Return 0: rules for groups are no costs; what is wrong with the records is told here."""
@@ -87,7 +87,7 @@ class Topology(BaseModel):
             return self._reader.tree.named()
         return (*level_names(self._labels), NODE_LEVEL) if self._labels else by_default(machines).levels
 
-    def _tree(self, machines: MachineColumns) -> Standing:
+    def _tree(self, machines: MachineColumns) -> TreePositions:
         if self._reader.tree is not None:
             return by_record(self._reader.tree, machines)
         return by_labels(self._labels, machines) if self._labels else by_default(machines)

@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cost_models.api.parsed_records import ParsedRecords
+from cost_models.group_terms import GROUP_RECORD, TREE_RECORD, GroupRules
 from cost_models.interface import MachineColumns
-from cost_models.tree_groups.records import TreeRecord
+from cost_models.tree_groups.records import TREE_NAME, TreeRecord, parse_group, parse_tree
 
 RACK_LABEL = "sakkara.topology.rack"
 NODE_LEVEL = "node"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TreePositions:
     """``levels``: names from the top; ``paths``: per machine row its units, None outside of the tree."""
 
     levels: tuple[str, ...]
     paths: tuple[tuple[str, ...] | None, ...]
 
 
-def by_record(record: TreeRecord, machines: MachineColumns) -> Standing:
+def by_record(record: TreeRecord, machines: MachineColumns) -> TreePositions:
     """Place machines as a record says. Levels are named from the bottom; those above the names have none."""
     levels = record.named()
     paths: list[tuple[str, ...] | None] = []
@@ -33,16 +35,16 @@ def by_record(record: TreeRecord, machines: MachineColumns) -> Standing:
         if path is not None and len(path) < len(levels):
             path += (name,) * (len(levels) - len(path))
         paths.append(path)
-    return Standing(levels, tuple(paths))
+    return TreePositions(levels, tuple(paths))
 
 
-def by_labels(keys: Sequence[str], machines: MachineColumns) -> Standing:
+def by_labels(keys: Sequence[str], machines: MachineColumns) -> TreePositions:
     """Place machines by the values of some labels, from the top; those that lack one are outside of the tree."""
     paths: list[tuple[str, ...] | None] = []
     for name, labels in zip(machines.names, machines.labels, strict=True):
         units = [labels.get(key, "") for key in keys]
         paths.append((*units, name) if all(units) else None)
-    return Standing((*level_names(keys), NODE_LEVEL), tuple(paths))
+    return TreePositions((*level_names(keys), NODE_LEVEL), tuple(paths))
 
 
 def level_names(keys: Sequence[str]) -> tuple[str, ...]:
@@ -52,14 +54,48 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
 
 
-def by_default(machines: MachineColumns) -> Standing:
+def by_default(machines: MachineColumns) -> TreePositions:
     """Place machines by the label of Sakkara's racks if every one has it; else all of them side by side."""
     if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
         racks = by_labels((RACK_LABEL,), machines)
-        return Standing(("rack", NODE_LEVEL), racks.paths)
-    return Standing((NODE_LEVEL,), tuple((name,) for name in machines.names))
+        return TreePositions(("rack", NODE_LEVEL), racks.paths)
+    return TreePositions((NODE_LEVEL,), tuple((name,) for name in machines.names))
 
 
 def unknown_levels(levels: Sequence[str], named: Mapping[str, object]) -> list[str]:
     """Levels in ``named`` that a tree does not have."""
     return [level for level in named if level not in levels]
+
+
+# --- Reads the records of ``topology``, each payload once as long as it stays as it is.
+
+
+class TreeReader:
+    """Remembers what it has parsed. Equal records give equal answers."""
+
+    def __init__(self) -> None:
+        self._trees = ParsedRecords(parse_tree)
+        self._groups = ParsedRecords(parse_group)
+
+    def read(self, records: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Take note of the records as they are now."""
+        self._trees.read(records.get(TREE_RECORD, {}))
+        self._groups.read(records.get(GROUP_RECORD, {}))
+
+    @property
+    def tree(self) -> TreeRecord | None:
+        """The tree, None if there is no record of one that can be read."""
+        return self._trees.good.get(TREE_NAME)
+
+    def groups(self) -> dict[str, GroupRules]:
+        """Rules by the id of the job, in that order; those that cannot be read are a soft pack."""
+        unreadable = {name: GroupRules(name) for name in self._groups.faults}
+        return dict(sorted({**unreadable, **self._groups.good}.items()))
+
+    def faults(self) -> list[str]:
+        """What cannot be read, a line each."""
+        faults = [(TREE_RECORD, *each, "it is ignored") for each in sorted(self._trees.faults.items())]
+        faults += [
+            (GROUP_RECORD, *each, "its rules are ignored") for each in sorted(self._groups.faults.items())
+        ]
+        return [f"{kind} {name}: {fault}; {effect}" for kind, name, fault, effect in faults]

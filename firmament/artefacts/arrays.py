@@ -6,8 +6,8 @@ Entries are named like the fields of ``PlacementProblem``; what is no plain arra
   ``pins_machine[pins_first[i]:pins_first[i + 1]]``;
 * ``joint_reason``, and per block of joint rows ``joint_N_row_of``, ``joint_N_amount``, ``joint_N_limit``;
 * ``placed_cls``, ``placed_machine``, ``placed_count``: the assignments;
-* ``ledger_...``, ``heights_...``, ``worths_...``, ``rules_...``, ``pairs_...`` and ``groups_...``: see
-  ``model_arrays``, ``height_arrays``, ``worth_arrays``, ``rule_arrays``, ``pair_arrays`` and ``group_arrays``.
+* ``ledger_...``, ``rules_...``, ``groups_...``: see ``model_arrays``, ``rule_arrays`` and ``group_arrays``;
+  ``spread_...``, ``heights_...``, ``worths_...`` and ``pairs_...``: see ``term_arrays``.
 
 Evictions are not decided again, so what they alone look at (``openings``, ``held``) is left out. ``most`` and
 ``model_shape`` are missing: only problems that are derived within a round have them.
@@ -29,12 +29,9 @@ from numpy.typing import NDArray
 from cost_models.interface import Int64, JointRows
 from firmament.artefacts.errors import ArtefactError, MalformedEntryError, MissingModelError
 from firmament.artefacts.group_arrays import decode_groups, encode_groups
-from firmament.artefacts.height_arrays import decode_heights, encode_heights
 from firmament.artefacts.model_arrays import decode_ledgers, encode_ledgers
-from firmament.artefacts.pair_arrays import decode_pairs, encode_pairs
 from firmament.artefacts.rule_arrays import decode_rules, encode_rules
-from firmament.artefacts.spread_arrays import decode_spread, encode_spread
-from firmament.artefacts.worth_arrays import decode_worths, encode_worths
+from firmament.artefacts.term_arrays import decode_terms, encode_terms
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 
 FILE = "problem.npz"
@@ -62,9 +59,7 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         "placed_machine": placed.machine,
         "placed_count": placed.count,
         **encode_ledgers(problem.ledgers),
-        **encode_spread(problem.spread),
-        **encode_heights(problem.heights),
-        **encode_worths(problem.worths),
+        **encode_terms(problem),
     }
     if problem.multiplicity is not None:
         arrays["multiplicity"] = problem.multiplicity
@@ -76,8 +71,6 @@ def encode_arrays(problem: PlacementProblem, placed: Assignments) -> bytes:
         }
     if problem.rules is not None:
         arrays |= encode_rules(problem.rules, problem.machines)
-    if problem.pairs is not None:
-        arrays |= encode_pairs(problem.pairs)
     if problem.topology is not None:
         arrays |= encode_groups(problem.topology)
     content = io.BytesIO()
@@ -131,12 +124,9 @@ def _problem(arrays: Arrays) -> PlacementProblem:
         joint=joint,
         ledgers=decode_ledgers(arrays, len(plain["requests"]), len(plain["free"])),
         rules=decode_rules(arrays, len(plain["shape"]), len(plain["free"])),
-        pairs=decode_pairs(arrays, len(plain["shape"]), len(plain["free"])),
         topology=decode_groups(arrays, plain["gang"], *plain["free"].shape),
         multiplicity=_numbers(arrays, "multiplicity") if "multiplicity" in arrays else None,
-        spread=decode_spread(arrays, len(plain["shape"]), len(plain["free"])),
-        heights=decode_heights(arrays, len(plain["requests"]), len(plain["free"])),
-        worths=decode_worths(arrays, len(plain["requests"])),
+        **decode_terms(arrays, len(plain["shape"]), len(plain["requests"]), len(plain["free"])),
     )
 
 

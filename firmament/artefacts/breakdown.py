@@ -17,23 +17,25 @@ from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import pending_cost, placed_cost
-from firmament.core.scoring.assessment import Judgement, raw_rows
+from firmament.core.scoring.assessment import RoundAssessment, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 
 FILE = "costs.json"
 
 
-def encode_breakdown(picture: Picture, placed: Assignments, models: Sequence[WeightedModel]) -> bytes:
+def encode_breakdown(snapshot: Snapshot, placed: Assignments, models: Sequence[WeightedModel]) -> bytes:
     """Return the content of ``costs.json``."""
-    return (json.dumps(cost_breakdown(picture, placed, models)) + "\n").encode()
+    return (json.dumps(cost_breakdown(snapshot, placed, models)) + "\n").encode()
 
 
-def cost_breakdown(picture: Picture, placed: Assignments, models: Sequence[WeightedModel]) -> dict[str, Any]:
+def cost_breakdown(
+    snapshot: Snapshot, placed: Assignments, models: Sequence[WeightedModel]
+) -> dict[str, Any]:
     """Return the cost of the placements by model."""
-    problem = picture.problem
+    problem = snapshot.problem
     shapes = problem.shape[placed.cls]
-    raw, points = _figures(picture.judgement, models, problem.cost.shape, shapes, placed.machine)
+    raw, points = _figures(snapshot.assessed, models, problem.cost.shape, shapes, placed.machine)
     units = problem.cost[shapes, placed.machine].astype(np.int64)
     charged = int((units * placed.count).sum())
     totals = {name: round(float(figures @ placed.count), 6) for name, figures in points.items()}
@@ -45,7 +47,7 @@ def cost_breakdown(picture: Picture, placed: Assignments, models: Sequence[Weigh
         "placements": [
             {
                 "class": cls,
-                "machine": picture.machine_names[machine],
+                "machine": snapshot.machine_names[machine],
                 "tasks": count,
                 "units": unit,
                 "raw": {name: float(figures[index]) for name, figures in raw.items()},
@@ -62,7 +64,7 @@ def cost_breakdown(picture: Picture, placed: Assignments, models: Sequence[Weigh
 
 
 def _figures(
-    judgement: Judgement,
+    assessed: RoundAssessment,
     models: Sequence[WeightedModel],
     size: tuple[int, ...],
     shapes: Int64,
@@ -71,13 +73,13 @@ def _figures(
     """Native figures and weighted points of each model for pairs: float64[A] each; ``size`` is (S, M)."""
     raw: dict[str, Float64] = {}
     points: dict[str, Float64] = {}
-    for weighted, assessment in zip(models, judgement.assessments, strict=True):
+    for weighted, assessment in zip(models, assessed.assessments, strict=True):
         name = weighted.model.name
         rows = raw_rows(assessment, size[0], size[1])
         raw[name] = rows[shapes, machines]
         points[name] = weighted.model.range.points(raw[name]) * weighted.weight
     preferred = np.zeros(len(shapes))
-    for shape, preferences in enumerate(judgement.preferred):
+    for shape, preferences in enumerate(assessed.preferred):
         if preferences is not None:
             here = shapes == shape
             preferred[here] = preferences.points[machines[here]]

@@ -32,7 +32,7 @@ class ModelUse:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRow:
+class SavedClass:
     """A class of the problem: tasks of one shape and priority. ``requests`` by resource, those that are not 0."""
 
     tasks: int
@@ -55,7 +55,7 @@ class Description:
     round: int
     machines: tuple[str, ...]
     resources: tuple[str, ...]
-    classes: tuple[ClassRow, ...]
+    classes: tuple[SavedClass, ...]
     models: tuple[ModelUse, ...]
     options: PassOptions
     stats: RoundStats
@@ -100,7 +100,7 @@ def _described(document: dict[str, Any]) -> Description:
             "round": int(document["round"]),
             "machines": tuple(document["machines"]),
             "resources": tuple(document["resources"]),
-            "classes": tuple(ClassRow(**_part(ClassRow, each)) for each in document["classes"]),
+            "classes": tuple(SavedClass(**_part(SavedClass, each)) for each in document["classes"]),
             "models": tuple(ModelUse(**_part(ModelUse, each)) for each in document["models"]),
             "options": _options(dict(document["options"])),
             "stats": RoundStats(**_figures(RoundStats(), document["stats"])),

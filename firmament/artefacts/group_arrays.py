@@ -10,38 +10,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.api.arrays import Schema, range_faults, size_faults
 from cost_models.interface import Int64
+from firmament.artefacts.entries import Entries
 from firmament.artefacts.errors import MalformedEntryError
 from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.tree_solver.rules import Rule
 from firmament.core.tree_solver.solver import CHOICES, ExactSolver
 from firmament.core.tree_solver.tree import build_tree
 
-_SIZES: Schema = {
-    "levels": (np.str_, "H"),
-    "paths": (np.str_, "LH"),
-    "rows": (np.int64, "L"),
-    "choice": (np.str_, ""),
-    "counted": (np.int64, "R"),
-    "number": (np.int64, "G"),
-    "name": (np.str_, "G"),
-    "refused": (np.str_, "G"),
-    "size": (np.int64, "G"),
-    "rules": (np.int64, "GHF"),
-    "order_group": (np.int64, "N"),
-    "order_class": (np.int64, "N"),
-    "held_group": (np.int64, "A"),
-    "held_leaf": (np.int64, "A"),
-    "held_count": (np.int64, "A"),
-}
-"""Kind of each entry, and by letters its size: levels, leaves, resources, groups, fields of a rule, tasks."""
+_ENTRIES = Entries(
+    "groups_",
+    {
+        "levels": (np.str_, "H"),
+        "paths": (np.str_, "LH"),
+        "rows": (np.int64, "L"),
+        "choice": (np.str_, ""),
+        "counted": (np.int64, "R"),
+        "number": (np.int64, "G"),
+        "name": (np.str_, "G"),
+        "refused": (np.str_, "G"),
+        "size": (np.int64, "G"),
+        "rules": (np.int64, "GHF"),
+        "order_group": (np.int64, "N"),
+        "order_class": (np.int64, "N"),
+        "held_group": (np.int64, "A"),
+        "held_leaf": (np.int64, "A"),
+        "held_count": (np.int64, "A"),
+    },
+    {
+        "rows": (0, "machines"),
+        "counted": (0, "resources"),
+        "number": (0, "gangs"),
+        "rules": (0, 2**62),
+        "order_group": (0, "G"),
+        "order_class": (0, "classes"),
+        "held_group": (0, "G"),
+        "held_leaf": (0, "L"),
+        "held_count": (1, 2**62),
+    },
+)
+"""By letters: levels, leaves, resources, groups, fields of a rule, tasks."""
 _FIELDS = 6
 
 
@@ -70,7 +84,7 @@ def encode_groups(terms: GroupTerms) -> dict[str, NDArray[Any]]:
         "held_leaf": at[1],
         "held_count": held[at],
     }
-    return {f"groups_{name}": np.array(entry, dtype=_SIZES[name][0]) for name, entry in entries.items()}
+    return _ENTRIES.encoded(entries)
 
 
 def decode_groups(
@@ -81,11 +95,14 @@ def decode_groups(
     ``gang``: int64[C], that of each class; ``machines``, ``resources``: how many there are. Raises ``KeyError`` for a
     missing entry, ``MalformedEntryError`` for one that makes no sense.
     """
-    if "groups_levels" not in arrays:
+    known = {"machines": machines, "resources": resources, "classes": len(gang), "F": _FIELDS}
+    given = _ENTRIES.decoded(arrays, gangs=int(gang.max(initial=-1)) + 1, **known)
+    if not given:
         return None
-    given = {name: arrays[f"groups_{name}"] for name in _SIZES}
-    for fault in _faults(given, gang, machines, resources):
-        raise MalformedEntryError(fault)
+    if str(given["choice"]) not in CHOICES:
+        raise MalformedEntryError(f"groups_choice is {given['choice']}, not one of {', '.join(CHOICES)}")
+    if len(np.unique(given["paths"], axis=0)) < len(given["paths"]):
+        raise MalformedEntryError("groups_paths names a leaf twice")
     levels = tuple(given["levels"].tolist())
     placed = dict(zip(map(tuple, given["paths"].tolist()), given["rows"].tolist(), strict=True))
     tree = build_tree(levels, placed)
@@ -122,25 +139,3 @@ def _numbers(rule: Rule) -> list[int]:
 def _rule(numbers: list[int]) -> Rule:
     spread, hard, partitions, least, most, factor = numbers
     return Rule("spread" if spread else "pack", bool(hard), partitions, least, most, factor)
-
-
-def _faults(given: Mapping[str, NDArray[Any]], gang: Int64, machines: int, resources: int) -> Iterator[str]:
-    """Yield what has another kind or size than it should, or points nowhere."""
-    sizes = {"F": _FIELDS}
-    yield from size_faults(given, _SIZES, sizes, "groups_")
-    if str(given["choice"]) not in CHOICES:
-        yield f"groups_choice is {given['choice']}, not one of {', '.join(CHOICES)}"
-    if len(np.unique(given["paths"], axis=0)) < sizes["L"]:
-        yield "groups_paths names a leaf twice"
-    limits = {
-        "rows": (0, machines),
-        "counted": (0, resources),
-        "number": (0, int(gang.max(initial=-1)) + 1),
-        "rules": (0, 2**62),
-        "order_group": (0, sizes["G"]),
-        "order_class": (0, len(gang)),
-        "held_group": (0, sizes["G"]),
-        "held_leaf": (0, sizes["L"]),
-        "held_count": (1, 2**62),
-    }
-    yield from range_faults(given, limits, "groups_")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,18 +62,17 @@ def replay(saved: SavedRound, solver: Solver, timer: Timer) -> Replay:
     problem, description = saved.problem, saved.description
     again = decide(problem, solver, description.options, timer)
     moved = differing_tasks(saved.placed, again.assignments, problem.machines)
-    again.stats.placed = int(again.assignments.count.sum())
-    again.stats.pending = int(problem.counts.sum()) - again.stats.placed
+    count = int(again.assignments.count.sum())
     return Replay(
         cluster=description.cluster,
         round=description.round,
         same=moved == 0,
         moved=moved,
-        placed=again.stats.placed,
+        placed=count,
         cost_then=placement_cost(problem, saved.placed),
         cost_now=placement_cost(problem, again.assignments),
         then=description.stats,
-        now=again.stats,
+        now=replace(again.stats, placed=count, pending=int(problem.counts.sum()) - count),
         versions=dict(description.versions),
     )
 

@@ -30,7 +30,7 @@ from cost_models.interface import Int64
 from cost_models.task_constraints import restore_constraint
 from firmament.artefacts.errors import MalformedEntryError
 from firmament.artefacts.model_arrays import restored
-from firmament.core.rules.model_constraints import ModelConstraint
+from firmament.core.rules.model_limits import ModelConstraint
 from firmament.core.rules.ruleset import (
     Attraction,
     ClassRules,

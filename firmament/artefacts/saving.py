@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from firmament.artefacts import arrays, breakdown, description
-from firmament.artefacts.description import ClassRow, Description, ModelUse
+from firmament.artefacts.description import Description, ModelUse, SavedClass
 from firmament.artefacts.errors import ArtefactError
 from firmament.artefacts.networks import encode_network
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.results import RoundResult
 from firmament.core.rounds import Placement
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 
 DELTAS = "deltas.json"
 NEEDED = (description.FILE, arrays.FILE)
@@ -23,10 +23,10 @@ NEEDED = (description.FILE, arrays.FILE)
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """A round that is over: the picture it was solved on, what was decided, and what came of it."""
+    """A round that is over: the snapshot it was solved on, what was decided, and what came of it."""
 
     cluster: str
-    picture: Picture
+    snapshot: Snapshot
     placement: Placement
     result: RoundResult
 
@@ -44,16 +44,16 @@ def encode_round(
     record: RoundRecord, configuration: CoreConfiguration, versions: Mapping[str, str]
 ) -> dict[str, bytes]:
     """Return the files of a round by name. ``versions``: of the packages whose release may change a result."""
-    picture, placement = record.picture, record.placement
+    snapshot, placement = record.snapshot, record.placement
     files = {
         description.FILE: description.encode_description(_described(record, configuration, versions)),
-        arrays.FILE: arrays.encode_arrays(picture.problem, placement.assignments),
-        breakdown.FILE: breakdown.encode_breakdown(picture, placement.assignments, configuration.models),
+        arrays.FILE: arrays.encode_arrays(snapshot.problem, placement.assignments),
+        breakdown.FILE: breakdown.encode_breakdown(snapshot, placement.assignments, configuration.models),
         DELTAS: _deltas(record.result),
     }
     if placement.first is not None:
         files |= encode_network(
-            placement.first, placement.first_alike, placement.first_classes, picture.machine_names
+            placement.first, placement.first_alike, placement.first_classes, snapshot.machine_names
         )
     return files
 
@@ -77,15 +77,15 @@ def decode_round(files: Mapping[str, bytes]) -> SavedRound:
 def _described(
     record: RoundRecord, configuration: CoreConfiguration, versions: Mapping[str, str]
 ) -> Description:
-    picture, first = record.picture, record.placement.first
-    problem, batch = picture.problem, picture.judgement.batch
-    resources = tuple(picture.judgement.machines.resources)
+    snapshot, first = record.snapshot, record.placement.first
+    problem, batch = snapshot.problem, snapshot.assessed.batch
+    resources = tuple(snapshot.assessed.machines.resources)
     classes = []
     for shape, tasks in zip(problem.shape.tolist(), problem.counts.sum(axis=1).tolist(), strict=True):
         seen = batch.rows[shape]
         amounts = zip(resources, problem.requests[shape].tolist(), strict=True)
         classes.append(
-            ClassRow(
+            SavedClass(
                 tasks=tasks,
                 shape=shape,
                 namespace=seen.namespace,
@@ -97,7 +97,7 @@ def _described(
     return Description(
         cluster=record.cluster,
         round=record.result.round,
-        machines=picture.machine_names,
+        machines=snapshot.machine_names,
         resources=resources,
         classes=tuple(classes),
         models=tuple(ModelUse(each.model.name, each.weight) for each in configuration.models),

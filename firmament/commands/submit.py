@@ -158,8 +158,7 @@ def _task_count(tasks: int | None, rate: float | None, duration: float | None) -
 async def _run(workload: WorkloadOptions, settings: Any, console: Console) -> Report:
     """Run the client with a progress display beside it."""
     from firmament.submit.client import SubmitClient
-    from firmament.submit.progress import show_progress
-    from firmament.submit.report import summarise
+    from firmament.submit.report import show_progress, summarise
     from firmament.submit.workload import generate
 
     client = SubmitClient(generate(workload), settings)

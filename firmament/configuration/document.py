@@ -16,15 +16,18 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationErr
 from cost_models.interface import ModelArgumentError, ModelDeclarationError
 from cost_models.registry import UnknownModelError, available, load_model, model_class
 from firmament.configuration.batch import EvictionSection, FairShareSection, GangSection
+from firmament.configuration.bridge import (
+    AnnouncementSection,
+    NetworkSection,
+    RecoverySection,
+    StreamSection,
+    VolumeSection,
+)
 from firmament.configuration.faults import schema_fault
 from firmament.configuration.limits import LimitSection
-from firmament.configuration.network import NetworkSection
 from firmament.configuration.scoring import PodTopologySpreadSection, ScarceResourceSection
 from firmament.configuration.sections import Duration, PositiveDuration, Section, parse_duration
-from firmament.configuration.sharing import AnnouncementSection, RecoverySection
-from firmament.configuration.stream import StreamSection
 from firmament.configuration.utilisation import UtilisationSection
-from firmament.configuration.volumes import VolumeSection
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -101,6 +101,10 @@ class CoreConfiguration:
     ``spread``: default constraints for tasks that would rather be apart; ``scarce``: what machines with scarce
     resources cost tasks that do not ask for them; None: nothing. ``quota``: how much there may be in the cluster.
     ``needs``: what at least one of the models looks at.
+
+    The rest follows from these: ``models``, the base policy, then the overlays, then what charges for scarce resources;
+    of those ``pair_models``, which know pairs of tasks (rounds follow the first of them), ``constraining_models``,
+    which have constraints between tasks, and ``group_model``, which knows how groups share out over a tree of machines.
     """
 
     policy: WeightedModel = field(default_factory=_default_policy)
@@ -111,27 +115,19 @@ class CoreConfiguration:
     quota: Quota = field(default_factory=Quota)
     spread: tuple[SpreadConstraint, ...] = ()
     needs: Needs = field(init=False)
+    models: tuple[WeightedModel, ...] = field(init=False)
+    pair_models: tuple[tuple[WeightedModel, PairModel], ...] = field(init=False)
+    constraining_models: tuple[ConstrainingModel, ...] = field(init=False)
+    group_model: TopologyModel | None = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "needs", Needs.merged(each.model.needs for each in self.models))
-
-    @property
-    def models(self) -> tuple[WeightedModel, ...]:
-        """The base policy, then the overlays, then what charges for scarce resources."""
-        own = () if self.scarce is None else (self.scarce,)
-        return (self.policy, *self.overlays, *own)
-
-    @property
-    def pair_models(self) -> tuple[tuple[WeightedModel, PairModel], ...]:
-        """The models that know pairs of tasks; rounds follow the first of them."""
-        return tuple((each, each.model) for each in self.models if knows_pairs(each.model))
-
-    @property
-    def constraining_models(self) -> tuple[ConstrainingModel, ...]:
-        """The models that have constraints between tasks."""
-        return tuple(each.model for each in self.models if constrains(each.model))
-
-    @property
-    def group_model(self) -> TopologyModel | None:
-        """The model that knows how groups share out over a tree of machines; None if there is none."""
-        return next((each.model for each in self.models if plans_groups(each.model)), None)
+        models = (self.policy, *self.overlays, *(() if self.scarce is None else (self.scarce,)))
+        derived = {
+            "models": models,
+            "needs": Needs.merged(each.model.needs for each in models),
+            "pair_models": tuple((each, each.model) for each in models if knows_pairs(each.model)),
+            "constraining_models": tuple(each.model for each in models if constrains(each.model)),
+            "group_model": next((each.model for each in models if plans_groups(each.model)), None),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)

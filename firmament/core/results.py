@@ -40,18 +40,21 @@ class Delta(NamedTuple):
 class Placements(Sequence[Delta]):
     """PLACE deltas as columns, which become objects only for those who look at them one by one.
 
-    ``uids`` and ``machines`` are parallel; ``leans``: what those at some indices depend on. Not to be changed.
+    ``uids`` and ``machines`` are parallel; ``depends_on``: what those at some indices depend on. Not to be changed.
     """
 
-    __slots__ = ("leans", "machines", "uids")
+    __slots__ = ("depends_on", "machines", "uids")
     __hash__ = None  # type: ignore[assignment]  # equal to any sequence of the same deltas
 
     def __init__(
-        self, uids: Sequence[str], machines: Sequence[str], leans: Mapping[int, tuple[str, ...]] | None = None
+        self,
+        uids: Sequence[str],
+        machines: Sequence[str],
+        depends_on: Mapping[int, tuple[str, ...]] | None = None,
     ) -> None:
         self.uids = uids
         self.machines = machines
-        self.leans = leans or {}
+        self.depends_on = depends_on or {}
 
     def __len__(self) -> int:
         return len(self.uids)
@@ -59,8 +62,8 @@ class Placements(Sequence[Delta]):
     def __iter__(self) -> Iterator[Delta]:
         """All in order; without a call per delta, which would take several times longer."""
         depends: Iterable[tuple[str, ...]] = repeat(())
-        if self.leans:
-            depends = [self.leans.get(index, ()) for index in range(len(self.uids))]
+        if self.depends_on:
+            depends = [self.depends_on.get(index, ()) for index in range(len(self.uids))]
         no = repeat(False)
         place = repeat(DeltaKind.PLACE)
         rows = zip(place, self.uids, self.machines, repeat(""), depends, no, no, strict=False)
@@ -75,7 +78,7 @@ class Placements(Sequence[Delta]):
     def __getitem__(self, index: int | slice) -> Delta | tuple[Delta, ...]:
         if isinstance(index, slice):
             return tuple(map(self.__getitem__, range(*index.indices(len(self)))))
-        depends_on = self.leans.get(index % len(self), ())
+        depends_on = self.depends_on.get(index % len(self), ())
         return Delta(DeltaKind.PLACE, self.uids[index], self.machines[index], depends_on=depends_on)
 
     def __eq__(self, other: object) -> bool:
@@ -119,7 +122,7 @@ class Unscheduled:
     reasons: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RoundStats:
     """Figures of one round; seconds per stage, ``cost`` in points. See ``RoundStats`` of the protocol.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,13 +23,13 @@ from firmament.core.preemption.preemption import preempt
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.preemption.tuning import PreemptionTuning
 from firmament.core.results import RoundStats
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.solvers.base import Solver
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What was decided on a picture: assignments in terms of its indices, figures, the last pass's flow if any.
+    """What was decided on a snapshot: assignments in terms of its indices, figures, the last pass's flow if any.
 
     ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
     network stand for, None if for themselves; ``first_classes``: the same of its classes. ``evictions``: places for
@@ -141,22 +141,22 @@ def _first_classes(placed: Placed) -> Sequence[Sequence[int]] | None:
 
 
 class OpenRound:
-    """A picture of the cluster, to be solved while the cluster moves on.
+    """A snapshot of the cluster, to be solved while the cluster moves on.
 
-    ``solve`` may take long and may run in any thread; it works on the picture alone.
+    ``solve`` may take long and may run in any thread; it works on the snapshot alone.
     """
 
     def __init__(
         self,
         number: int,
-        picture: Picture | None,
+        snapshot: Snapshot | None,
         solver: Solver,
         options: PassOptions,
         snapshot_seconds: float,
         timer: Timer,
     ) -> None:
         self.number = number
-        self.picture = picture
+        self.snapshot = snapshot
         self._solver = solver
         self._options = options
         self._snapshot_seconds = snapshot_seconds
@@ -164,11 +164,11 @@ class OpenRound:
 
     def solve(self) -> Placement:
         """Decide the round; raises ``SolverError`` if the solver fails (a time-out is handled)."""
-        if self.picture is None:
+        if self.snapshot is None:
             stats = RoundStats(snapshot_seconds=self._snapshot_seconds)
             return Placement(Assignments.empty(), stats, None)
         placement = decide(
-            self.picture.problem, self._solver, self._options, self._timer, self.picture.preemption
+            self.snapshot.problem, self._solver, self._options, self._timer, self.snapshot.preemption
         )
-        placement.stats.snapshot_seconds = self._snapshot_seconds
-        return placement
+        stats = replace(placement.stats, snapshot_seconds=self._snapshot_seconds)
+        return replace(placement, stats=stats)

@@ -12,9 +12,11 @@ cluster and is not thread safe; callers hold one lock around every method. The p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from cost_models.interface import Int64
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, still_leaves, withdrawn
 from firmament.core.commit.placements import assume_placements, decided_rows
@@ -27,18 +29,16 @@ from firmament.core.events import BindingReport, Event
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.dimacs import to_dimacs
 from firmament.core.gangs.lifecycle import Gangs
-from firmament.core.gangs.rebinding import Rebinding
+from firmament.core.gangs.members import Rebinding
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
-from firmament.core.intake.forgetting import Forgetting
 from firmament.core.intake.quota import check_quota
 from firmament.core.model import TaskClass
 from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
-from firmament.core.requeue.requeue import Waking
+from firmament.core.requeue.requeue import Requeue, StaleReasons
 from firmament.core.requeue.set_aside import SetAside, waiting_classes
-from firmament.core.requeue.stale_reasons import StaleReasons
 from firmament.core.results import (
     Counts,
     Delta,
@@ -51,15 +51,15 @@ from firmament.core.results import (
     Unscheduled,
 )
 from firmament.core.rounds import OpenRound, Placement
+from firmament.core.scoring.assessment import Notes
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.core.scoring.warnings import Notes
 from firmament.core.snapshot.price_memory import KnownWorths
-from firmament.core.snapshot.snapshot import Picture, take_picture
+from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State
 from firmament.core.state.transitions import date_assumptions
-from firmament.core.state.waiting import begin_round, park
+from firmament.core.state.waiting import mark_unschedulable
 from firmament.solvers.base import Solver
 
 
@@ -100,8 +100,6 @@ class Scheduler:
         self._worths = KnownWorths()
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
-        memory = self._kept_rows, self._worths, self._reservations, self._evictions
-        self._forgetting = Forgetting(self._cluster, self._static_rows, *memory)
         self._moves = Moves(self._evictions)
         self._gangs = Gangs(configuration.options, self._evictions)
         self._rebinding = Rebinding()
@@ -109,7 +107,7 @@ class Scheduler:
             self._cluster, self._evictions, self._rebinding, configuration.options, clock
         )
         self._stale_reasons = StaleReasons(configuration.options.refresh_seconds)
-        self._waking = Waking(
+        self._requeue = Requeue(
             self._cluster,
             self._static_rows,
             clock,
@@ -137,10 +135,10 @@ class Scheduler:
         """
         check_quota(self._cluster, events, self._configuration.quota)
         apply_events(self._cluster, events, self._clock())
-        self._set_aside.defined(self._cluster, events)
+        if self._set_aside.why:
+            self._set_aside.defined(self._cluster, events)
         if not self._in_round:
-            self._forgetting.drop_classes()
-            self._forgetting.drop_columns()
+            self._drop_surplus()
 
     def report(self, reports: Sequence[BindingReport]) -> None:
         """Take note of what became of decisions; see ``BindingOutcomes.take``."""
@@ -158,39 +156,34 @@ class Scheduler:
 
     def next_round_in(self) -> float | None:
         """Seconds until a round could achieve something: 0 for now, None for not before another event."""
-        held = self._waking.wake()
+        held = self._requeue.refresh()
         if not self._in_round:  # what a round leaves behind is yet to be held against the marked machines
-            self._cluster.clear_marks()
-        return self._waking.next_round_in(held)
+            self._cluster.clear_dirty()
+        return self._requeue.next_round_in(held)
 
     def open_round(self, only: frozenset[TaskClass] | None = None) -> OpenRound:
-        """Take a picture of the cluster for the tasks that could be placed now.
+        """Take a snapshot of the cluster for the tasks that could be placed now.
 
         ``only``: those of other classes are left out. That is for finding out with which class rounds fail: such a
         round is solved, but not closed, and when no more is to be tried ``try_all_again`` is called.
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
-        self._forgetting.drop_classes()
-        self._forgetting.drop_columns()
+        self._drop_surplus()
         # If the round fails, the next one tells of them.
         self._given_up += self._gangs.expire(self._cluster, now)
-        self._waking.wake()
-        self._cluster.clear_marks()
-        tasks = self._cluster.tasks
-        begin_round(self._cluster)
-        self._evictions.forget_gone(self._cluster)
+        self._requeue.refresh()
+        self._cluster.clear_dirty()
+        self._cluster.tasks.begin_round()
+        if self._evictions.under_way:
+            self._evictions.forget_gone(self._cluster)
         self._in_round = True
         self._stale_reasons.open_round(self._cluster, now)
-        waiting = tasks.in_state(State.PENDING)
-        waiting = waiting[~tasks.parked[waiting] & (tasks.not_before[waiting] <= now)]
-        waiting = np.append(waiting, self._cluster.promises.called(self._cluster, waiting))
-        waiting = np.append(waiting, self._moves.call(self._cluster))
-        waiting = self._set_aside.without(self._cluster, waiting, only)
-        muster = self._gangs.muster(self._cluster, waiting, now)
-        picture = None
-        if len(muster.waiting):
-            picture = take_picture(
+        waiting = self._called(only, now)
+        admitted = self._gangs.admit(self._cluster, waiting, now)
+        snapshot = None
+        if len(admitted.waiting):
+            snapshot = take_snapshot(
                 self._cluster,
                 self._static_rows,
                 self._kept_rows,
@@ -198,41 +191,63 @@ class Scheduler:
                 self._configuration,
                 self._evictions,
                 self._trees,
-                muster,
+                admitted,
                 now,
-                self._worths.recall,
+                self._worths.recall if self._worths.rounds else None,
             )
         self._rounds += 1
         return OpenRound(
             self._rounds,
-            picture,
+            snapshot,
             self._solver,
             self._configuration.options.passes,
             watch.seconds(),
             self._timer,
         )
 
+    def _called(self, only: frozenset[TaskClass] | None, now: float) -> Int64:
+        """Rows of the tasks that take part in the round that begins, gangs aside; ``only``: as in ``open_round``."""
+        cluster, tasks = self._cluster, self._cluster.tasks
+        waiting = tasks.in_state(State.PENDING)
+        waiting = waiting[~tasks.unschedulable[waiting] & (tasks.not_before[waiting] <= now)]
+        if cluster.promises.machine_of:
+            waiting = np.append(waiting, cluster.promises.called(cluster, waiting))
+        if self._evictions.under_way:
+            waiting = np.append(waiting, self._moves.call(cluster))
+        if self._set_aside.why or only is not None:
+            waiting = self._set_aside.without(cluster, waiting, only)
+        return waiting
+
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Put the decisions into effect as far as they still hold, and say what stays pending and why."""
         watch = Stopwatch(self._timer)
         self._in_round = False
         self._stale_reasons.close_round(self._cluster)
-        stats = placement.stats
         if placement.last is not None:
             self._last = placement
         first = [delta for delta in self._given_up if still_leaves(self._cluster, delta)]
-        first += self._rebinding.due(self._cluster, self._clock())
+        if self._rebinding.came:
+            first += self._rebinding.due(self._cluster, self._clock())
         self._given_up.clear()
-        unscheduled = self._gangs.withheld(self._cluster) + self._set_aside.told(self._cluster)
-        notes = self._notes.new(self._cluster.records.notes())
-        placed, evicting = Placements((), ()), list[Delta]()
-        if opened.picture is not None:
-            self._worths.learn(opened.picture, placement.worths)
-            placed, evicting, refused = self._put_into_effect(opened.picture, placement)
+        unscheduled = self._gangs.withheld(self._cluster)
+        if self._set_aside.untold:
+            unscheduled += self._set_aside.told(self._cluster)
+        notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
+        stats, placed, last = placement.stats, Placements((), ()), list[Delta]()
+        if opened.snapshot is not None:
+            if placement.worths is not None:
+                self._worths.learn(opened.snapshot, placement.worths)
+            placed, last, refused, pending = self._put_into_effect(opened.snapshot, placement)
             unscheduled += refused
-            notes += self._notes.new(opened.picture.judgement.notes())
-            stats.admit_seconds += watch.seconds()
-        last = evicting + withdrawn(self._cluster, self._evictions)
+            notes += self._notes.new(opened.snapshot.assessed.notes())
+            stats = replace(
+                stats,
+                placed=len(placed) + sum(delta.kind is DeltaKind.PLACE for delta in last),
+                pending=pending,
+                admit_seconds=stats.admit_seconds + watch.seconds(),
+            )
+        if self._evictions.under_way:
+            last += withdrawn(self._cluster, self._evictions)
         self._stale_reasons.round_closed(self._cluster)
         return RoundResult(
             round=opened.number,
@@ -244,38 +259,60 @@ class Scheduler:
         )
 
     def _put_into_effect(
-        self, picture: Picture, placement: Placement
-    ) -> tuple[Placements, list[Delta], list[Unscheduled]]:
-        """Place and evict what still holds, and park the rest; tasks that could not keep their place try again at once.
+        self, snapshot: Snapshot, placement: Placement
+    ) -> tuple[Placements, list[Delta], list[Unscheduled], int]:
+        """Place and evict what still holds; others are unschedulable, or try again if they could not keep their place.
 
-        Returns the placements, the deltas that follow them, and what is to be told to those who wait; counts all in the
-        round's figures.
+        Returns the placements, the deltas that follow them, what is to be told to those who wait, and how many these
+        are.
         """
         cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
-        limits = limits_now(cluster, rows, picture, assignments)
-        self._moves.begin(cluster)
-        placed = assume_placements(cluster, rows, picture, assignments, limits)
-        deltas = self._moves.finish(cluster, picture)
-        evicting, lost = evict(cluster, rows, self._evictions, picture, assignments, placement.evictions)
-        placement.stats.placed = (
-            len(placed) + len(deltas) + sum(delta.kind is DeltaKind.PLACE for delta in evicting)
-        )
+        limits = None
+        if cluster.version != snapshot.version:
+            limits = limits_now(cluster, rows, snapshot, assignments)
+        may_move = self._evictions.under_way
+        if may_move:
+            self._moves.begin(cluster)
+        placed = assume_placements(cluster, rows, snapshot, assignments, limits)
+        deltas = self._moves.finish(cluster, snapshot) if may_move else []
+        evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
+        if placement.evictions:
+            evicting, lost = evict(cluster, rows, self._evictions, snapshot, assignments, placement.evictions)
         deltas += evicting
         date_assumptions(cluster, self._clock())
-        pending, unscheduled = pending_reasons(
-            cluster, rows, self._reservations, picture, assignments, placement.shortages
-        )
-        self._gangs.note_tried(cluster, picture.gangs, picture.problem.gang, picture.members)
-        helped = frozenset(picture.cls[np.unique(assignments.cls)].tolist())
-        self._waking.unpark(helped)
+        pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
+        if len(placed) < len(snapshot.tasks):
+            pending, unscheduled = pending_reasons(
+                cluster, rows, self._reservations, snapshot, assignments, placement.shortages
+            )
+        self._gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
+        helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
+        self._requeue.activate(helped)
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # what was decided about may be a hundred thousand rows
-            idle = np.setdiff1d(idle, decided_rows(picture.members, assignments))
-        park(cluster, idle)
-        self._reservations.count_round(cluster, self._clock(), overtaken=bool(placed or deltas))
-        self._forgetting.drop_idle_rows()
-        placement.stats.pending = len(pending)
-        return placed, deltas, unscheduled
+            mark_unschedulable(cluster, np.setdiff1d(idle, decided_rows(snapshot.members, assignments)))
+        if (placed or deltas) and (self._reservations.held or cluster.tasks.any_unschedulable):
+            self._reservations.count_round(cluster, self._clock())
+        self._drop_idle_rows()
+        return placed, deltas, unscheduled, len(pending)
+
+    def _drop_surplus(self) -> None:
+        """Let memory follow the work that is there. Not during a round, whose snapshot refers to rows and columns."""
+        if self._cluster.classes.has_surplus:
+            moved = self._cluster.forget_classes(self._evictions.classes())
+            self._static_rows.renumber(moved.shapes)
+            self._kept_rows.renumber(moved.shapes)
+            self._worths.renumber(moved.shapes)
+            self._reservations.renumber(moved.classes)
+            self._evictions.renumber(moved.classes)
+        if self._cluster.resources.has_surplus:
+            self._cluster.forget_resources()
+
+    def _drop_idle_rows(self) -> None:
+        """Drop rows over machines of shapes that no pending task has."""
+        tasks, classes = self._cluster.tasks, self._cluster.classes.rows
+        pending = np.unique(tasks.cls[tasks.in_state(State.PENDING)]).tolist()
+        self._static_rows.keep_only({classes[cls].shape for cls in pending})
 
     def run_round(self) -> RoundResult:
         """Open, solve and close a round."""
@@ -293,8 +330,8 @@ class Scheduler:
         self._set_aside.add(self._cluster, contents, why)
 
     def try_all_again(self) -> None:
-        """Let all that are parked take part in the next round: rounds that were only tried have left traces."""
-        self._cluster.marks.everywhere = True
+        """Let all that are unschedulable take part in the next round: rounds that were only tried have left traces."""
+        self._cluster.dirty.everywhere = True
 
     # --- questions -----------------------------------------------------------------------------------------------
 

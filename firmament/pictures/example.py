@@ -57,7 +57,7 @@ class Example:
 
 def example(policy: str, solver: Solver) -> Example:
     """Return the example's network under a base policy without arguments; raises ``UnknownModelError``."""
-    problem_of = scheduler(policy, solver).open_round().picture
+    problem_of = scheduler(policy, solver).open_round().snapshot
     assert problem_of is not None
     residual = Residual(problem_of.problem)
     fits = {shape: residual.fits(shape) for shape in problem_of.problem.shape.tolist()}

@@ -1,4 +1,4 @@
-"""One cluster's state on the server: who drives it, the picture in use, and the one being built aside.
+"""One cluster's state on the server: who drives it, the state in use, and the one being built aside.
 
 Every method may be called from any thread. One lock guards the scheduler; a solve runs without it.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from firmament.artefacts.saving import RoundRecord
 from firmament.server.failing_rounds import FailingRounds
 from firmament.server.fencing import GRACE_SECONDS, Fencing
-from firmament.server.listing import Listing
+from firmament.server.questions import Listing
 
 if TYPE_CHECKING:
     from firmament.core.events import BindingReport, Event
@@ -35,11 +35,11 @@ class OrderError(Exception):
     """A message that its place in the conversation does not allow; the text says which and why."""
 
 
-class PictureLostError(Exception):
+class StateLostError(Exception):
     """A round broke off while it was put into effect, so nobody knows what of it holds: a new snapshot is needed."""
 
 
-class NoPictureError(Exception):
+class NoStateError(Exception):
     """Nothing is known of the cluster yet, or its new snapshot is still on its way."""
 
 
@@ -59,7 +59,7 @@ Recorder = Callable[[RoundRecord], None]
 """Takes rounds that are over, for whoever wants to look into them; must not take long."""
 
 
-class Cluster:
+class ServedCluster:
     """State of one cluster. It stays while nobody drives it, until the next driver's snapshot replaces it."""
 
     def __init__(
@@ -124,13 +124,13 @@ class Cluster:
                 self._fencing.lapse()
 
     def begin_snapshot(self, driver: Driver) -> None:
-        """Start a new picture aside. An unfinished one is dropped."""
+        """Start a new state aside. An unfinished one is dropped."""
         with self._lock:
             self._check(driver)
             self._aside = self._new_scheduler()
 
     def end_snapshot(self, driver: Driver) -> None:
-        """Swap the new picture in, with room for a burst that may follow at once.
+        """Swap the new state in, with room for a burst that may follow at once.
 
         A round that is being solved on the former one will be dropped.
         """
@@ -158,12 +158,12 @@ class Cluster:
         """Seconds until a round makes sense, None while nothing but an event can change that.
 
         If none does now, this is a quiet moment, in which tables grow ahead of need.
-        Raises ``PictureLostError`` once the picture is lost, which the driver cannot know otherwise.
+        Raises ``StateLostError`` once the state is lost, which the driver cannot know otherwise.
         """
         with self._lock:
             self._check(driver)
             if self._lost:
-                raise PictureLostError(f"cluster {self.name!r}: the picture is lost; send a new snapshot")
+                raise StateLostError(f"cluster {self.name!r}: the state is lost; send a new snapshot")
             if self._scheduler is None or not self._in_sync:
                 return None
             seconds = self._scheduler.next_round_in()
@@ -182,8 +182,8 @@ class Cluster:
     def run_round(self) -> RoundResult | None:
         """Run one round; other calls go on during its solve, other rounds wait.
 
-        Returns None if a new snapshot was swapped in meanwhile. Raises ``NoPictureError``. What else goes wrong before
-        the round takes effect leaves everything as it was; after that the picture is lost.
+        Returns None if a new snapshot was swapped in meanwhile. Raises ``NoStateError``. What else goes wrong before
+        the round takes effect leaves everything as it was; after that the state is lost.
         """
         with self._round_lock:
             with self._lock:
@@ -200,8 +200,8 @@ class Cluster:
                     self._lose()
                     raise
                 result = replace(result, round=result.round + self._earlier_rounds)
-            if self._recorder is not None and opened.picture is not None:
-                self._recorder(RoundRecord(self.name, opened.picture, placement, result))
+            if self._recorder is not None and opened.snapshot is not None:
+                self._recorder(RoundRecord(self.name, opened.snapshot, placement, result))
             return result
 
     def set_aside_culprits(self, error: Exception) -> int:
@@ -210,18 +210,18 @@ class Cluster:
             scheduler = self._scheduler
             return 0 if scheduler is None else self._failing.failed(scheduler, error)
 
-    def lose_picture(self) -> None:
-        """Give the picture up: a round has taken effect, and the driver cannot be told of it."""
+    def lose_state(self) -> None:
+        """Give the state up: a round has taken effect, and the driver cannot be told of it."""
         with self._lock:
             self._lose()
 
     def explain(self, uid: str) -> Explanation:
-        """Explain one task; raises ``NoPictureError`` or ``UnknownTaskError``."""
+        """Explain one task; raises ``NoStateError`` or ``UnknownTaskError``."""
         with self._lock:
             return self._known().explain(uid)
 
     def listing(self, *, with_tasks: bool) -> Listing:
-        """Count, and if wanted list, what is known; raises ``NoPictureError``."""
+        """Count, and if wanted list, what is known; raises ``NoStateError``."""
         with self._lock:
             scheduler = self._known()
             counts = scheduler.counts()
@@ -245,7 +245,7 @@ class Cluster:
     # --- under the lock -----------------------------------------------------------------------------------
 
     def _lose(self) -> None:
-        """Drop a picture in which tasks may count as placed of whom the driver does not know it."""
+        """Drop a state in which tasks may count as placed of whom the driver does not know it."""
         self._scheduler, self._in_sync, self._lost = None, False, True
 
     def _stale(self, fencing: int) -> str:
@@ -262,7 +262,7 @@ class Cluster:
         )
 
     def _rest(self) -> None:
-        """Keep no more of the picture than questions need: rounds of it are over, or wait for another snapshot."""
+        """Keep no more of the state than questions need: rounds of it are over, or wait for another snapshot."""
         if self._scheduler is not None:
             self._scheduler.rest()
 
@@ -271,7 +271,7 @@ class Cluster:
             raise SupersededError
 
     def _target(self, driver: Driver) -> Scheduler:
-        """Return the picture that the driver's events are for."""
+        """Return the state that the driver's events are for."""
         self._check(driver)
         if self._aside is not None:
             return self._aside
@@ -281,11 +281,11 @@ class Cluster:
 
     def _known(self) -> Scheduler:
         if self._scheduler is None:
-            raise NoPictureError(f"cluster {self.name!r} has no complete snapshot yet")
+            raise NoStateError(f"cluster {self.name!r} has no complete snapshot yet")
         return self._scheduler
 
     def _current(self) -> Scheduler:
-        """Return the picture for a round; while a driver's first snapshot is on its way there is none."""
+        """Return the state for a round; while a driver's first snapshot is on its way there is none."""
         if self._driver is not None and not self._in_sync:
-            raise NoPictureError(f"the snapshot of cluster {self.name!r} is not complete yet")
+            raise NoStateError(f"the snapshot of cluster {self.name!r} is not complete yet")
         return self._known()

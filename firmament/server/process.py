@@ -18,8 +18,7 @@ from prometheus_client import start_http_server
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
 from firmament.memory import keep_freed_memory, relax_garbage_collection
-from firmament.server.address import Address, check_free
-from firmament.server.channel import PING_SECONDS, server_options
+from firmament.server.address import PING_SECONDS, Address, check_free, server_options
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registration import add_service

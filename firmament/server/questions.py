@@ -1,11 +1,12 @@
-"""Questions to clusters: answered in threads of their own, so that no number of them keeps sessions waiting."""
+"""Questions to clusters: how many at a time, and lists of what there is."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 T = TypeVar("T")
 
@@ -17,7 +18,7 @@ class TooManyQuestionsError(Exception):
     """So many questions are under way that no further one is taken; the text says what to do."""
 
 
-class Questions:
+class QuestionPool:
     """At most ``most`` questions at a time, of which some wait. For the event loop's thread."""
 
     def __init__(self, most: int) -> None:
@@ -45,3 +46,23 @@ class Questions:
 
     def _answered(self, _: object) -> None:
         self._open -= 1
+
+
+# --- What is told of a cluster as a whole.
+
+
+if TYPE_CHECKING:
+    from firmament.core.results import MachineState, TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What ``ListState`` shows; the lists are empty unless asked for."""
+
+    machines: int
+    pending: int
+    assumed: int
+    bound: int
+    rounds: int
+    tasks: Sequence[TaskState] = ()
+    machine_states: Sequence[MachineState] = ()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from firmament.server.cluster import Cluster, Recorder
+from firmament.server.cluster import Recorder, ServedCluster
 
 if TYPE_CHECKING:
     from firmament.core.scheduler import Scheduler
@@ -44,10 +44,10 @@ class ClusterRegistry:
         self._recorder = recorder
         self._idle_limit = idle_limit
         self._most = most
-        self._clusters: dict[str, Cluster] = {}
+        self._clusters: dict[str, ServedCluster] = {}
         self._sessions: Counter[str] = Counter()
 
-    def open(self, name: str) -> Cluster:
+    def open(self, name: str) -> ServedCluster:
         """Return the cluster for a session; it is created if need be, and counts as used last.
 
         It is not forgotten before the session has said ``close``, also while that waits to become its driver.
@@ -58,7 +58,7 @@ class ClusterRegistry:
                 f"{len(self._sessions)} clusters have sessions, as many as limits.clusters allows; raise it in the "
                 "solver's configuration"
             )
-        cluster = self._clusters.pop(name, None) or Cluster(name, self._new_scheduler, self._recorder)
+        cluster = self._clusters.pop(name, None) or ServedCluster(name, self._new_scheduler, self._recorder)
         self._clusters[name] = cluster
         self._sessions[name] += 1
         idle = [each for each in self._clusters if not self._sessions[each]]
@@ -66,7 +66,7 @@ class ClusterRegistry:
             del self._clusters[surplus]
         return cluster
 
-    def close(self, cluster: Cluster, *, forget: bool = False) -> None:
+    def close(self, cluster: ServedCluster, *, forget: bool = False) -> None:
         """Take note that a session of ``cluster`` has ended; ``forget``: it is not worth keeping after its last one."""
         self._sessions[cluster.name] -= 1
         if not self._sessions[cluster.name]:
@@ -74,7 +74,7 @@ class ClusterRegistry:
             if forget:
                 del self._clusters[cluster.name]
 
-    def get(self, name: str) -> Cluster:
+    def get(self, name: str) -> ServedCluster:
         """Return a known cluster; raises ``UnknownClusterError``."""
         cluster = self._clusters.get(name)
         if cluster is None:

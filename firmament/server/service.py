@@ -11,8 +11,8 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from firmament.core.scheduler import UnknownTaskError
-from firmament.server.cluster import Cluster, NoPictureError
-from firmament.server.questions import Questions, TooManyQuestionsError
+from firmament.server.cluster import NoStateError, ServedCluster
+from firmament.server.questions import QuestionPool, TooManyQuestionsError
 from firmament.server.registry import (
     ClusterInUseError,
     ClusterRegistry,
@@ -41,7 +41,7 @@ class SchedulerService:
     def __init__(
         self, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings, metrics: Metrics
     ) -> None:
-        self._questions = Questions(settings.limits.questions)
+        self._questions = QuestionPool(settings.limits.questions)
         self._streams = 0
         self._registry = registry
         self._runner = runner
@@ -131,7 +131,7 @@ class SchedulerService:
         asked.add_done_callback(self._asked.discard)
         try:
             result = await asyncio.shield(asked)
-        except NoPictureError as error:
+        except NoStateError as error:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except TooManyQuestionsError as error:
             await self._refuse(context, str(error))
@@ -174,7 +174,7 @@ class SchedulerService:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return pb.DeleteClusterResponse()
 
-    async def _run_and_deliver(self, cluster: Cluster) -> EncodedRound | None:
+    async def _run_and_deliver(self, cluster: ServedCluster) -> EncodedRound | None:
         """Run a round and tell the driver, unless another one has come meanwhile, who begins with a snapshot."""
         driver = cluster.driver
         result = await self._questions.ask(lambda: self._runner.run_here(cluster))
@@ -182,7 +182,7 @@ class SchedulerService:
             driver.deliver(result)
         return result
 
-    async def _cluster(self, name: str, context: Any) -> Cluster:
+    async def _cluster(self, name: str, context: Any) -> ServedCluster:
         """Return the cluster of that name, or end the call with NOT_FOUND."""
         if not name:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "cluster: is empty; name the cluster")
@@ -195,7 +195,7 @@ class SchedulerService:
         """Put a question to a cluster, and serialise the answer, which may be large: both off the event loop."""
         try:
             return await self._questions.ask(lambda: question().SerializeToString())
-        except NoPictureError as error:
+        except NoStateError as error:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except TooManyQuestionsError as error:
             await self._refuse(context, str(error))
@@ -212,12 +212,12 @@ async def _abort(context: Any, code: grpc.StatusCode, message: str) -> NoReturn:
     raise AssertionError("unreachable")
 
 
-def _network(cluster: Cluster) -> pb.ExportNetworkResponse:
+def _network(cluster: ServedCluster) -> pb.ExportNetworkResponse:
     text, number = cluster.network()
     return pb.ExportNetworkResponse(dimacs=text, round=number)
 
 
-def _listing(cluster: Cluster, names: list[str], *, with_tasks: bool) -> pb.ListStateResponse:
+def _listing(cluster: ServedCluster, names: list[str], *, with_tasks: bool) -> pb.ListStateResponse:
     listing = cluster.listing(with_tasks=with_tasks)
     return pb.ListStateResponse(
         clusters=names,

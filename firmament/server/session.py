@@ -15,7 +15,7 @@ import firmament
 from firmament.configuration.limits import LimitSection
 from firmament.core.events import InvalidEventError
 from firmament.core.intake.quota import QuotaExceededError
-from firmament.server.cluster import Cluster, OrderError, StaleDriverError, SupersededError
+from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import Ending, Outbox
 from firmament.server.signs_of_life import EVERY, SignsOfLife
@@ -86,7 +86,7 @@ class Session:
         self._hello = hello
         self._settings = settings
         self._registry = registry
-        self._cluster: Cluster = registry.open(hello.cluster)
+        self._cluster: ServedCluster = registry.open(hello.cluster)
         self._outbox = Outbox()
         self._loop = DriverLoop(self._cluster, self, self._outbox, runner, settings.batching_window)
         self._alive = SignsOfLife(self._outbox, settings.alive_seconds)

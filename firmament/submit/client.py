@@ -15,7 +15,7 @@ import numpy as np
 
 import firmament
 from firmament.submit import messages
-from firmament.submit.ledger import Ledger
+from firmament.submit.submission_log import SubmissionLog
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
 
@@ -65,7 +65,7 @@ class SubmitClient:
     """
 
     def __init__(self, workload: Workload, options: SubmitOptions) -> None:
-        self.ledger = Ledger(workload)
+        self.ledger = SubmissionLog(workload)
         self._workload = workload
         self._options = options
         self._rng = np.random.default_rng(options.seed)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from firmament.submit.ledger import Ledger
+    from firmament.submit.submission_log import SubmissionLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Report:
     unplaced_reasons: dict[str, int]
 
 
-def summarise(ledger: Ledger, nodes: int, *, complete: bool) -> Report:
+def summarise(ledger: SubmissionLog, nodes: int, *, complete: bool) -> Report:
     """Return the figures of what the ledger holds."""
     latencies = ledger.latencies() * 1000.0
     p50, p90, p99 = np.percentile(latencies, (50, 90, 99)).tolist() if len(latencies) else (None, None, None)
@@ -101,3 +103,33 @@ def print_table(report: Report, console: Console) -> None:
 def _latencies(report: Report) -> str:
     figures = (report.latency_p50_ms, report.latency_p90_ms, report.latency_p99_ms)
     return " / ".join("-" if each is None else f"{each:.1f}" for each in figures) + " ms"
+
+
+# --- A progress display for terminals; silent elsewhere.
+
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from firmament.submit.submission_log import SubmissionLog
+
+_REFRESH_SECONDS = 0.1
+
+
+async def show_progress(ledger: SubmissionLog, total: int, console: Console) -> None:
+    """Show how many tasks are submitted and placed, until cancelled."""
+    if not console.is_terminal:
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} / {task.total:,.0f}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        submitted = progress.add_task("submitted", total=total)
+        placed = progress.add_task("placed", total=total)
+        while True:
+            progress.update(submitted, completed=ledger.submitted_count)
+            progress.update(placed, completed=ledger.placed_count)
+            await asyncio.sleep(_REFRESH_SECONDS)

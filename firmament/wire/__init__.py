@@ -7,12 +7,14 @@ Whether it fits the cluster (is the class defined, does the machine exist) is fo
 from __future__ import annotations
 
 from firmament.wire.events import event_from_proto, events_from_proto, reports_from_proto
-from firmament.wire.results import (
+from firmament.wire.rounds import (
+    EncodedRound,
+    encode_round,
     explanation_to_proto,
     machine_state_to_proto,
+    round_to_proto,
     task_state_to_proto,
 )
-from firmament.wire.rounds import EncodedRound, encode_round, round_to_proto
 
 __all__ = [
     "EncodedRound",

@@ -1,11 +1,16 @@
-"""Decodes task classes: requests, selectors of machines, and tolerations; rules between tasks are in ``task_rules``."""
+"""Decodes classes, and refuses those that ask for too much: what one tenant writes into one spec must not hold up all.
+
+Kubernetes bounds a pod by its bytes alone. The work of a round is bounded here instead: what it does for one class
+grows with the numbers in `LIMITS`, times machines or classes, and a class beyond any of them is set aside with the
+reason. Far more than people write, they are counted before anything is decoded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from firmament.core.model import (
     EFFECTS,
@@ -16,9 +21,7 @@ from firmament.core.model import (
     Toleration,
     VolumeRule,
 )
-from firmament.wire.checks import quantities, refuse
-from firmament.wire.class_limits import beyond_limits
-from firmament.wire.requirements import node_term, node_terms
+from firmament.wire.checks import node_term, node_terms, quantities, refuse
 from firmament.wire.task_rules import ports, spread_rules, task_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -30,7 +33,7 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     """Return the class and the number that the client gave it. Raises ``InvalidEventError``.
 
     The rules of a class that calls itself invalid are dropped unread: its tasks are never placed, and what is
-    wrong with them is often one of these rules. So it is with a class beyond the limits of `class_limits`, which says
+    wrong with them is often one of these rules. So it is with a class beyond the limits of `LIMITS`, which says
     so from here on. Only fields that are set are looked at: of two dozen most are not.
     """
     if not message.id:
@@ -182,3 +185,78 @@ _OF_NO_USE_BEYOND = ("images", "containers", "limits")
 """What only costs look at, and models in detail; of a class beyond the limits they see its requests."""
 
 _DECODERS: Mapping[str, _Decoder] = MappingProxyType({**_DECODERS_OF_INVALID, **_RULES})
+
+
+class ClassLimit(NamedTuple):
+    """At most so many of something, which a person knows by this name."""
+
+    what: str
+    most: int
+    count: Callable[[pb.TaskClass], int]
+
+
+def _over_machines(message: pb.TaskClass) -> Iterator[pb.NodeSelectorTerm]:
+    yield from message.required
+    for preferred in message.preferred:
+        yield preferred.term
+    for volume in message.volumes:
+        yield from volume.terms
+
+
+def _selectors(message: pb.TaskClass) -> Iterator[pb.TaskSelector]:
+    for term in _between_tasks(message):
+        yield term.selector
+    for rule in message.spread:
+        yield rule.selector
+
+
+def _between_tasks(message: pb.TaskClass) -> Iterator[pb.TaskTerm]:
+    yield from message.affinity
+    yield from message.anti_affinity
+    yield from message.preferred_affinity
+    yield from message.preferred_anti_affinity
+
+
+def _requirements(message: pb.TaskClass) -> Iterator[pb.Requirement]:
+    for term in _over_machines(message):
+        yield from term.labels
+        yield from term.fields
+    for selector in _selectors(message):
+        yield from selector.labels
+        yield from selector.namespaces_by_label.labels
+
+
+def _counted(items: Iterable[object]) -> int:
+    return sum(1 for _ in items)
+
+
+def _values(message: pb.TaskClass) -> int:
+    return sum(len(each.values) for each in _requirements(message)) + sum(
+        len(each.namespaces) for each in _selectors(message)
+    )
+
+
+LIMITS = (
+    ClassLimit("resources in requests", 128, lambda message: len(message.requests)),
+    ClassLimit("labels in the node selector", 500, lambda message: len(message.node_selector)),
+    ClassLimit("terms of node affinity and volumes", 500, lambda message: _counted(_over_machines(message))),
+    ClassLimit("tolerations", 1_000, lambda message: len(message.tolerations)),
+    ClassLimit(
+        "terms of pod affinity and anti-affinity", 100, lambda message: _counted(_between_tasks(message))
+    ),
+    ClassLimit("topology spread constraints", 16, lambda message: len(message.spread)),
+    ClassLimit("expressions in selectors", 500, lambda message: _counted(_requirements(message))),
+    ClassLimit("values in selectors", 20_000, _values),
+    ClassLimit("host ports", 1_000, lambda message: len(message.ports)),
+    ClassLimit("volumes bound to nodes", 500, lambda message: len(message.volumes)),
+    ClassLimit("containers", 200, lambda message: max(len(message.containers), len(message.images))),
+)
+
+
+def beyond_limits(message: pb.TaskClass) -> str:
+    """Say what a class has too much of, and what to do; empty if there is nothing."""
+    for limit in LIMITS:
+        count = limit.count(message)
+        if count > limit.most:
+            return f"the pod has {count} {limit.what}; at most {limit.most} are supported, use fewer"
+    return ""

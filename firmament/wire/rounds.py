@@ -1,4 +1,4 @@
-"""Encodes round results straight to the bytes that protobuf would make of them.
+"""Encodes round results straight to the bytes that protobuf would make of them, and answers to questions as messages.
 
 A round may place 100,000 tasks. An object per delta, and its serialisation, take several times as long as writing the
 plain ones (placements that depend on nothing, which nearly all are) by hand; the rest is left to protobuf.
@@ -6,13 +6,23 @@ plain ones (placements that depend on nothing, which nearly all are) by hand; th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import groupby, repeat
 from typing import Final
 
-from firmament.core.results import Delta, DeltaKind, Placements, RoundResult, Unscheduled
+from firmament.core.results import (
+    Delta,
+    DeltaKind,
+    Explanation,
+    MachineState,
+    MachineVerdict,
+    Placements,
+    RoundResult,
+    TaskState,
+    Unscheduled,
+)
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
@@ -70,7 +80,7 @@ def _encode_deltas(deltas: Sequence[Delta]) -> Iterator[bytes]:
     """Field ``deltas`` of a result, in parts. Nothing but plain ones, the usual case, takes no call for each."""
     if not deltas:
         return
-    if isinstance(deltas, Placements) and not deltas.leans:
+    if isinstance(deltas, Placements) and not deltas.depends_on:
         yield _encode_plain(deltas.uids, deltas.machines)
         return
     kinds, uids, machines, *others = zip(*deltas, strict=True)
@@ -167,3 +177,63 @@ _BEFORE: Final = tuple(
     tuple(head + task for head in _HEAD[length : length + _LONGEST + 1]) for length, task in enumerate(_TASK)
 )
 """What stands before the task of a delta, by the characters of the task and of the machine."""
+
+
+# --- Encodes what the core answers to questions: explanations and state.
+
+
+def explanation_to_proto(explanation: Explanation) -> pb.Explanation:
+    """Encode the verdicts on one task."""
+    return pb.Explanation(
+        task=explanation.uid,
+        name=explanation.name,
+        state=explanation.state,
+        machine=explanation.machine,
+        machines=[_machine_verdict(verdict) for verdict in explanation.machines],
+    )
+
+
+def task_state_to_proto(state: TaskState) -> pb.TaskState:
+    """Encode a task as listed."""
+    return pb.TaskState(
+        uid=state.uid,
+        name=state.name,
+        state=state.state,
+        machine=state.machine,
+        priority=state.priority,
+        message=state.message,
+    )
+
+
+def machine_state_to_proto(state: MachineState) -> pb.MachineState:
+    """Encode a machine as listed."""
+    return pb.MachineState(
+        name=state.name,
+        allocatable=_quantities(state.allocatable),
+        free=_quantities(state.free),
+        tasks=state.tasks,
+    )
+
+
+def _quantities(amounts: Mapping[str, int]) -> list[pb.Quantity]:
+    return [pb.Quantity(resource=resource, amount=amount) for resource, amount in sorted(amounts.items())]
+
+
+def _machine_verdict(verdict: MachineVerdict) -> pb.MachineVerdict:
+    return pb.MachineVerdict(
+        machine=verdict.machine,
+        feasible=verdict.feasible,
+        reasons=verdict.reasons,
+        cost=verdict.cost,
+        models=[
+            pb.ModelVerdict(
+                model=model.model,
+                feasible=model.feasible,
+                raw=model.raw,
+                score=model.score,
+                cost=model.cost,
+                details=model.details,
+            )
+            for model in verdict.models
+        ],
+    )

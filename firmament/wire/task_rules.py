@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from firmament.core.model import PROTOCOLS, HostPort, SpreadRule, TaskSelector, TaskTerm
-from firmament.wire.checks import refuse, required
-from firmament.wire.requirements import SET_OPERATORS, requirements
+from firmament.wire.checks import SET_OPERATORS, refuse, required, requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on

@@ -62,8 +62,8 @@ def record(config: CoreConfiguration, happened: list[Event] | None = None) -> Ro
     scheduler.apply(events() if happened is None else happened)
     opened = scheduler.open_round()
     placement = opened.solve()
-    assert opened.picture is not None
-    return RoundRecord("c", opened.picture, placement, scheduler.close_round(opened, placement))
+    assert opened.snapshot is not None
+    return RoundRecord("c", opened.snapshot, placement, scheduler.close_round(opened, placement))
 
 
 def files(config: CoreConfiguration | None = None) -> dict[str, bytes]:

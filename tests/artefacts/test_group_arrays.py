@@ -28,9 +28,9 @@ def grouped() -> PlacementProblem:
     outside = machines(racks(far=(3,)))
     core = cluster(machines(given), outside, tree(given), group("g", 4, rules), group("h", 9, rules))
     core.apply([bound("a-1", "g-0")])
-    picture = core.open_round().picture
-    assert picture is not None
-    return picture.problem
+    snapshot = core.open_round().snapshot
+    assert snapshot is not None
+    return snapshot.problem
 
 
 def again(given: PlacementProblem) -> PlacementProblem:

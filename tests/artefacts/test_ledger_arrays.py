@@ -81,7 +81,7 @@ def test_zones_decide_what_comes_out():
 def test_a_ledger_answers_as_it_did():
     """Booked alike, the ledger of the round and the one that was read back say the same."""
     done = record(configuration(), events(3))
-    problem = done.picture.problem
+    problem = done.snapshot.problem
     again, _ = decode_arrays(encode_arrays(problem, NOTHING))
     (mine,), (theirs,) = problem.ledgers, again.ledgers
     assert mine.reason == theirs.reason
@@ -102,8 +102,8 @@ def test_a_ledger_answers_as_it_did():
 
 
 def entries() -> dict[str, np.ndarray]:
-    picture = record(configuration(), events(0)).picture
-    with np.load(io.BytesIO(encode_arrays(picture.problem, NOTHING))) as archive:
+    snapshot = record(configuration(), events(0)).snapshot
+    with np.load(io.BytesIO(encode_arrays(snapshot.problem, NOTHING))) as archive:
         return {name: archive[name] for name in archive.files}
 
 
@@ -158,9 +158,9 @@ def test_a_ledger_that_nobody_can_read_is_told(changed, fault):
 
 def test_a_ledger_with_fewer_shapes_than_the_problem_is_refused():
     done = record(configuration(), events(0))
-    (ledger,) = done.picture.problem.ledgers
+    (ledger,) = done.snapshot.problem.ledgers
     assert isinstance(ledger, ZoneLedger)
-    problem = done.picture.problem
+    problem = done.snapshot.problem
     more = replace(
         problem,
         requests=np.repeat(problem.requests, 2, axis=0),

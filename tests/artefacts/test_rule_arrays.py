@@ -43,9 +43,9 @@ def record(seed: int) -> RoundRecord:
     """A round over a random cluster with rules of every kind."""
     scheduler = core(case(seed, WIDE), Classes())
     opened = scheduler.open_round()
-    assert opened.picture is not None
+    assert opened.snapshot is not None
     placement = opened.solve()
-    return RoundRecord("c", opened.picture, placement, scheduler.close_round(opened, placement))
+    return RoundRecord("c", opened.snapshot, placement, scheduler.close_round(opened, placement))
 
 
 def saved_files(seed: int) -> Mapping[str, bytes]:
@@ -75,8 +75,8 @@ def test_rules_come_back_as_they_were():
     kinds: set[str] = set()
     for seed in range(examples(30)):
         opened = core(case(seed, WIDE), Classes()).open_round()
-        assert opened.picture is not None
-        made = opened.picture.problem
+        assert opened.snapshot is not None
+        made = opened.snapshot.problem
         rules = made.rules
         if rules is None:
             continue

@@ -21,7 +21,7 @@ def test_a_round_comes_back_as_it_was():
     config = configuration()
     done = record(config)
     saved = decode_round(encode_round(done, config, VERSIONS))
-    assert_same(saved.problem, done.picture.problem)
+    assert_same(saved.problem, done.snapshot.problem)
     for part in ("cls", "machine", "count"):
         np.testing.assert_array_equal(getattr(saved.placed, part), getattr(done.placement.assignments, part))
     described = saved.description
@@ -110,7 +110,7 @@ def test_the_costs_of_the_models_add_up():
     config = configuration()
     done = record(config)
     document = json.loads(encode_round(done, config, VERSIONS)["costs.json"])
-    problem, placed = done.picture.problem, done.placement.assignments
+    problem, placed = done.snapshot.problem, done.placement.assignments
     assert document["units"]["placed"] + document["units"]["crowding"] == placed_cost(problem, placed)
     assert document["units"]["pending"] == pending_cost(problem, placed)
     assert sum(each["tasks"] for each in document["placements"]) == len(done.result.deltas)

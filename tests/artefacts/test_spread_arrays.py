@@ -27,8 +27,8 @@ def saved() -> bytes:
         waiting(3, "other", 1, "o"),
     )
     opened = scheduler.open_round()
-    assert opened.picture is not None
-    return encode_arrays(opened.picture.problem, opened.solve().assignments)
+    assert opened.snapshot is not None
+    return encode_arrays(opened.snapshot.problem, opened.solve().assignments)
 
 
 def test_a_saved_round_runs_again():

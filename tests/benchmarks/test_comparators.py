@@ -150,8 +150,8 @@ def test_a_task_network_has_a_limit():
 async def _per_task_with_limit(workload):
     largest = LargestRound()
     await Runner(workload, AlgorithmTarget(CoreConfiguration(), observer=largest)).run()
-    assert largest.picture is not None
-    per_task(Contest(largest.picture, ()), OrToolsSolver(), limit=10)
+    assert largest.snapshot is not None
+    per_task(Contest(largest.snapshot, ()), OrToolsSolver(), limit=10)
 
 
 def test_the_command_shows_every_comparator(tmp_path):

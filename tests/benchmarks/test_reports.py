@@ -1,4 +1,4 @@
-"""Saved results become Markdown and pictures; drift, growth and memory are computed as stated."""
+"""Saved results become Markdown and snapshots; drift, growth and memory are computed as stated."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ async def test_hello_then_a_snapshot_in_bounded_batches(peer):
     solver = ScriptedSolver()
     async with running_solver(solver) as port, session_with(port, peer) as (session, _):
         await asyncio.sleep(0)
-        assert not solver.hellos, "nothing is said before the picture is complete"
+        assert not solver.hellos, "nothing is said before the snapshot is complete"
         session.start()
         await until(lambda: solver.synced)
         assert [(h.cluster, h.fencing, h.version_major) for h in solver.hellos] == [("test", 7, 1)]

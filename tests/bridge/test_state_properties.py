@@ -1,4 +1,4 @@
-"""Whatever happens, in whatever order: the solver ends up with the picture that the API server has."""
+"""Whatever happens, in whatever order: the solver ends up with the snapshot that the API server has."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Cluster(RuleBasedStateMachine):
         self.rounds = []
         self.binds = []
         self.evictions = []
-        self.leaders = {}
+        self.binding_dependencies = {}
         self.announced = []
 
     def make_state(self):
@@ -252,7 +252,7 @@ class Cluster(RuleBasedStateMachine):
     def _on_round(self, result):
         for delta in result.deltas:
             if delta.kind == pb.Delta.PLACE and not self.state.node_of("default", delta.task):
-                self.leaders[delta.task] = list(delta.depends_on)
+                self.binding_dependencies[delta.task] = list(delta.depends_on)
         self.state.on_round(result)
         self._take_actions()
 
@@ -329,7 +329,7 @@ class Cluster(RuleBasedStateMachine):
         for action in self.state.take_actions():
             if isinstance(action, Bind):
                 assert all(action.pod.uid != other.pod.uid for other in self.binds), "bound twice at once"
-                there = (self.pods.get(each) for each in self.leaders.get(action.pod.uid, ()))
+                there = (self.pods.get(each) for each in self.binding_dependencies.get(action.pod.uid, ()))
                 assert all(each is None or each.phase == "Succeeded" for each in there), "bound too early"
                 self.binds.append(action)
             elif isinstance(action, Evict):
@@ -395,7 +395,7 @@ class Cluster(RuleBasedStateMachine):
 
     def _awaited(self):
         """Pods that are being deleted and that others wait for: they are gone in the end."""
-        waited = {uid for uids in self.leaders.values() for uid in uids}
+        waited = {uid for uids in self.binding_dependencies.values() for uid in uids}
         return sorted(uid for uid in waited if uid in self.pods and self.pods[uid].deleting)
 
     def _finish_one(self):

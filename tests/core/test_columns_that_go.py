@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined, Event, MachineRemoved, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import TaskClass
-from firmament.core.resources.columns import FIRST_RESOURCES, LEAST_SURPLUS
+from firmament.core.resources import FIRST_RESOURCES, LEAST_SURPLUS
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, messages, placed, scheduler, tasks

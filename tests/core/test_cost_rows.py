@@ -19,9 +19,9 @@ from cost_models.interface import (
 )
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.arc_costs import cost_rows
-from firmament.core.scoring.assessment import Judgement
-from firmament.core.scoring.cost_lines import Lines
+from firmament.core.scoring.arc_costs import Lines, charges
+from firmament.core.scoring.assessment import RoundAssessment
+from firmament.core.scoring.kept_rows import Recall
 from tests.numa.builders import columns
 
 SHAPES, MACHINES = 3, 6
@@ -40,6 +40,10 @@ class Ranged(BaseModel):
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
         raise NotImplementedError(f"{machines.count} machines are not looked at, nor {request}")
+
+
+def cost_rows(assessed, models):
+    return charges(assessed, models, Recall.nothing(range(SHAPES))).units
 
 
 def summed(models, figures):
@@ -127,10 +131,10 @@ def test_lines_are_followed_however_many_pairs_there_are(size, others):
     assert (units == sum(weighted.weight * raw for weighted, raw in varying) + start[:, None]).all()
 
 
-def judged(figures) -> Judgement:
+def judged(figures) -> RoundAssessment:
     """What models said, of which only their figures matter here."""
     machines = columns({f"m{index}": b"" for index in range(MACHINES)}, {"cpu": 1000})
-    return Judgement(
+    return RoundAssessment(
         shapes=tuple(range(SHAPES)),
         machines=machines,
         batch=ShapeBatch(

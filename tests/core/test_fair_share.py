@@ -120,7 +120,7 @@ def test_parked_tasks_keep_their_namespace_claim():
         cluster, [*events, large, TasksSubmitted(3, ("large",)), TasksSubmitted(A, uids("1", 2))], 0.0
     )
     apply_events(cluster, [TasksSubmitted(B, uids("2", 10))], 0.0)
-    cluster.tasks.parked[cluster.tasks.row_of["large"]] = True
+    cluster.tasks.unschedulable[cluster.tasks.row_of["large"]] = True
     waiting = cluster.tasks.in_state(State.PENDING)[1:]
     levels = share_levels(cluster, FairShare(), waiting).tolist()
     assert levels[:2] == [2, 2]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.resources.columns import ResourceIndex
+from firmament.core.resources import ResourceIndex
 from firmament.core.usage.history import SLOTS, SPACING, History
 
 CPU = 1

@@ -10,9 +10,17 @@ from firmament.core.selectors.images import ImageIndex
 MIB = 2**20
 
 
-def index(*rows: dict[str, int]) -> ImageIndex:
+class Machines(ImageIndex):
+    """An index over so many machines."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+
+
+def index(*rows: dict[str, int]) -> Machines:
     """An index over machines that hold these images, sizes in MiB."""
-    made = ImageIndex()
+    made = Machines(len(rows))
     for row, images in enumerate(rows):
         made.set(row, held(images))
     return made
@@ -22,15 +30,15 @@ def held(images: dict[str, int]) -> tuple[Image, ...]:
     return tuple(Image((name,), size * MIB) for name, size in images.items())
 
 
-def scores(made: ImageIndex, *images: str) -> list[float] | None:
-    found = made.scores(images)
+def scores(made: Machines, *images: str) -> list[float] | None:
+    found = made.scores(images, made.count)
     return None if found is None else found.tolist()
 
 
 def test_no_machine_has_any_of_them():
     assert scores(index({"a": 500}, {}), "b") is None
     assert scores(index({"a": 500}, {})) is None
-    assert scores(ImageIndex(), "a") is None
+    assert scores(index(), "a") is None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,7 @@ def test_sizes_may_differ_from_machine_to_machine():
 
 
 def test_an_image_is_found_by_each_of_its_names_once():
-    made = ImageIndex()
+    made = index({})
     made.set(0, (Image(("a:1", "a@sha256:0", "a:1"), 1000 * MIB),))
     assert scores(made, "a:1") == scores(made, "a@sha256:0") == [100]
 
@@ -78,10 +86,12 @@ def test_answers_follow_machines():
     assert scores(made, "a") == [31, 0, 0]  # 1000 / 3 = 333.3; (333.3 - 23) / 977 = 0.318
     made.set(1, held({"a": 1000}))
     assert scores(made, "a") == [65, 65, 0]
-    made.remove(0)  # the last one takes its row
+    made.remove(2, 0)  # the last one takes its row
+    made.count = 2
     assert scores(made, "a") == [0, 48]
     assert scores(made, "b") == [48, 0]
-    made.remove(1)
+    made.remove(1, 1)
+    made.count = 1
     assert scores(made, "a") is None
     assert scores(made, "b") == [100]
     made.set(0, ())

@@ -10,7 +10,7 @@ def test_members_are_known_before_their_job():
     jobs = JobTable()
     jobs.enlist(3, "j")
     jobs.enlist(1, "j")
-    assert not jobs.any_gang
+    assert not jobs.gangs
     jobs.define(Job("j", min_members=2))
     assert jobs.members("j") == [1, 3]
     assert jobs.gangs == {"j"}
@@ -30,7 +30,7 @@ def test_a_gang_may_cease_to_be_one():
         jobs.define(Job("j", min_members=2))
         jobs.changed.clear()
         jobs.define(Job("j")) if end == "redefined" else jobs.remove("j")
-        assert not jobs.any_gang
+        assert not jobs.gangs
         assert jobs.changed == {"j"}
 
 

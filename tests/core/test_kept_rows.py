@@ -160,11 +160,11 @@ def test_rows_follow_their_shapes_when_these_get_other_numbers():
     setting.round(4, 5)
     setting.scheduler.apply([ClassRemoved(number) for number in passing])
     setting.scheduler.apply([TasksSubmitted(5, ("t",)), TasksSubmitted(4, ("u",))])
-    picture = setting.scheduler.open_round().picture
-    assert picture is not None
+    snapshot = setting.scheduler.open_round().snapshot
+    assert snapshot is not None
     assert all(len(names) < MACHINES for _, names in setting.model.take())
-    raw = picture.judgement.assessments[0].raw
-    assert raw.tolist() == [[amount] * MACHINES for amount in picture.problem.requests[:, 1].tolist()]
+    raw = snapshot.assessed.assessments[0].raw
+    assert raw.tolist() == [[amount] * MACHINES for amount in snapshot.problem.requests[:, 1].tolist()]
     assert sorted(raw[:, 0].tolist()) == [400, 500]
 
 
@@ -192,9 +192,9 @@ def test_costs_follow_models_that_promise_nothing(width: int):
     for figure in (3.0, 8.0, 8.0, 5.0):
         figures[0] = figure
         setting.scheduler.apply([TasksSubmitted(2, (f"t{figure}",))])
-        picture = setting.scheduler.open_round().picture
-        assert picture is not None
-        assert picture.problem.cost.tolist() == [
+        snapshot = setting.scheduler.open_round().snapshot
+        assert snapshot is not None
+        assert snapshot.problem.cost.tolist() == [
             [2000 + 100 * int(figure)] * MACHINES
         ]  # 20 points, and these
     assert len(setting.model.take()) == 1

@@ -67,21 +67,21 @@ def run(scheduler: Scheduler) -> RoundRecord:
     """Run a round, report all as bound, and return it."""
     opened = scheduler.open_round()
     placement = opened.solve()
-    assert opened.picture is not None
+    assert opened.snapshot is not None
     result = scheduler.close_round(opened, placement)
     scheduler.report([BindingReport(delta.uid, delta.machine, bound=True) for delta in result.deltas])
-    return RoundRecord("c", opened.picture, placement, result)
+    return RoundRecord("c", opened.snapshot, placement, result)
 
 
 def test_the_next_round_knows_what_the_last_one_found():
     scheduler = new_scheduler()
     scheduler.apply(wave("a"))
     first = run(scheduler)
-    assert first.picture.problem.worths is None
+    assert first.snapshot.problem.worths is None
     assert first.placement.worths is not None
     scheduler.apply([*gone("a"), *wave("b")])
     second = run(scheduler)
-    known = second.picture.problem.worths
+    known = second.snapshot.problem.worths
     assert known is not None
     assert known.shape.tolist() == first.placement.worths.shape.tolist() == list(range(CLASSES))
     assert known.worth.tolist() == first.placement.worths.worth.tolist()
@@ -135,7 +135,7 @@ def test_shapes_that_are_gone_are_forgotten_and_the_others_renumbered():
     scheduler.apply([*gone("a", 1, 2), ClassRemoved(1), ClassRemoved(2)])
     scheduler.apply([*passing, *(ClassRemoved(number) for number in extra)])
     scheduler.apply(wave("b", 3, CLASSES - 2))
-    known = run(scheduler).picture.problem.worths
+    known = run(scheduler).snapshot.problem.worths
     assert known is not None
     fresh = new_scheduler()
     fresh.apply(wave("a"))
@@ -205,7 +205,7 @@ def test_what_misled_is_forgotten():
     opened = scheduler.open_round()
     scheduler.close_round(opened, replace(opened.solve(), worths=Worths.none()))
     scheduler.apply(wave("b"))
-    assert run(scheduler).picture.problem.worths is None
+    assert run(scheduler).snapshot.problem.worths is None
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -218,6 +218,6 @@ def test_rounds_that_look_for_no_prices_change_nothing(count: int):
         scheduler.apply([TasksSubmitted(2, (f"single-{number}",))])
         assert run(scheduler).placement.worths is None
     scheduler.apply(wave("b"))
-    known = run(scheduler).picture.problem.worths
+    known = run(scheduler).snapshot.problem.worths
     assert known is not None
     assert known.worth.tolist() == before.worth.tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firmament.core.commit.dependencies import leaders
+from firmament.core.commit.dependencies import binding_dependencies
 from firmament.core.events import BindingReport, TasksSubmitted
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.rules.ruleset import (
@@ -36,41 +36,43 @@ def followed(
     return with_rules(RuleSet([counter(ZONE, start, settled)], of, unsettled or {}))
 
 
-def leans(given: PlacementProblem, *placements: tuple[int, int]) -> dict[int, tuple[str, ...]]:
+def depends_on(given: PlacementProblem, *placements: tuple[int, int]) -> dict[int, tuple[str, ...]]:
     """Leaders of placements (class, machine), whose uids are t0, t1, ..."""
     cls, at = (ints(*(each[part] for each in placements)) for part in (0, 1))
-    return leaders(given, cls, at, [f"t{index}" for index in range(len(placements))])
+    assert given.rules is not None
+    return binding_dependencies(given.rules, cls, at, [f"t{index}" for index in range(len(placements))])
 
 
-def test_no_rules_and_no_attraction():
-    assert leans(with_rules(None), (0, 0)) == {}
+def test_no_attraction():
     keeping_apart = ClassRules(
         adds=(0,), exclusions=(Exclusion(0, TOO_NEAR),), spreadings=(spreading(0, ZONE),)
     )
-    assert leans(with_rules(RuleSet([counter(ZONE)], {0: keeping_apart})), (0, 0), (0, 2)) == {}
-    assert leans(followed()) == {}
+    assert depends_on(with_rules(RuleSet([counter(ZONE)], {0: keeping_apart})), (0, 0), (0, 2)) == {}
+    assert depends_on(followed()) == {}
 
 
 def test_a_follower_leans_on_the_first_in_its_domain():
-    found = leans(followed(), (LEADER, 2), (LEADER, 0), (OTHER, 1), (LEADER, 1), (FOLLOWER, 1), (FOLLOWER, 2))
+    found = depends_on(
+        followed(), (LEADER, 2), (LEADER, 0), (OTHER, 1), (LEADER, 1), (FOLLOWER, 1), (FOLLOWER, 2)
+    )
     assert found == {4: ("t1",), 5: ("t0",)}
 
 
 def test_one_settled_task_in_the_domain_is_enough():
     given = followed(start=[2, 1, 0], settled=[1, 0, 0], unsettled={(0, 1): "earlier"})
-    found = leans(given, (LEADER, 0), (FOLLOWER, 0), (FOLLOWER, 2))
+    found = depends_on(given, (LEADER, 0), (FOLLOWER, 0), (FOLLOWER, 2))
     assert found == {2: ("earlier",)}
 
 
 def test_who_was_assumed_before_comes_before_those_of_the_round():
     given = followed(start=[0, 1, 0], settled=[0, 0, 0], unsettled={(0, 1): "earlier"})
-    assert leans(given, (LEADER, 2), (FOLLOWER, 2)) == {1: ("earlier",)}
+    assert depends_on(given, (LEADER, 2), (FOLLOWER, 2)) == {1: ("earlier",)}
 
 
 def test_a_group_leans_on_its_first():
     own = ClassRules(adds=(0,), attraction=Attraction((0,), own=True))
     given = with_rules(RuleSet([counter(ZONE)], {0: own}))
-    assert leans(given, (0, 0), (0, 1), (0, 0)) == {1: ("t0",), 2: ("t0",)}
+    assert depends_on(given, (0, 0), (0, 1), (0, 0)) == {1: ("t0",), 2: ("t0",)}
 
 
 def test_several_terms_lean_on_the_leaders_of_each_once():
@@ -81,7 +83,7 @@ def test_several_terms_lean_on_the_leaders_of_each_once():
     }
     counters = [counter(ZONE), counter([0, 1, 2, 3, 4]), counter([0] * 5)]
     given = with_rules(RuleSet(counters, of))
-    assert leans(given, (0, 1), (1, 0), (2, 0)) == {2: ("t0", "t1")}
+    assert depends_on(given, (0, 1), (1, 0), (2, 0)) == {2: ("t0", "t1")}
 
 
 # --- as deltas -------------------------------------------------------------------------------------------------------

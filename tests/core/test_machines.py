@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.model import Machine
-from firmament.core.resources.columns import ResourceIndex
+from firmament.core.resources import ResourceIndex
 from firmament.core.state.machines import MachineTable
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])

@@ -14,7 +14,7 @@ CHANGES = ("add", "remove", "mark", "report", "withdraw", "look", "clear")
 
 
 def marked(cluster: Cluster) -> set[str]:
-    return {cluster.machines.specs[row].name for row in cluster.marks.rows().tolist()}
+    return {cluster.machines.specs[row].name for row in cluster.dirty.rows().tolist()}
 
 
 @given(st.lists(st.tuples(st.sampled_from(CHANGES), st.sampled_from(NAMES)), max_size=40))
@@ -45,16 +45,16 @@ def test_marks_follow_their_machines(changes):
             expected |= reported
             reported.clear()
         else:
-            cluster.marks.clear()
+            cluster.dirty.clear()
             expected.clear()
         assert marked(cluster) == expected
-        assert cluster.marks.any_machine == bool(expected)
+        assert cluster.dirty.any_machine == bool(expected)
 
 
 def test_many_machines_are_marked():
     cluster = Cluster()
     for index in range(200):
         cluster.upsert_machine(Machine(f"m{index}", {"cpu": 1000}))
-    assert len(cluster.marks.rows()) == 200
+    assert len(cluster.dirty.rows()) == 200
     cluster.remove_machine("m0")
-    assert cluster.marks.rows().tolist() == list(range(199))
+    assert cluster.dirty.rows().tolist() == list(range(199))

@@ -108,8 +108,8 @@ def test_all_columns_are_known():
     "source",
     [
         "cluster.tasks.state[task] = State.PENDING",
-        "self._cluster.tasks.parked[rows] = cluster.marks.any = False",
-        "tasks.parked[task] = tasks.refused[task] = True",
+        "self._cluster.tasks.unschedulable[rows] = cluster.dirty.any = False",
+        "tasks.unschedulable[task] = tasks.refused[task] = True",
         "tasks.failures[task] += 1",
         "a, tasks.owed[task] = 1, False",
         "(a, [tasks.owed[task], *b]) = c",

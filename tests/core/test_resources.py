@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core.events import MachineSampled
-from firmament.core.resources.columns import FIRST_RESOURCES, LEAST_SURPLUS, NO_COLUMN, ResourceIndex, widened
+from firmament.core.resources import FIRST_RESOURCES, LEAST_SURPLUS, NO_COLUMN, ResourceIndex, widened
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 
 DEVICE = "example.com/device"

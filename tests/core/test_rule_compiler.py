@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from firmament.core.constraints.rule_counters import Inhabitants
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.constraints.running_tasks import Inhabitants
 from firmament.core.events import (
     ClassDefined,
     Event,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from firmament.core.events import ClassDefined, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import MAX_QUANTITY
-from firmament.core.resources.saturating import CEILING, SaturatingSums
+from firmament.core.resources import CEILING, SaturatingSums
 from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks, uids
 
 AMOUNTS = st.integers(0, 4) | st.integers(MAX_QUANTITY - 4, MAX_QUANTITY) | st.just(MAX_QUANTITY)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament.core.model import TaskClass
-from firmament.core.resources.columns import ResourceIndex
-from firmament.core.resources.requests import ShapeRequests
+from firmament.core.resources import ResourceIndex, ShapeRequests
 
 AMOUNTS = st.dictionaries(
     st.sampled_from(["pods", "cpu", "memory", "a", "b", "c", "d"]), st.integers(0, 2**60)

@@ -99,7 +99,7 @@ def columns(tasks: TaskTable) -> dict[str, list[object]]:
     return {**texts, **{name: getattr(tasks, name)[:known].tolist() for name in TaskTable.COLUMNS}}
 
 
-def picture(cluster: Cluster) -> dict[str, object]:
+def snapshot(cluster: Cluster) -> dict[str, object]:
     """All that tasks leave behind in a cluster."""
     machines = cluster.machines
     return {
@@ -110,7 +110,7 @@ def picture(cluster: Cluster) -> dict[str, object]:
         "jobs": {job: cluster.jobs.members(job) for job in ("j", "gang")},
         "changed": cluster.jobs.changed,
         "came": cluster.last_came,
-        "touched": cluster.marks.touched,
+        "touched": cluster.dirty.touched,
     }
 
 
@@ -122,7 +122,7 @@ def test_tasks_in_one_batch_end_as_those_that_come_one_by_one(history):
     for event in history:
         for each in one_by_one(event):
             apply_events(apart, [each], NOW)
-    assert picture(together) == picture(apart)
+    assert snapshot(together) == snapshot(apart)
 
 
 def test_a_task_that_comes_twice_in_a_batch_is_described_by_the_last():

@@ -6,7 +6,7 @@ from firmament.core.events import Event, MachineRemoved
 from firmament.core.intake.events import apply_events
 from firmament.core.model import NodeSelectorTerm, Requirement, Taint, Toleration
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.domains import Topologies
+from firmament.core.state.domains import DomainsByKey
 from tests.support.core import machine, task_class
 
 BATCH = Taint("dedicated", "batch", "NoSchedule")
@@ -19,7 +19,7 @@ def cluster(*events: Event) -> Cluster:
 
 
 def of(made: Cluster, key: str) -> tuple[list[int], bool]:
-    found = Topologies(made.machines).of(key)
+    found = DomainsByKey(made.machines).of(key)
     assert found.domain.max(initial=-1) < found.count
     return found.domain.tolist(), found.coarse
 
@@ -34,7 +34,7 @@ def test_machines_with_one_value_are_one_domain():
     assert of(made, "zone") == ([0, 1, 0, -1], True)
     assert of(made, "host") == ([0, 1, -1, -1], False)
     assert of(made, "rack") == ([-1] * 4, False)
-    single = Topologies(made.machines).single
+    single = DomainsByKey(made.machines).single
     assert (single.domain.tolist(), single.count, single.coarse) == ([0, 1, 2, 3], 4, False)
 
 
@@ -50,7 +50,9 @@ def test_domains_follow_machines():
 def test_no_machines():
     made = cluster()
     assert of(made, "zone") == ([], False)
-    _, eligible = Topologies(made.machines).eligible(task_class(), ["zone"], by_affinity=True, by_taints=True)
+    _, eligible = DomainsByKey(made.machines).eligible(
+        task_class(), ["zone"], by_affinity=True, by_taints=True
+    )
     assert eligible.tolist() == []
 
 
@@ -65,7 +67,7 @@ def test_machines_that_count_for_a_spread():
     selecting = task_class(node_selector=(("disk", "ssd"),))
     requiring = task_class(required=(NodeSelectorTerm((Requirement("disk", "In", ("hdd",)),)),))
     tolerant = task_class(tolerations=(Toleration("dedicated", "Exists"),))
-    topologies = Topologies(made.machines)
+    topologies = DomainsByKey(made.machines)
 
     def eligible(content: object, *keys: str, affinity: bool = True, taints: bool = False) -> list[int]:
         _, found = topologies.eligible(content, keys, by_affinity=affinity, by_taints=taints)  # type: ignore[arg-type]
@@ -83,7 +85,7 @@ def test_machines_that_count_for_a_spread():
 
 
 def test_equal_rules_have_equal_marks():
-    topologies = Topologies(cluster(machine("m")).machines)
+    topologies = DomainsByKey(cluster(machine("m")).machines)
 
     def mark(content: object, *keys: str, affinity: bool = True, taints: bool = True) -> object:
         return topologies.eligible(content, keys, by_affinity=affinity, by_taints=taints)[0]  # type: ignore[arg-type]

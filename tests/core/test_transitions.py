@@ -146,11 +146,11 @@ def test_who_is_lifted_and_placed_elsewhere_leaves_nothing_behind():
 def test_room_is_promised_to_who_loses_it_while_its_machine_is_there():
     cluster = cluster_with(State.ASSUMED)
     transitions.release(cluster, TASK, promised=True)
-    assert len(cluster.promises) == 1
+    assert len(cluster.promises.machine_of) == 1
     cluster = cluster_with(State.ASSUMED)
     apply_events(cluster, [MachineRemoved("m")], NOW)
     transitions.release(cluster, TASK, promised=True)
-    assert len(cluster.promises) == 0
+    assert len(cluster.promises.machine_of) == 0
     validate(cluster)
 
 
@@ -176,7 +176,7 @@ def _write(column: str, value: object) -> Callable[[Cluster], None]:
         (
             State.PENDING,
             _write("refused", value=True),
-            "task t, PENDING, is refused for good, and not parked",
+            "task t, PENDING, is refused for good, and not unschedulable",
         ),
         (State.PENDING, _write("leaving", value=True), "task t, PENDING, is leaving"),
         (State.PENDING, _write("sequence", 1), "two tasks are in one place of the order of arrival"),
@@ -188,7 +188,7 @@ def _write(column: str, value: object) -> Callable[[Cluster], None]:
         (State.ASSUMED, _write("machine", -1), "task t, ASSUMED, has no machine"),
         (State.ASSUMED, _write("machine", 1), "machine m, column 0: 0 tasks run, 1 is counted"),
         (State.ASSUMED, _write("machine", 2), "task t, ASSUMED, is on a machine that is not there"),
-        (State.ASSUMED, _write("parked", value=True), "task t, ASSUMED, is parked"),
+        (State.ASSUMED, _write("unschedulable", value=True), "task t, ASSUMED, is unschedulable"),
         (State.ASSUMED, _write("message", "wait"), "task t, ASSUMED, is told why it waits"),
         (State.BOUND, _write("came", 9), "a task came to its machine later than the last"),
         (State.BOUND, _write("owed", value=True), "task t, BOUND, is owed room"),

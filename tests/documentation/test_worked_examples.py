@@ -52,8 +52,8 @@ def example() -> Scheduler:
 def test_the_round_of_the_worked_example():
     scheduler = example()
     opened = scheduler.open_round()
-    assert opened.picture is not None
-    problem = opened.picture.problem
+    assert opened.snapshot is not None
+    problem = opened.snapshot.problem
     assert problem.cost.tolist() == [[744, 4744]]
     assert problem.crowd.tolist() == [750, 750]
     placement = opened.solve()

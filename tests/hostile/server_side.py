@@ -23,7 +23,7 @@ from firmament.core.events import InvalidEventError
 from firmament.core.intake.quota import QuotaExceededError
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.classes import LEAST_SURPLUS
-from firmament.server.cluster import Cluster
+from firmament.server.cluster import ServedCluster
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -72,7 +72,7 @@ class Tenants:
         path = folder / "configuration.yaml"
         path.write_text(CONFIGURATION.format(policy=policy))
         core = build_core(load(path))
-        self._cluster = Cluster(
+        self._cluster = ServedCluster(
             "c", lambda: Scheduler(configuration=core, solver=OrToolsSolver(), clock=lambda: self.now)
         )
         self._runner = RoundRunner(Metrics())
@@ -133,9 +133,9 @@ class Tenants:
         assert self.receive(message.SerializeToString()) is not None
 
     def begin_anew(self) -> None:
-        """Begin with a new picture, which has nothing hostile in it."""
+        """Begin with a new snapshot, which has nothing hostile in it."""
         self._cluster.begin_snapshot(self)
-        self.send(_picture())
+        self.send(_snapshot())
         for uid in self.kinds:
             self.send([self._task(uid)])
         self._cluster.end_snapshot(self)
@@ -258,7 +258,7 @@ def keep_off(message: pb.ClientMessage) -> None:
                     toleration.key = "some"
 
 
-def _picture() -> list[pb.Event]:
+def _snapshot() -> list[pb.Event]:
     """The machines, classes and jobs of decent tenants."""
     events = []
     for name, zone in {**GOOD, SHARED: "a"}.items():

@@ -35,9 +35,9 @@ def scene(count: int = 60, nodes: int = 20, **more: Any) -> Scheduler:
 
 
 def problem_of(core: Scheduler) -> PlacementProblem:
-    picture = core.open_round().picture
-    assert picture is not None
-    return picture.problem
+    snapshot = core.open_round().snapshot
+    assert snapshot is not None
+    return snapshot.problem
 
 
 def heights(result: RoundResult, nodes: int = 20) -> list[int]:

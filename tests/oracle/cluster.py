@@ -48,7 +48,7 @@ class OracleTask:
 
 
 class OracleCluster:
-    """What must be true of the scheduler's picture after every event and round.
+    """What must be true of the scheduler's snapshot after every event and round.
 
     A task counts on the machine that it names, whether or not that machine is known at the moment.
     """

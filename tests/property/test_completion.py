@@ -28,11 +28,11 @@ def begun(seed: int) -> Residual:
     """A problem on which up to one task of each class has been placed."""
     random = np.random.default_rng(seed)
     residual = Residual(placement_problem(seed, 4, 12, tasks=1))
-    picture = plain(residual)
+    snapshot = plain(residual)
     chosen = [
         (cls, machine)
         for cls, machine in enumerate(random.integers(0, 12, 4).tolist())
-        if seed % 2 and picture.units(cls, machine) > 0
+        if seed % 2 and snapshot.units(cls, machine) > 0
     ]
     cls, machine = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
     admit(residual, Assignments(cls, machine, np.ones(len(chosen), dtype=np.int64)))

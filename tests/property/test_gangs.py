@@ -214,4 +214,4 @@ def test_nothing_goes_on_while_nothing_happens(seed: int):
                 world.book.report(report, world.now)
         world.settle()
         rounds += 1
-        assert rounds < 50, "wakes up again and again"
+        assert rounds < 50, "requeues up again and again"

@@ -47,7 +47,7 @@ from firmament.core.events import (
 from firmament.core.model import Machine, NodeSelectorTerm, PreferredTerm, Requirement, TaskClass
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples
@@ -283,7 +283,7 @@ class Twins:
 
     def round(self, meanwhile: Sequence[Event | Sampled | Wait | Resized | Redefine]) -> None:
         opened = [scheduler.open_round() for scheduler in self.both]
-        first, second = (each.picture for each in opened)
+        first, second = (each.snapshot for each in opened)
         assert (first is None) == (second is None)
         if first is not None and second is not None:
             compare(first, second)
@@ -301,15 +301,15 @@ class Twins:
             scheduler.report([BindingReport(delta.uid, delta.machine, bound=True) for delta in bound])
 
 
-def compare(kept: Picture, anew: Picture) -> None:
-    """Whole pictures, bit for bit."""
+def compare(kept: Snapshot, anew: Snapshot) -> None:
+    """Whole snapshots, bit for bit."""
     for name in ("counts", "priority", "shape", "requests", "feasible", "cost", "crowd", "free"):
         ours, theirs = getattr(kept.problem, name), getattr(anew.problem, name)
         assert ours.dtype == theirs.dtype, name
         assert np.array_equal(ours, theirs), name
     assert kept.members[0].tolist() == anew.members[0].tolist()
     size = kept.problem.cost.shape
-    for ours, theirs in zip(kept.judgement.assessments, anew.judgement.assessments, strict=True):
+    for ours, theirs in zip(kept.assessed.assessments, anew.assessed.assessments, strict=True):
         assert ours.raw.dtype == theirs.raw.dtype
         assert np.array_equal(ours.raw, theirs.raw)
         assert (ours.score is None) == (theirs.score is None)

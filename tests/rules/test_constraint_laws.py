@@ -14,8 +14,7 @@ from cost_models.pairs import PairTerms
 from firmament.core.flow.problem import Assignments, Residual
 from firmament.core.rules.constraint import Constraint, Constraints
 from firmament.core.rules.counters import RuleState
-from firmament.core.rules.model_constraints import ModelConstraint
-from firmament.core.rules.model_limits import ModelLimits
+from firmament.core.rules.model_limits import ModelConstraint, ModelLimits
 from firmament.core.rules.pairs import PairRules, PairState
 from tests.differential.drive import core
 from tests.differential.generate import WIDE, case
@@ -64,11 +63,13 @@ def keeps_its_promises(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_rules_between_tasks(seed: int):
-    picture = core(case(seed, WIDE), Classes()).open_round().picture
-    assert picture is not None
-    rules = picture.problem.rules
+    snapshot = core(case(seed, WIDE), Classes()).open_round().snapshot
+    assert snapshot is not None
+    rules = snapshot.problem.rules
     if rules is not None:
-        keeps_its_promises(RuleState(rules), picture.problem.classes, picture.problem.machines, Random(seed))
+        keeps_its_promises(
+            RuleState(rules), snapshot.problem.classes, snapshot.problem.machines, Random(seed)
+        )
 
 
 @given(terms(), st.booleans(), seeds)

@@ -134,9 +134,9 @@ def test_a_saved_round_runs_again(installed: None):
     made.apply([TasksBound("a0", 1, ("x",)), TasksBound("b0", 3, ("z",))])
     made.apply([TasksSubmitted(number, uids(str(number), 5)) for number in (1, 2, 3)])
     opened = made.open_round()
-    assert opened.picture is not None
+    assert opened.snapshot is not None
     then = opened.solve()
-    arrays = encode_arrays(opened.picture.problem, then.assignments)
+    arrays = encode_arrays(opened.snapshot.problem, then.assignments)
     problem, _ = decode_arrays(arrays)
     again = decide(problem, OrToolsSolver(), PassOptions(), no_timer)
     for part in ("cls", "machine", "count"):
@@ -152,8 +152,8 @@ def test_a_saved_round_runs_again(installed: None):
 def test_a_round_whose_model_is_not_installed_cannot_run_again():
     made = core(machines(), [ClassDefined(1, of_team("x")), TasksSubmitted(1, ("x",))])
     opened = made.open_round()
-    assert opened.picture is not None
-    arrays = encode_arrays(opened.picture.problem, opened.solve().assignments)
+    assert opened.snapshot is not None
+    arrays = encode_arrays(opened.snapshot.problem, opened.solve().assignments)
     with pytest.raises(ArtefactError, match="a constraint that 'team_isolation' has to read: no cost model"):
         decode_arrays(arrays)
 

@@ -8,7 +8,7 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, Event, TasksSubmitted
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.server.cluster import Cluster
+from firmament.server.cluster import ServedCluster
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import EncodedRound
 from tests.support.core import Clock, machine, task_class
@@ -27,11 +27,11 @@ class Quiet:
 
 
 class Setting:
-    """A cluster each of whose pictures keeps rows in ``kept``, the latest last."""
+    """A cluster each of whose states keeps rows in ``kept``, the latest last."""
 
     def __init__(self) -> None:
         self.kept: list[KeptRows] = []
-        self.cluster = Cluster("c", self._scheduler)
+        self.cluster = ServedCluster("c", self._scheduler)
 
     def _scheduler(self) -> Scheduler:
         self.kept.append(KeptRows(least_machines=0, asking=0))
@@ -49,7 +49,7 @@ class Setting:
         return driver
 
 
-def test_without_a_driver_a_picture_keeps_what_questions_need_and_no_more():
+def test_without_a_driver_a_state_keeps_what_questions_need_and_no_more():
     setting = Setting()
     driver = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a", "b"))])
     assert setting.cluster.run_round() is not None
@@ -60,7 +60,7 @@ def test_without_a_driver_a_picture_keeps_what_questions_need_and_no_more():
     assert setting.cluster.explain("a").machine
 
 
-def test_the_picture_that_a_new_driver_replaces_keeps_no_rows_meanwhile():
+def test_the_state_that_a_new_driver_replaces_keeps_no_rows_meanwhile():
     setting = Setting()
     former = setting.driven(1, [*WORLD, TasksSubmitted(1, ("a", "b"))])
     setting.cluster.run_round()

@@ -14,7 +14,7 @@ from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event
 from firmament.core.requeue.set_aside import culprits
 from firmament.core.scheduler import Scheduler
-from firmament.server.cluster import Cluster
+from firmament.server.cluster import ServedCluster
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -46,7 +46,7 @@ class Driven:
     def __init__(self, *events: Event) -> None:
         self.model = Stumbles()
         configuration = CoreConfiguration(overlays=(WeightedModel(self.model),))
-        self.cluster = Cluster(
+        self.cluster = ServedCluster(
             "c",
             lambda: Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=Clock()),
         )

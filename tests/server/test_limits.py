@@ -11,7 +11,7 @@ import pytest
 
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.configuration.limits import LimitSection
-from firmament.server.questions import Questions, TooManyQuestionsError
+from firmament.server.questions import QuestionPool, TooManyQuestionsError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.server.driving import (
     Running,
@@ -118,7 +118,7 @@ async def test_a_message_beyond_the_limit_ends_its_stream_alone():
 
 
 async def test_questions_are_bounded_and_answered_beside_the_loops_own_threads():
-    questions, gate = Questions(most=2), threading.Event()
+    questions, gate = QuestionPool(most=2), threading.Event()
     asked = [asyncio.create_task(questions.ask(gate.wait)) for _ in range(2)]
     await asyncio.sleep(0)
     with pytest.raises(TooManyQuestionsError, match="2 questions are under way"):

@@ -14,7 +14,7 @@ from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, 
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event
 from firmament.core.scheduler import Scheduler
-from firmament.server.cluster import Cluster, NoPictureError, PictureLostError
+from firmament.server.cluster import NoStateError, ServedCluster, StateLostError
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.registry import ClusterRegistry
@@ -80,7 +80,7 @@ def new_scheduler(solver: OrToolsSolver, *overlays: Any) -> Scheduler:
     return Scheduler(configuration=configuration, solver=solver, clock=Clock())
 
 
-def begin(cluster: Cluster, driver: Told, *events: Event) -> None:
+def begin(cluster: ServedCluster, driver: Told, *events: Event) -> None:
     cluster.attach(driver, 1)
     cluster.begin_snapshot(driver)
     cluster.apply(driver, events)
@@ -104,9 +104,9 @@ async def test_the_driver_is_told_of_a_round_whose_asker_has_gone():
     assert (delta.task, delta.machine) == ("a", "m")
 
 
-def test_a_round_that_breaks_off_while_it_takes_effect_costs_the_picture_and_no_task():
+def test_a_round_that_breaks_off_while_it_takes_effect_costs_the_state_and_no_task():
     model, solver, driver = FallsIll(), GatedSolver(), Told()
-    cluster = Cluster("c", lambda: new_scheduler(solver, model))
+    cluster = ServedCluster("c", lambda: new_scheduler(solver, model))
     begin(cluster, driver, machine("m"), *tasks(1, "a"))
     failures: list[Exception] = []
 
@@ -124,9 +124,9 @@ def test_a_round_that_breaks_off_while_it_takes_effect_costs_the_picture_and_no_
     solver.let.set()
     round_.join(SECONDS)
     assert [str(error) for error in failures] == ["the model is ill"]
-    with pytest.raises(PictureLostError, match="send a new snapshot"):
+    with pytest.raises(StateLostError, match="send a new snapshot"):
         cluster.next_round_in(driver)
-    with pytest.raises(NoPictureError):
+    with pytest.raises(NoStateError):
         cluster.run_round()
     model.ill = False
     begin(cluster, driver, machine("m"), *tasks(1, "a"))
@@ -138,7 +138,7 @@ def test_a_round_that_breaks_off_while_it_takes_effect_costs_the_picture_and_no_
 
 def test_a_model_that_fails_before_a_round_takes_effect_costs_nothing():
     model, solver, driver = FallsIll(), OrToolsSolver(), Told()
-    cluster = Cluster("c", lambda: new_scheduler(solver, model))
+    cluster = ServedCluster("c", lambda: new_scheduler(solver, model))
     begin(cluster, driver, machine("m"), *tasks(1, "a"))
     model.ill = True
     with pytest.raises(RuntimeError):

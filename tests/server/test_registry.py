@@ -33,7 +33,7 @@ def test_a_cluster_whose_session_waits_to_drive_it_is_not_forgotten():
     awaited = registry.open("a")
     for name in ("b", "c", "d"):
         registry.close(registry.open(name))
-    assert registry.open("a") is awaited, "two drivers of two pictures would not know of each other"
+    assert registry.open("a") is awaited, "two drivers of two states would not know of each other"
 
 
 def test_a_cluster_is_kept_as_long_as_one_of_its_sessions_is_open():

@@ -149,7 +149,7 @@ async def test_a_newer_driver_takes_over(running: Running, fencing):
     await new.until(lambda: "a" in new.placed)
 
 
-async def test_the_former_picture_stays_until_the_new_driver_has_sent_its_own(running: Running):
+async def test_the_former_state_stays_until_the_new_driver_has_sent_its_own(running: Running):
     await running.driving(*WORLD)
     new = running.driver()
     await new.hello(fencing=2)
@@ -184,7 +184,7 @@ async def test_a_batch_that_the_core_refuses_changes_nothing(running: Running):
     assert (await running.state()).machines == 2
 
 
-async def test_a_malformed_batch_in_a_snapshot_leaves_the_former_picture(running: Running):
+async def test_a_malformed_batch_in_a_snapshot_leaves_the_former_state(running: Running):
     driver = await running.driving(*WORLD)
     await driver.send(snapshot_begin=pb.SnapshotBegin())
     await driver.events(machine("n1"))

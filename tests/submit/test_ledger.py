@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.submit.ledger import Ledger
 from firmament.submit.report import summarise
+from firmament.submit.submission_log import SubmissionLog
 from firmament.submit.workload import Int64, MachineShape, Workload, WorkloadOptions, generate
 
 
@@ -24,7 +24,7 @@ def workload() -> Workload:
 
 
 def test_a_lawful_placement(workload):
-    ledger = Ledger(workload)
+    ledger = SubmissionLog(workload)
     ledger.submitted(0, 6, 1.0)
     ledger.placed(ints(0, 1, 2), ints(0, 0, 1), 1.5)
     ledger.placed(ints(3), ints(1), 2.0)
@@ -39,7 +39,7 @@ def test_a_lawful_placement(workload):
 
 
 def test_overcommitment_is_found_and_remembered(workload):
-    ledger = Ledger(workload)
+    ledger = SubmissionLog(workload)
     ledger.submitted(0, 6, 0.0)
     ledger.placed(ints(0, 1), ints(0, 0), 1.0)
     assert ledger.overcommitted_count == 0
@@ -51,7 +51,7 @@ def test_overcommitment_is_found_and_remembered(workload):
 
 
 def test_overcommitment_within_one_round_is_found(workload):
-    ledger = Ledger(workload)
+    ledger = SubmissionLog(workload)
     ledger.placed(ints(0, 1, 2), ints(1, 1, 1), 1.0)
     assert ledger.overcommitted_count == 1
 
@@ -63,14 +63,14 @@ def test_what_fills_a_machine_from_the_start_counts():
             nodes=1, tasks=1, classes=1, cpu=(400, 400), memory=(1, 1), fill=1.0, seed=1, shapes=shapes
         )
     )
-    ledger = Ledger(workload)
+    ledger = SubmissionLog(workload)
     assert ledger.used[0, 0] >= 750
     ledger.placed(ints(0), ints(0), 1.0)
     assert ledger.overcommitted_count == 1
 
 
 def test_a_task_placed_twice_is_found(workload):
-    ledger = Ledger(workload)
+    ledger = SubmissionLog(workload)
     ledger.placed(ints(0, 0), ints(0, 1), 1.0)
     ledger.placed(ints(0), ints(0), 2.0)
     assert ledger.duplicates == 2
@@ -79,7 +79,7 @@ def test_a_task_placed_twice_is_found(workload):
 
 
 def test_room_that_was_freed_can_be_used_again(workload):
-    ledger = Ledger(workload)
+    ledger = SubmissionLog(workload)
     for task in range(0, 6, 2):
         ledger.placed(ints(task, task + 1), ints(0, 0), 1.0)
         ledger.finished(ints(task, task + 1))
@@ -87,6 +87,6 @@ def test_room_that_was_freed_can_be_used_again(workload):
 
 
 def test_nothing_happened(workload):
-    report = summarise(Ledger(workload), 2, complete=False)
+    report = summarise(SubmissionLog(workload), 2, complete=False)
     assert (report.placed, report.seconds, report.placements_per_second) == (0, 0.0, 0.0)
     assert report.latency_p99_ms is None

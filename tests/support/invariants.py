@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.resources.saturating import CEILING
+from firmament.core.resources import CEILING
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State, TaskTable
 
@@ -44,7 +44,7 @@ def _states(tasks: TaskTable) -> None:
     known, pending, bound = state != State.UNUSED, state == State.PENDING, state == State.BOUND
     messages = np.array([text != "" for text in tasks.message], dtype=np.bool_)
     for name, flag, allowed in (
-        ("parked", tasks.parked, pending),
+        ("unschedulable", tasks.unschedulable, pending),
         ("refused for good", tasks.refused, pending),
         ("told why it waits", messages, pending),
         ("owed room", tasks.owed, ~bound),
@@ -53,7 +53,9 @@ def _states(tasks: TaskTable) -> None:
     ):
         _nobody(tasks, flag[: len(state)] & known & ~allowed, f"is {name}")
     _nobody(
-        tasks, (tasks.refused & ~tasks.parked)[: len(state)] & known, "is refused for good, and not parked"
+        tasks,
+        (tasks.refused & ~tasks.unschedulable)[: len(state)] & known,
+        "is refused for good, and not unschedulable",
     )
 
 

@@ -1,4 +1,4 @@
-"""The examples of topology groups, through the commands; verdicts by hand from the proposal's text and pictures."""
+"""The examples of topology groups, through the commands; verdicts by hand from the proposal's text and snapshots."""
 
 from __future__ import annotations
 

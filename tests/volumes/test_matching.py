@@ -1,4 +1,4 @@
-"""Where a volume can be reached, and what suits a claim, against the simulated cluster's own judgement."""
+"""Where a volume can be reached, and what suits a claim, against the simulated cluster's own assessment."""
 
 from __future__ import annotations
 

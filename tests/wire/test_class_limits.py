@@ -8,7 +8,7 @@ import pytest
 
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.wire import events_from_proto
-from firmament.wire.class_limits import LIMITS
+from firmament.wire.classes import LIMITS
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.core import machine, messages, placed, scheduler, tasks
 

@@ -1,7 +1,7 @@
 """Models' limits as they are when a round is closed: filters, joint rows and ledgers, asked once more.
 
 What a round decided kept the limits that models stated when it was opened. If something has come to the machines since
-(see `disturbance`), the models that had limits to state are asked again, and so are those that may have some now: their
+(see `staleness`), the models that had limits to state are asked again, and so are those that may have some now: their
 records have changed, or they look at single tasks on machines. They are asked about all machines as they are now, and
 about the shapes of what was decided; then every decision is held against the answer, whatever machine it is for.
 """
@@ -17,15 +17,15 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments
 from firmament.core.rules.model_limits import ModelLimits
-from firmament.core.scoring.assessment import judge
-from firmament.core.snapshot.snapshot import Picture, model_columns
+from firmament.core.scoring.assessment import assess_shapes
+from firmament.core.snapshot.snapshot import Snapshot, model_columns
 from firmament.core.state.cluster import Cluster
 
 
 class LimitsNow:
     """What models said when they were asked again: ``answers``, about shapes of the cluster.
 
-    ``shape``: int64[C], the place among those shapes of each class of the picture, -1 for classes not asked about.
+    ``shape``: int64[C], the place among those shapes of each class of the snapshot, -1 for classes not asked about.
     Machines go by their row now.
     """
 
@@ -48,51 +48,51 @@ class LimitsNow:
 
 
 def limits_now(
-    cluster: Cluster, static_rows: StaticRows, picture: Picture, placed: Assignments
+    cluster: Cluster, static_rows: StaticRows, snapshot: Snapshot, placed: Assignments
 ) -> LimitsNow | None:
     """Ask the models again, if anything has come to the machines that ``placed`` concerns; None if nothing has.
 
     To be asked before any task of the round is put anywhere, and while those that may move are still in their places.
     """
-    if not len(placed.cls) or cluster.version == picture.version:
+    if not len(placed.cls) or cluster.version == snapshot.version:
         return None
-    weighted, told = picture.configuration.models, picture.seen.told(cluster)
+    weighted, told = snapshot.configuration.models, snapshot.seen.told(cluster)
     asked = [
         each
-        for each, answer in zip(weighted, picture.judgement.assessments, strict=True)
+        for each, answer in zip(weighted, snapshot.assessed.assessments, strict=True)
         if states_limits(answer) or _may_have_limits(each, told)
     ]
     if not asked:
         return None
-    joint = picture.problem.joint
-    if all(map(by_machine, joint)) and not picture.seen.disturbed(cluster)[placed.machine].any():
+    joint = snapshot.problem.joint
+    if all(map(by_machine, joint)) and not snapshot.seen.disturbed(cluster)[placed.machine].any():
         return None
-    shape_of = np.array([cluster.classes.rows[cls].shape for cls in picture.cls.tolist()], dtype=np.int64)
+    shape_of = np.array([cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()], dtype=np.int64)
     shapes, of_entry = np.unique(shape_of[placed.cls], return_inverse=True)
     counts = np.bincount(of_entry, weights=placed.count).astype(np.int64)
-    columns = model_columns(cluster, picture.configuration, picture.judgement.machines.now)
-    judgement = judge(cluster, static_rows, columns, shapes.tolist(), counts.tolist(), asked)
+    columns = model_columns(cluster, snapshot.configuration, snapshot.assessed.machines.now)
+    assessed = assess_shapes(cluster, static_rows, columns, shapes.tolist(), counts.tolist(), asked)
     place = {shape: place for place, shape in enumerate(shapes.tolist())}
     of_class = np.array([place.get(shape, -1) for shape in shape_of.tolist()], dtype=np.int64)
-    return LimitsNow(of_class, judgement.assessments)
+    return LimitsNow(of_class, assessed.assessments)
 
 
 def newly_limited(
-    cluster: Cluster, static_rows: StaticRows, picture: Picture, classes: Collection[int]
+    cluster: Cluster, static_rows: StaticRows, snapshot: Snapshot, classes: Collection[int]
 ) -> bool:
-    """Whether a model that had no limits to state when ``picture`` was taken has some now, for some of its classes."""
-    told = picture.seen.told(cluster)
+    """Whether a model that had no limits to state when ``snapshot`` was taken has some now, for some of its classes."""
+    told = snapshot.seen.told(cluster)
     asked = [
         each
-        for each, answer in zip(picture.configuration.models, picture.judgement.assessments, strict=True)
+        for each, answer in zip(snapshot.configuration.models, snapshot.assessed.assessments, strict=True)
         if not states_limits(answer) and _may_have_limits(each, told)
     ]
     if not asked or not classes:
         return False
-    shapes = sorted({cluster.classes.rows[row].shape for row in picture.cls[list(classes)].tolist()})
-    columns = model_columns(cluster, picture.configuration, picture.judgement.machines.now)
-    judgement = judge(cluster, static_rows, columns, shapes, [1] * len(shapes), asked)
-    return any(map(states_limits, judgement.assessments))
+    shapes = sorted({cluster.classes.rows[row].shape for row in snapshot.cls[list(classes)].tolist()})
+    columns = model_columns(cluster, snapshot.configuration, snapshot.assessed.machines.now)
+    assessed = assess_shapes(cluster, static_rows, columns, shapes, [1] * len(shapes), asked)
+    return any(map(states_limits, assessed.assessments))
 
 
 def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:

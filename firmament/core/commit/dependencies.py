@@ -1,9 +1,9 @@
 """Which placements of a round wait for others that are not settled yet: the ``depends_on`` of deltas.
 
-*Leaning*: a task that must be near another may be bound only once the other is: should that binding fail, the task
-would be where nothing draws it. One settled task in the domain is enough; without any, the task leans on the first that
-was placed there. (Topology spread and anti-affinity do not chain bindings: a binding that fails leaves an uneven domain
-or a free place behind, which the task's next placement makes good.)
+*Affinity*: a task that must be near another may be bound only once the other is: should that binding fail, the task
+would be where nothing draws it. One settled task in the domain is enough; without any, the task waits for the first
+that was placed there. (Topology spread and anti-affinity do not chain bindings: a binding that fails leaves an uneven
+domain or a free place behind, which the task's next placement makes good.)
 
 *Chains*: a ledger may say that it counts on the order of arrival (a kubelet gives each pod the lowest NUMA zone that
 fits). Each placement on such a machine then depends on the one before it: of the same round, or, for the first, the
@@ -15,23 +15,19 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.problem import PlacementProblem
 from firmament.core.rules.ruleset import RuleSet
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
 
-def leaders(
-    problem: PlacementProblem, cls: Int64, machine: Int64, uids: list[str]
+def binding_dependencies(
+    rules: RuleSet, cls: Int64, machine: Int64, uids: list[str]
 ) -> dict[int, tuple[str, ...]]:
     """Uids that placements wait for, by index, for those that wait for any.
 
     ``cls``, ``machine``: int64[N], the placements in order, in terms of the problem; ``uids`` parallel to them.
     """
-    rules = problem.rules
-    if rules is None:
-        return {}
     attracted = {each for each, own in rules.of.items() if own.attraction is not None}
     drawing = {
         number
@@ -48,9 +44,9 @@ def leaders(
     found: dict[int, tuple[str, ...]] = {}
     for index in concerned.tolist():
         each, at = int(cls[index]), int(machine[index])
-        leans = _leans_on(rules, first, each, at)
-        if leans:
-            found[index] = leans
+        depends_on = _waits_for(rules, first, each, at)
+        if depends_on:
+            found[index] = depends_on
         for number in rules.rules(each).adds:
             domain = int(rules.counters[number].domain[at])
             if number in drawing and domain >= 0:
@@ -58,28 +54,28 @@ def leaders(
     return found
 
 
-def _leans_on(rules: RuleSet, first: dict[tuple[int, int], str], cls: int, machine: int) -> tuple[str, ...]:
+def _waits_for(rules: RuleSet, first: dict[tuple[int, int], str], cls: int, machine: int) -> tuple[str, ...]:
     attraction = rules.rules(cls).attraction
     if attraction is None:
         return ()
-    leans = []
+    depends_on = []
     for number in attraction.counters:
         domain = int(rules.counters[number].domain[machine])
         if domain >= 0 and not rules.counters[number].settled[domain]:
             leader = first.get((number, domain))
             if leader is not None:
-                leans.append(leader)
-    return tuple(dict.fromkeys(leans))
+                depends_on.append(leader)
+    return tuple(dict.fromkeys(depends_on))
 
 
-def keeps_order(picture: Picture, cls: Int64, row: Int64) -> Bool:
+def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
     """bool[N]: placements that some ledger counts on reaching their machines in order.
 
-    ``cls``, ``row``: int64[N], classes and machine rows of the picture's problem.
+    ``cls``, ``row``: int64[N], classes and machine rows of the snapshot's problem.
     """
     kept: Bool = np.zeros(len(cls), dtype=np.bool_)
-    shapes = picture.problem.known_as(picture.problem.shape[cls])
-    for ledger in picture.problem.ledgers:
+    shapes = snapshot.problem.known_as(snapshot.problem.shape[cls])
+    for ledger in snapshot.problem.ledgers:
         kept |= ledger.ordered(shapes, row)
     return kept
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import by_machine, newly_limited
-from firmament.core.commit.pairs import pairs_now
+from firmament.core.commit.revalidation import pairs_now
 from firmament.core.commit.tree_groups import overtaken_groups
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.attached_volumes import saved
@@ -18,7 +18,7 @@ from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.pairs import PairState
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
@@ -35,14 +35,14 @@ class EvictionCheck:
         self,
         cluster: Cluster,
         static_rows: StaticRows,
-        picture: Picture,
+        snapshot: Snapshot,
         preemption: PreemptionProblem,
         decided: Sequence[Eviction],
         guests: Int64,
     ) -> None:
         self._cluster = cluster
         self._static_rows = static_rows
-        self._picture = picture
+        self._snapshot = snapshot
         self._preemption = preemption
         self._decided = decided
         self._guests = guests
@@ -54,15 +54,15 @@ class EvictionCheck:
     def standing(self) -> Bool:
         """bool[N]: what still holds."""
         dropped: Bool = np.zeros(len(self._decided), dtype=np.bool_)
-        moved_on = self._cluster.version != self._picture.version
+        moved_on = self._cluster.version != self._snapshot.version
         by_machine: dict[int, list[int]] = {}
         for index, each in enumerate(self._decided):
             by_machine.setdefault(each.machine, []).append(index)
         if moved_on:
-            self._pairs = pairs_now(self._cluster, self._picture)
-            self._disturbed = self._picture.seen.disturbed(self._cluster)
+            self._pairs = pairs_now(self._cluster, self._snapshot)
+            self._disturbed = self._snapshot.seen.disturbed(self._cluster)
             self._newly_limited = newly_limited(
-                self._cluster, self._static_rows, self._picture, {each.cls for each in self._decided}
+                self._cluster, self._static_rows, self._snapshot, {each.cls for each in self._decided}
             )
             for indices in by_machine.values():
                 dropped[indices] = not self._holds(indices)
@@ -97,12 +97,12 @@ class EvictionCheck:
     def _of_overtaken_groups(self) -> Bool:
         """bool[N]: decided for groups with rules that need another number of places now, or others."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
-        terms = self._picture.problem.topology
+        terms = self._snapshot.problem.topology
         job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
         machine = np.array([each.machine for each in self._decided], dtype=np.int64)
-        ruled = {self._picture.gangs[gang] for gang in terms.groups} if terms is not None else set()
+        ruled = {self._snapshot.gangs[gang] for gang in terms.groups} if terms is not None else set()
         used = {job: machine[job_of == job] for job in ruled.intersection(job_of.tolist())}
-        lost = overtaken_groups(self._cluster, self._picture, used)
+        lost = overtaken_groups(self._cluster, self._snapshot, used)
         for name, places in used.items():
             job = jobs.gang(name)
             if job is None or lacking(self._cluster, job) != len(places):
@@ -123,7 +123,7 @@ class EvictionCheck:
     def _drop_half_evicted(self, dropped: Bool) -> None:
         """Drop what would leave some of a gang behind, but fewer than it needs."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
-        if not jobs.any_gang:
+        if not jobs.gangs:
             return
         leaves: dict[str, list[int]] = {}
         told: dict[str, int] = {}
@@ -149,12 +149,12 @@ class EvictionCheck:
         if not all(self._models_stand(each) for each in decided):
             return False
         machine = self._row_of(decided[0].machine)
-        classes = self._picture.cls[[each.cls for each in decided]]
+        classes = self._snapshot.cls[[each.cls for each in decided]]
         full = machine in cluster.machines.beyond_measure  # whoever leaves
         if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
         guests = self._guests[list(indices)]
-        lowest = int(self._picture.importance.reach_of(tasks, guests).min())
+        lowest = int(self._snapshot.importance.reach_of(tasks, guests).min())
         if not all(self._can_go(victim, lowest) for each in decided for victim in each.evicts):
             return False
         told = [victim for victim in decided[0].awaits if victim in self._told]
@@ -167,7 +167,7 @@ class EvictionCheck:
             return False
         gone = [*self._preemption.row[told].tolist(), *leaving]
         here = [row for row in gone if tasks.machine[row] == machine]
-        room = cluster.free_beside(self._picture.tasks)[machine]
+        room = cluster.free_beside(self._snapshot.tasks)[machine]
         room = room + self._requests(tasks.cls[here]).sum(axis=0)
         wanted = self._requests(classes)
         for index, cls in enumerate(classes.tolist()):
@@ -182,39 +182,39 @@ class EvictionCheck:
 
     def _models_stand(self, decided: Eviction) -> bool:
         """Whether what models said of a machine still holds, as far as it bounds what may come there."""
-        problem, machine = self._picture.problem, decided.machine
+        problem, machine = self._snapshot.problem, decided.machine
         shape = int(problem.shape[decided.cls])
         limited = [rows for rows in problem.joint if rows.row_of[machine] >= 0 and rows.holds()[shape]]
         if not all(map(by_machine, limited)):
             return False  # too much may have changed elsewhere
         others = self._newly_limited or any(
             each.feasible is not None or each.ledger is not None
-            for each in self._picture.judgement.assessments
+            for each in self._snapshot.assessed.assessments
         )
         return not (self._disturbed[machine] and (limited or others))
 
     def _row_of(self, machine: int) -> int:
-        """Row, as of now, of a machine of the picture; -1 if it is gone."""
-        return self._cluster.machines.row_of.get(self._picture.machine_names[machine], -1)
+        """Row, as of now, of a machine of the snapshot; -1 if it is gone."""
+        return self._cluster.machines.row_of.get(self._snapshot.machine_names[machine], -1)
 
     def _waits(self, index: int) -> bool:
         """Whether a task still waits for what was decided for it."""
-        tasks, picture = self._cluster.tasks, self._picture
+        tasks, snapshot = self._cluster.tasks, self._snapshot
         decided, guest = self._decided[index], int(self._guests[index])
-        cls = int(picture.cls[decided.cls])
-        place = int(picture.first[decided.cls] + np.flatnonzero(picture.members[decided.cls] == guest)[0])
+        cls = int(snapshot.cls[decided.cls])
+        place = int(snapshot.first[decided.cls] + np.flatnonzero(snapshot.members[decided.cls] == guest)[0])
         return bool(
-            tasks.uid[guest] == picture.uids[place]
+            tasks.uid[guest] == snapshot.uids[place]
             and tasks.state[guest] == State.PENDING
             and tasks.cls[guest] == cls
-            and picture.importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
+            and snapshot.importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
             and self._static_rows.of(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]
         )
 
     def _is_there(self, victim: int) -> bool:
-        """Whether the task that the picture knew is still on a machine."""
+        """Whether the task that the snapshot knew is still on a machine."""
         tasks, row = self._cluster.tasks, self._preemption.row[victim]
         return bool(
             tasks.state[row] == State.BOUND and tasks.sequence[row] == self._preemption.sequence[victim]
@@ -227,7 +227,7 @@ class EvictionCheck:
             self._is_there(victim)
             and machine >= 0
             and tasks.machine[row] == machine
-            and self._picture.importance.standing_of(tasks, row) < below
+            and self._snapshot.importance.standing_of(tasks, row) < below
             and not tasks.leaving[row]
         )
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.commit.dependencies import keeps_order, leaders
+from firmament.core.commit.dependencies import binding_dependencies, keeps_order
 from firmament.core.commit.eviction_check import EvictionCheck
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments
-from firmament.core.gangs.leaving import held_back
+from firmament.core.gangs.members import held_back
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.results import Delta, DeltaKind
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
@@ -25,29 +25,29 @@ def evict(
     cluster: Cluster,
     static_rows: StaticRows,
     evictions: Evictions,
-    picture: Picture,
+    snapshot: Snapshot,
     placed: Assignments,
     decided: Sequence[Eviction],
 ) -> tuple[list[Delta], Int64]:
     """Turn evictions into deltas: those who go first, then those who come and depend on it.
 
     Who comes is assumed on its machine at once, beside those who go: until they are gone the machine is overfull, and
-    nobody else takes the place. If events arrived since the picture was taken, what was decided is checked again
+    nobody else takes the place. If events arrived since the snapshot was taken, what was decided is checked again
     (``EvictionCheck``). Also returns the rows of tasks that lost their place that way; they should try again.
     """
-    preemption = picture.preemption
+    preemption = snapshot.preemption
     if preemption is None or not decided:
         return [], np.empty(0, dtype=np.int64)
-    guests = _guests(picture, placed, decided)
+    guests = _guests(snapshot, placed, decided)
     decided, coming = held_back(cluster, preemption, decided, guests)
     early, guests = guests[~coming], guests[coming]
-    stands = EvictionCheck(cluster, static_rows, picture, preemption, decided, guests).standing()
+    stands = EvictionCheck(cluster, static_rows, snapshot, preemption, decided, guests).standing()
     lost = np.append(early, guests[~stands])
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep:
-            cluster.mark(picture.machine_names[each.machine])
-    return _carried_out(cluster, evictions, picture, preemption, placed, kept), lost
+            cluster.mark(snapshot.machine_names[each.machine])
+    return _carried_out(cluster, evictions, snapshot, preemption, placed, kept), lost
 
 
 def withdrawn(cluster: Cluster, evictions: Evictions) -> list[Delta]:
@@ -64,12 +64,12 @@ def still_leaves(cluster: Cluster, delta: Delta) -> bool:
     return task is not None and bool(cluster.tasks.leaving[task])
 
 
-def _guests(picture: Picture, placed: Assignments, decided: Sequence[Eviction]) -> Int64:
+def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[Eviction]) -> Int64:
     """int64[N]: the task (row) that each eviction is for: of each class those that follow the ones placed."""
-    next_of = np.bincount(placed.cls, weights=placed.count, minlength=len(picture.members)).astype(np.int64)
+    next_of = np.bincount(placed.cls, weights=placed.count, minlength=len(snapshot.members)).astype(np.int64)
     guests = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
-        guests[index] = picture.members[each.cls][next_of[each.cls]]
+        guests[index] = snapshot.members[each.cls][next_of[each.cls]]
         next_of[each.cls] += 1
     return guests
 
@@ -77,14 +77,14 @@ def _guests(picture: Picture, placed: Assignments, decided: Sequence[Eviction]) 
 def _carried_out(
     cluster: Cluster,
     evictions: Evictions,
-    picture: Picture,
+    snapshot: Snapshot,
     preemption: PreemptionProblem,
     placed: Assignments,
     kept: Sequence[tuple[Eviction, int]],
 ) -> list[Delta]:
     tasks = cluster.tasks
-    leans = _leans(cluster, picture, placed, kept)
-    before = _before(cluster, picture, preemption, kept)
+    leads = _dependencies(cluster, snapshot, placed, kept)
+    before = _before(cluster, snapshot, preemption, kept)
     deltas = []
     coming: list[Delta] = []
     for index, (each, guest) in enumerate(kept):
@@ -92,40 +92,40 @@ def _carried_out(
             Delta(
                 DeltaKind.PREEMPT,
                 tasks.uid[int(preemption.row[victim])],
-                picture.machine_names[int(preemption.machine[victim])],
+                snapshot.machine_names[int(preemption.machine[victim])],
                 beyond_budget=victim in each.beyond,
             )
             for victim in each.evicts
         ]
         evictions.tell(cluster, (int(preemption.row[victim]) for victim in each.evicts))
-        depends_on = tuple(dict.fromkeys((*before[index], *leans.get(index, ()))))
-        name = picture.machine_names[each.machine]
+        depends_on = tuple(dict.fromkeys((*before[index], *leads.get(index, ()))))
+        name = snapshot.machine_names[each.machine]
         coming.append(Delta(DeltaKind.PLACE, tasks.uid[guest], name, depends_on=depends_on))
     rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
     come = np.array([guest for _, guest in kept], dtype=np.int64)
     transitions.assume(cluster, come, rows)
     cls = np.array([each.cls for each, _ in kept], dtype=np.int64)
     machine = np.array([each.machine for each, _ in kept], dtype=np.int64)
-    transitions.wait_for_room(cluster, come, ordered=keeps_order(picture, cls, machine))
+    transitions.wait_for_room(cluster, come, ordered=keeps_order(snapshot, cls, machine))
     for delta, (_, guest) in zip(coming, kept, strict=True):
         evictions.count_on(cluster, delta.depends_on, guest)
-    for members in _gangs(picture, kept):
+    for members in _gangs(snapshot, kept):
         evictions.share_fate(cluster, [kept[index][1] for index in members])
     return [*deltas, *coming]
 
 
-def _gangs(picture: Picture, kept: Sequence[tuple[Eviction, int]]) -> list[list[int]]:
+def _gangs(snapshot: Snapshot, kept: Sequence[tuple[Eviction, int]]) -> list[list[int]]:
     """Indices of those who come and belong to one gang, gang by gang, where there are several."""
     members: dict[int, list[int]] = {}
-    if len(picture.gangs):
+    if len(snapshot.gangs):
         for index, (each, _) in enumerate(kept):
-            members.setdefault(int(picture.problem.gang[each.cls]), []).append(index)
+            members.setdefault(int(snapshot.problem.gang[each.cls]), []).append(index)
     return [indices for gang, indices in members.items() if gang >= 0 and len(indices) > 1]
 
 
 def _before(
     cluster: Cluster,
-    picture: Picture,
+    snapshot: Snapshot,
     preemption: PreemptionProblem,
     kept: Sequence[tuple[Eviction, int]],
 ) -> list[tuple[str, ...]]:
@@ -144,7 +144,7 @@ def _before(
         )
         for each, _ in kept
     ]
-    for members in _gangs(picture, kept):
+    for members in _gangs(snapshot, kept):
         everybody = tuple(dict.fromkeys(uid for index in members for uid in before[index]))
         first = members[0]
         for index in members[1:]:
@@ -154,11 +154,11 @@ def _before(
     return before
 
 
-def _leans(
-    cluster: Cluster, picture: Picture, placed: Assignments, kept: Sequence[tuple[Eviction, int]]
+def _dependencies(
+    cluster: Cluster, snapshot: Snapshot, placed: Assignments, kept: Sequence[tuple[Eviction, int]]
 ) -> dict[int, tuple[str, ...]]:
     """Uids of tasks that must be bound before those who come may be, because they have to be near them, by index."""
-    problem = picture.problem
+    problem = snapshot.problem
     if problem.rules is None or not any(
         problem.rules.rules(each.cls).attraction is not None for each, _ in kept
     ):
@@ -167,10 +167,10 @@ def _leans(
     uids = []
     taken: dict[int, int] = {}
     for cls in earlier[0].tolist():
-        uids.append(picture.uids[int(picture.first[cls]) + taken.get(cls, 0)])
+        uids.append(snapshot.uids[int(snapshot.first[cls]) + taken.get(cls, 0)])
         taken[cls] = taken.get(cls, 0) + 1
-    found = leaders(
-        problem,
+    found = binding_dependencies(
+        problem.rules,
         np.append(earlier[0], [each.cls for each, _ in kept]),
         np.append(earlier[1], [each.machine for each, _ in kept]),
         [*uids, *(cluster.tasks.uid[guest] for _, guest in kept)],

@@ -8,14 +8,14 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
-from firmament.core.commit.dependencies import chained, keeps_order, leaders
+from firmament.core.commit.dependencies import binding_dependencies, chained, keeps_order
 from firmament.core.commit.revalidation import Decided, Recheck
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.results import Placements
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 
@@ -23,7 +23,7 @@ from firmament.core.state.cluster import Cluster
 def assume_placements(
     cluster: Cluster,
     static_rows: StaticRows,
-    picture: Picture,
+    snapshot: Snapshot,
     placed: Assignments,
     limits: LimitsNow | None = None,
 ) -> Placements:
@@ -32,17 +32,19 @@ def assume_placements(
     With rules between tasks, or ledgers that count on it, the deltas keep the order of the assignments, in which each
     is valid when it is made.
 
-    If events arrived since the picture was taken, every single placement is checked again (`rechecking`), against
+    If events arrived since the snapshot was taken, every single placement is checked again (`revalidation`), against
     ``limits`` if models have been asked again. What fails stays pending, and the machine is marked as worth another
     look.
     """
-    decided = _decided(picture, placed)
-    ordered = keeps_order(picture, decided.cls, decided.row)
-    if cluster.version == picture.version:
+    decided = _decided(snapshot, placed)
+    ordered: Bool = np.zeros(len(decided.cls), dtype=np.bool_)
+    if snapshot.problem.ledgers:
+        ordered = keeps_order(snapshot, decided.cls, decided.row)
+    if cluster.version == snapshot.version:
         transitions.assume(cluster, decided.task, decided.row)
         kept = np.ones(len(decided.task), dtype=np.bool_)
     else:
-        kept = Recheck(cluster, static_rows, picture, decided, ordered, limits).assume()
+        kept = Recheck(cluster, static_rows, snapshot, decided, ordered, limits).assume()
         for index in np.flatnonzero(~kept).tolist():
             cluster.mark(decided.machine[index])  # what was kept free for the task may suit another
     where = np.flatnonzero(kept)
@@ -55,29 +57,34 @@ def assume_placements(
     if not kept.all():
         uids = list(compress(uids, kept.tolist()))
         machines = list(compress(machines, kept.tolist()))
-    leans = leaders(picture.problem, decided.cls[where], decided.row[where], uids)
-    for place, leader in chained(cluster, decided.task[where], ordered[where], picture.came).items():
-        leans[place] = tuple(dict.fromkeys((*leans.get(place, ()), leader)))
-    return Placements(uids, machines, leans)
+    depends_on: dict[int, tuple[str, ...]] = {}
+    if snapshot.problem.rules is not None:
+        depends_on = binding_dependencies(
+            snapshot.problem.rules, decided.cls[where], decided.row[where], uids
+        )
+    if ordered.any():
+        for place, leader in chained(cluster, decided.task[where], ordered[where], snapshot.came).items():
+            depends_on[place] = tuple(dict.fromkeys((*depends_on.get(place, ()), leader)))
+    return Placements(uids, machines, depends_on)
 
 
-def _decided(picture: Picture, placed: Assignments) -> Decided:
+def _decided(snapshot: Snapshot, placed: Assignments) -> Decided:
     """Give the tasks of each class, in their order, to the machines assigned to it, in that of the tree if any."""
-    if picture.problem.rules is None and not picture.problem.ledgers:
-        order = _by_class(picture.problem, placed)
+    if snapshot.problem.rules is None and not snapshot.problem.ledgers:
+        order = _by_class(snapshot.problem, placed)
         placed = Assignments(placed.cls[order], placed.machine[order], placed.count[order])
     cls = np.repeat(placed.cls, placed.count)
     machine = np.repeat(placed.machine, placed.count)
     by_class = np.argsort(cls, kind="stable")
-    taken = np.bincount(cls, minlength=len(picture.members))
+    taken = np.bincount(cls, minlength=len(snapshot.members))
     place = np.empty(len(cls), dtype=np.int64)
-    place[by_class] = np.arange(len(cls)) + np.repeat(picture.first - (np.cumsum(taken) - taken), taken)
+    place[by_class] = np.arange(len(cls)) + np.repeat(snapshot.first - (np.cumsum(taken) - taken), taken)
     return Decided(
         cls,
         machine,
-        picture.tasks[place],
-        _chosen(picture.uids, place),
-        _chosen(picture.machine_names, machine),
+        snapshot.tasks[place],
+        _chosen(snapshot.uids, place),
+        _chosen(snapshot.machine_names, machine),
     )
 
 

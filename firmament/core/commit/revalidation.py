@@ -1,4 +1,4 @@
-"""Holds a round's placements against what has happened since its picture was taken, and assumes those that stand.
+"""Holds a round's placements against what has happened since its snapshot was taken, and assumes those that stand.
 
 The task must still wait and be of the same class; the machine must be there, open to it, and have room; rules between
 tasks, pairs of tasks and the limits of models must hold, each placement counting for those after it; and where a ledger
@@ -14,15 +14,17 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
-from firmament.core.commit.pairs import pairs_now
 from firmament.core.commit.tree_groups import overtaken_groups
+from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.filters.attached_volumes import saved
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.gangs.members import lacking
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.rules.pairs import PairState
+from firmament.core.scoring.assessment import machine_columns
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
@@ -30,7 +32,7 @@ from firmament.core.state.tasks import State
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Placements of a picture, one task each: class and machine row of the problem, its task row and uid then, and
+    """Placements of a snapshot, one task each: class and machine row of the problem, its task row and uid then, and
     the machine's name.
     """
 
@@ -42,7 +44,7 @@ class Decided:
 
 
 class Recheck:
-    """Placements of a picture, in order of admission, before they take effect.
+    """Placements of a snapshot, in order of admission, before they take effect.
 
     ``ordered``: bool[N], those that a ledger counts on reaching their machines in order; ``limits``: what models say
     now, None if that cannot be less than when they were asked.
@@ -52,25 +54,25 @@ class Recheck:
         self,
         cluster: Cluster,
         static_rows: StaticRows,
-        picture: Picture,
+        snapshot: Snapshot,
         decided: Decided,
         ordered: Bool,
         limits: LimitsNow | None,
     ) -> None:
         self._cluster = cluster
-        self._picture = picture
+        self._snapshot = snapshot
         self._decided = decided
         self._limits = limits
-        shapes = [cluster.classes.rows[cls].shape for cls in picture.cls.tolist()]
+        shapes = [cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()]
         self._promised: Int64 | None = None
-        if len(cluster.promises):
-            self._promised = cluster.promises.amounts(cluster, frozenset(picture.tasks.tolist()))
+        if cluster.promises.machine_of:
+            self._promised = cluster.promises.amounts(cluster, frozenset(snapshot.tasks.tolist()))
         known = cluster.machines.row_of
         self._machine = np.array([known.get(name, -1) for name in decided.machine], dtype=np.int64)
         self._wanted = self._wanted_of(shapes)
         self._allowed = self._still_allowed(static_rows)
         if ordered.any():
-            self._allowed &= ~(ordered & picture.seen.disturbed(cluster)[decided.row])
+            self._allowed &= ~(ordered & snapshot.seen.disturbed(cluster)[decided.row])
         if limits is not None and self._allowed.any():
             self._allowed &= limits.open_to(decided.cls, self._machine)
 
@@ -104,18 +106,18 @@ class Recheck:
         tasks, jobs = cluster.tasks, cluster.jobs
         gang = np.full(len(decided.task), -1, dtype=np.int64)
         number: dict[str, int] = {}
-        if jobs.any_gang:
+        if jobs.gangs:
             for index, (task, uid) in enumerate(zip(decided.task.tolist(), decided.uid, strict=True)):
                 job = tasks.job[task]
                 if tasks.uid[task] == uid and jobs.gang(job) is not None:
                     gang[index] = number.setdefault(job, len(number))
         need = [lacking(cluster, job) for name in number if (job := jobs.gang(name)) is not None]
-        terms = self._picture.problem.topology
-        ruled = {self._picture.gangs[each] for each in terms.groups} if terms is not None else set()
+        terms = self._snapshot.problem.topology
+        ruled = {self._snapshot.gangs[each] for each in terms.groups} if terms is not None else set()
         used = {
             name: np.unique(decided.row[gang == index]) for name, index in number.items() if name in ruled
         }
-        overtaken = overtaken_groups(cluster, self._picture, used)
+        overtaken = overtaken_groups(cluster, self._snapshot, used)
         return (
             gang,
             np.array(need, dtype=np.int64),
@@ -131,7 +133,7 @@ class Recheck:
         task, machine = self._decided.task, self._machine
         possible: Bool = wanted & self._allowed
         rows = np.flatnonzero(possible)
-        shared = _Shared(self._cluster, self._picture, self._decided.cls, machine, self._limits)
+        shared = _Shared(self._cluster, self._snapshot, self._decided.cls, machine, self._limits)
         single = self._overfull(rows) | shared.singly(rows)
         at_once = rows[~single]
         shared.take_all(at_once)
@@ -143,7 +145,7 @@ class Recheck:
         return possible
 
     def _wanted_of(self, shapes: Sequence[int]) -> Int64:
-        """int64[N, K]: what each placement asks of its machine; ``shapes``: those of the picture's classes."""
+        """int64[N, K]: what each placement asks of its machine; ``shapes``: those of the snapshot's classes."""
         wanted: Int64 = self._cluster.request_rows(shapes)[self._decided.cls]
         contents = self._cluster.classes.shapes
         for cls in np.unique(self._decided.cls).tolist():
@@ -179,7 +181,7 @@ class Recheck:
         """bool[N]: the task still waits and is what it was, its machine is there and open to it."""
         cluster, decided, machine = self._cluster, self._decided, self._machine
         tasks = cluster.tasks
-        row = self._picture.cls[decided.cls]
+        row = self._snapshot.cls[decided.cls]
         same = [tasks.uid[task] == uid for task, uid in zip(decided.task.tolist(), decided.uid, strict=True)]
         waits = (tasks.state[decided.task] == State.PENDING) & (tasks.cls[decided.task] == row)
         allowed: Bool = np.array(same, dtype=np.bool_) & waits & (machine >= 0)
@@ -193,18 +195,20 @@ class Recheck:
 class _Shared:
     """What tasks share beside the room on machines: rules between them, pairs of them, and limits of models.
 
-    Placements go by their index: ``cls``, ``machine``: int64[N], the class of the picture and the machine's row now.
+    Placements go by their index: ``cls``, ``machine``: int64[N], the class of the snapshot and the machine's row now.
     """
 
     def __init__(
-        self, cluster: Cluster, picture: Picture, cls: Int64, machine: Int64, limits: LimitsNow | None
+        self, cluster: Cluster, snapshot: Snapshot, cls: Int64, machine: Int64, limits: LimitsNow | None
     ) -> None:
         self._cls, self._machine = cls, machine
         self._limits = None if limits is None else limits.rooms()
-        rules = compile_rules(cluster, picture.cls.tolist())
-        tied = Constraints([None if rules is None else RuleState(rules), pairs_now(cluster, picture)])
+        rules = compile_rules(cluster, snapshot.cls.tolist())
+        tied = Constraints([None if rules is None else RuleState(rules), pairs_now(cluster, snapshot)])
         self._constraints = Constraints([self._limits, tied])
-        self._tied: Bool = np.array([tied.involves(each) for each in range(len(picture.cls))], dtype=np.bool_)
+        self._tied: Bool = np.array(
+            [tied.involves(each) for each in range(len(snapshot.cls))], dtype=np.bool_
+        )
 
     def singly(self, rows: Int64) -> Bool:
         """bool[len(rows)]: those that may not all be taken, if ``rows`` came in their order."""
@@ -221,3 +225,19 @@ class _Shared:
     def take(self, row: int) -> bool:
         """Count one placement, if it is let in."""
         return self._constraints.take(int(self._cls[row]), int(self._machine[row]))
+
+
+# --- Hard limits of pairs, looked at once more when a round is closed after events.
+
+
+def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState | None:
+    """Where pairs stand now, for the classes of a snapshot; None if nothing but votes could refuse a task a machine.
+
+    Votes are left as the round counted them: they depend on the order in which tasks are counted, limits do not.
+    """
+    models = snapshot.configuration.pair_models
+    if not models:
+        return None
+    columns = machine_columns(cluster, snapshot.assessed.machines.now)
+    rules = compile_pairs(cluster, models, columns, snapshot.cls.tolist())
+    return PairState(rules) if rules is not None and rules.limited else None

@@ -12,43 +12,43 @@ from firmament.core.constraints.tree_groups import rules_of
 from firmament.core.flow.group_terms import Group, GroupTerms
 from firmament.core.gangs.members import staying_members
 from firmament.core.scoring.assessment import machine_columns
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 Path = tuple[str, ...] | None
 
 
-def overtaken_groups(cluster: Cluster, picture: Picture, used: Mapping[str, Int64]) -> frozenset[str]:
+def overtaken_groups(cluster: Cluster, snapshot: Snapshot, used: Mapping[str, Int64]) -> frozenset[str]:
     """Jobs whose places were decided by what is no longer so: rules, the tree about these places, or the tasks that the
     group has there already. So are those of all that have rules now and had none then.
 
-    ``used``: per job of a group with rules, the machines (rows of the picture) that were decided for it.
+    ``used``: per job of a group with rules, the machines (rows of the snapshot) that were decided for it.
     """
-    terms, model = picture.problem.topology, picture.configuration.group_model
-    ruled = frozenset() if terms is None else frozenset(picture.gangs[gang] for gang in terms.groups)
+    terms, model = snapshot.problem.topology, snapshot.configuration.group_model
+    ruled = frozenset() if terms is None else frozenset(snapshot.gangs[gang] for gang in terms.groups)
     newly_ruled = cluster.ruled_gangs - ruled
     if terms is None or model is None or not used:
         return newly_ruled
-    now = model.topology_terms(machine_columns(cluster, picture.judgement.machines.now))
-    number = {picture.gangs[gang]: gang for gang in terms.groups}
+    now = model.topology_terms(machine_columns(cluster, snapshot.assessed.machines.now))
+    number = {snapshot.gangs[gang]: gang for gang in terms.groups}
     return newly_ruled | frozenset(
         job
         for job, machines in used.items()
-        if not _stands(cluster, picture, now, job, terms.groups[number[job]], machines)
+        if not _stands(cluster, snapshot, now, job, terms.groups[number[job]], machines)
     )
 
 
 def _stands(
-    cluster: Cluster, picture: Picture, now: TopologyTerms, job: str, group: Group, machines: Int64
+    cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, job: str, group: Group, machines: Int64
 ) -> bool:
     """Whether what was decided for a group, on ``machines``, was decided by what is so now."""
-    terms = picture.problem.topology
+    terms = snapshot.problem.topology
     assert terms is not None
     if job not in now.groups or now.levels != terms.tree.levels:
         return False
     return (
         rules_of(now.groups[job], now.levels) == group.rules
-        and all(_path_then(terms, row) == _path_now(cluster, picture, now, row) for row in machines.tolist())
+        and all(_path_then(terms, row) == _path_now(cluster, snapshot, now, row) for row in machines.tolist())
         and _held_then(terms, group) == _held_now(cluster, now, job)
     )
 
@@ -58,8 +58,8 @@ def _path_then(terms: GroupTerms, row: int) -> Path:
     return terms.tree.path(len(terms.tree.levels) - 1, leaf) if leaf < terms.tree.leaves else None
 
 
-def _path_now(cluster: Cluster, picture: Picture, now: TopologyTerms, row: int) -> Path:
-    at = cluster.machines.row_of.get(picture.machine_names[row], -1)
+def _path_now(cluster: Cluster, snapshot: Snapshot, now: TopologyTerms, row: int) -> Path:
+    at = cluster.machines.row_of.get(snapshot.machine_names[row], -1)
     return now.paths[at] if at >= 0 else None
 
 

@@ -1,13 +1,18 @@
-"""Constraints between tasks that models have, over the classes of a round."""
+"""What models know of tasks between each other, over the classes of a round: kinds of tasks, constraints, pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from firmament.core.constraints.kinds import find_kinds
-from firmament.core.rules.model_constraints import ModelConstraint
+from cost_models.interface import MachineColumns, ShapeRow
+from cost_models.pairs import PairModel, PairTerms, PlacedKinds
+from firmament.core.configuration import WeightedModel
+from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.rules.model_limits import ModelConstraint
+from firmament.core.rules.pairs import PairRules
 from firmament.core.state.cluster import Cluster
 
 
@@ -29,3 +34,77 @@ def model_constraints(
         if constraint is not None:
             found.append(ModelConstraint(model.name, kind, constraint))
     return tuple(found)
+
+
+# --- Kinds of tasks: those that wait and those on machines, told apart by some of their labels alone.
+
+
+@dataclass(frozen=True, slots=True)
+class RoundKinds:
+    """``rows``: what the model sees of each kind; ``of``: class row -> kind, of classes that have one; ``placed``:
+    the tasks on machines.
+    """
+
+    rows: tuple[ShapeRow, ...]
+    of: dict[int, int]
+    placed: PlacedKinds
+
+
+def find_kinds(
+    cluster: Cluster, keys: Sequence[str], waiting: Sequence[int], *, without: int = -1
+) -> RoundKinds:
+    """Kinds of the classes in ``waiting`` and of those with tasks on machines, but for the task in row ``without``."""
+    tasks = cluster.tasks
+    on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+    on = on[on != without]
+    present, of_task = np.unique(tasks.cls[on], return_inverse=True)
+    number: dict[tuple[tuple[str, str], ...], int] = {}
+    kind_of: dict[int, int] = {}
+    wanted = frozenset(keys)
+    for row in (*waiting, *present.tolist()):
+        if row not in kind_of:
+            labels = tuple([pair for pair in cluster.classes.rows[row].content.labels if pair[0] in wanted])
+            if len(labels) > 1:
+                labels = tuple(sorted(labels))
+            if labels:
+                kind_of[row] = number.setdefault(labels, len(number))
+    kind = np.array([kind_of.get(row, -1) for row in present.tolist()], dtype=np.int64)[of_task]
+    rows = tuple(ShapeRow(labels=dict(labels)) for labels in number)
+    return RoundKinds(
+        rows, kind_of, PlacedKinds(kind[kind >= 0], tasks.machine[on][kind >= 0].astype(np.int64))
+    )
+
+
+# --- The pairs of tasks of a round, as the model that knows them tells.
+
+
+def pair_rules(
+    model: WeightedModel, terms: PairTerms, kinds: RoundKinds, waiting: Sequence[int]
+) -> PairRules:
+    """The pairs of a round; ``waiting[c]``: class row of problem class c."""
+    units = model.weight * COST_UNITS_PER_POINT * model.model.range.points_per_unit()
+    return PairRules(
+        terms=terms,
+        units=units if terms.steers else 0.0,
+        kind=np.array([kinds.of.get(row, -1) for row in waiting], dtype=np.int64),
+        resident_kind=kinds.placed.kind,
+        resident_machine=kinds.placed.machine,
+    )
+
+
+def compile_pairs(
+    cluster: Cluster,
+    models: Sequence[tuple[WeightedModel, PairModel]],
+    columns: MachineColumns,
+    waiting: Sequence[int],
+) -> PairRules | None:
+    """The pairs of a round for the waiting classes; None if no model knows any.
+
+    ``models``: at most one.
+    """
+    for weighted, model in models:
+        kinds = find_kinds(cluster, model.needs.kind_labels, waiting)
+        terms = model.pair_terms(columns, kinds.rows) if kinds.rows else None
+        if terms is not None:
+            return pair_rules(weighted, terms, kinds, waiting)
+    return None

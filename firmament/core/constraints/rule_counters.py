@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.running_tasks import Inhabitants
 from firmament.core.model import TaskSelector
-from firmament.core.rules.ruleset import Counter
+from firmament.core.rules.ruleset import PORTS_TAKEN, Counter, Exclusion
 from firmament.core.state.class_selectors import ClassSelector
-from firmament.core.state.domains import Topologies, Topology
+from firmament.core.state.classes import ClassRow
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.domains import Domains, DomainsByKey
+from firmament.core.state.tasks import State
 
 
 class RuleCounters:
@@ -24,20 +26,18 @@ class RuleCounters:
         self,
         inhabitants: Inhabitants,
         selector: ClassSelector,
-        topologies: Topologies,
+        domains_by_key: DomainsByKey,
         waiting: Collection[int],
     ) -> None:
         self._inhabitants = inhabitants
         self._selector = selector
-        self._topologies = topologies
+        self._domains_by_key = domains_by_key
         self._waiting = waiting
         self._number: dict[tuple[object, ...], int] = {}
         self.counters: list[Counter] = []
         self.adds: dict[int, list[int]] = {}
 
-    def counter(
-        self, mark: tuple[object, ...], rows: Sequence[int], topology: Topology, domain: Int64
-    ) -> int:
+    def counter(self, mark: tuple[object, ...], rows: Sequence[int], topology: Domains, domain: Int64) -> int:
         """Number of the counter of tasks of ``rows``; ``mark`` is equal for equal counters.
 
         ``domain``: int64[M], the topology's, or -1 where tasks do not count.
@@ -61,7 +61,7 @@ class RuleCounters:
 
     def of_classes(self, rows: Sequence[int], key: str) -> int:
         """Number of the counter of the tasks of the classes in ``rows``, by the label ``key``: one for all who ask."""
-        topology = self._topologies.of(key)
+        topology = self._domains_by_key.of(key)
         return self.counter(("classes", tuple(rows), key), rows, topology, topology.domain)
 
     def matching_all(self, selectors: Sequence[TaskSelector]) -> Int64:
@@ -72,6 +72,96 @@ class RuleCounters:
         return rows
 
 
-def _per_domain(machines: Int64, topology: Topology, domain: Int64) -> Int64:
+def _per_domain(machines: Int64, topology: Domains, domain: Int64) -> Int64:
     where = domain[machines]
     return np.bincount(where[where >= 0], minlength=topology.count).astype(np.int64)
+
+
+# --- Compiles host ports: a port on all addresses excludes every user of it, one on an address excludes equals.
+#
+# As ``HostPortInfo.CheckConflict`` of kube-scheduler.
+
+
+def port_exclusions(
+    counters: RuleCounters,
+    machines: Domains,
+    rows: Sequence[ClassRow],
+    ruled: Sequence[int],
+    waiting: Collection[int],
+) -> Iterator[tuple[int, Exclusion]]:
+    """Yield what ports exclude, by the row of each class in ``waiting`` that asks for one.
+
+    ``machines``: every machine by itself; ``rows``: the class table; ``ruled``: those rows that may have ports.
+    Ports that the same classes use exclude the same: one counter does for all of them.
+    """
+    found: set[tuple[tuple[int, ...], int]] = set()
+    for by_ip in _users(rows, ruled).values():
+        everyone = tuple(sorted({row for users in by_ip.values() for row in users}))
+        if waiting_ones := [row for row in everyone if row in waiting]:
+            for ip, users in by_ip.items():
+                against = [everyone] if not ip else [tuple(users), tuple(by_ip.get("", ()))]
+                among = set(users)
+                found.update(
+                    (others, row) for others in against if others for row in waiting_ones if row in among
+                )
+    for others, row in sorted(found):
+        number = counters.counter(("ports", others), others, machines, machines.domain)
+        yield row, Exclusion(number, PORTS_TAKEN)
+
+
+def _users(rows: Sequence[ClassRow], ruled: Sequence[int]) -> dict[tuple[str, int], dict[str, list[int]]]:
+    """Rows of the classes that use a port, by protocol and port, and by address."""
+    users: dict[tuple[str, int], dict[str, list[int]]] = {}
+    for row in ruled:
+        for port in rows[row].content.ports:
+            users.setdefault((port.protocol, port.port), {}).setdefault(port.ip, []).append(row)
+    return users
+
+
+# --- Who is on the machines when a round begins, by class: what rules between tasks count.
+
+
+MANY = 32
+"""Classes of which it is quicker to look through all tasks than to put theirs together."""
+
+
+class Inhabitants:
+    """Bound and assumed tasks on known machines, grouped by row of their class."""
+
+    def __init__(self, cluster: Cluster, *, without: int = -1) -> None:
+        """``without``: row of a task that does not count."""
+        tasks = cluster.tasks
+        on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+        on = on[on != without]
+        on = on[np.argsort(tasks.cls[on], kind="stable")]
+        self.classes, first = np.unique(tasks.cls[on], return_index=True)
+        """int64: rows of the classes that have tasks on machines, ascending."""
+        self._tasks = on
+        self._place = {row: place for place, row in enumerate(self.classes.tolist())}
+        self._bounds = np.r_[first, len(on)].astype(np.int64)
+        self._machine = tasks.machine[on]
+        self._settled = tasks.state[on] == State.BOUND
+
+    def machines(self, classes: Iterable[int], *, settled: bool = False) -> Int64:
+        """Machine row of every task of ``classes``; with ``settled``, only of those whose binding is done."""
+        places = [self._place[row] for row in classes if row in self._place]
+        if len(places) > MANY:
+            member = np.zeros(len(self.classes), dtype=np.bool_)
+            member[places] = True
+            among = np.repeat(member, np.diff(self._bounds))
+            return self._machine[among & self._settled if settled else among]
+        parts = []
+        for place in places:
+            span = slice(int(self._bounds[place]), int(self._bounds[place + 1]))
+            machine = self._machine[span]
+            parts.append(machine[self._settled[span]] if settled else machine)
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+    def tasks(self, classes: Iterable[int]) -> Int64:
+        """Row of every task of ``classes`` that is on a machine."""
+        parts = [
+            self._tasks[int(self._bounds[place]) : int(self._bounds[place + 1])]
+            for place in (self._place.get(row) for row in classes)
+            if place is not None
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from firmament.core.constraints.models import model_constraints
-from firmament.core.constraints.ports import port_exclusions
-from firmament.core.constraints.rule_counters import RuleCounters
-from firmament.core.constraints.running_tasks import Inhabitants
+from firmament.core.constraints.rule_counters import Inhabitants, RuleCounters, port_exclusions
 from firmament.core.constraints.topology_spread import SpreadCompiler
 from firmament.core.model import TaskClass, TaskSelector, TaskTerm
 from firmament.core.rules.ruleset import (
@@ -27,7 +25,7 @@ from firmament.core.rules.ruleset import (
 )
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.domains import Topologies
+from firmament.core.state.domains import DomainsByKey
 
 HARD_AFFINITY_WEIGHT = 1
 """What a task on a machine adds, per required affinity term of its own, for tasks that the term selects
@@ -86,14 +84,16 @@ class _Compiler:
         self._rows = cluster.classes.rows
         self._selector = cluster.selector()
         self._inhabitants = inhabitants
-        self._topologies = Topologies(cluster.machines)
+        self._domains_by_key = DomainsByKey(cluster.machines)
         self._ruled = ruled
         self._problem_classes: dict[int, list[int]] = {}
         for cls, row in enumerate(waiting):
             self._problem_classes.setdefault(row, []).append(cls)
-        self._counters = RuleCounters(inhabitants, self._selector, self._topologies, self._problem_classes)
+        self._counters = RuleCounters(
+            inhabitants, self._selector, self._domains_by_key, self._problem_classes
+        )
         self._spreads = SpreadCompiler(
-            self._counters, self._selector, self._topologies, self._rows, len(cluster.machines)
+            self._counters, self._selector, self._domains_by_key, self._rows, len(cluster.machines)
         )
         self._exclusions: dict[int, dict[Exclusion, None]] = {}
         self._inclinations: dict[int, dict[int, int]] = {}
@@ -105,7 +105,7 @@ class _Compiler:
             self._look_back(holders)
         own = {row: self._own(row) for row in self._ruled if row in self._problem_classes}
         ports = port_exclusions(
-            self._counters, self._topologies.single, self._rows, self._ruled, self._problem_classes
+            self._counters, self._domains_by_key.single, self._rows, self._ruled, self._problem_classes
         )
         for row, exclusion in ports:
             self._exclusions.setdefault(row, {})[exclusion] = None

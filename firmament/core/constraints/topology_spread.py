@@ -11,7 +11,7 @@ from firmament.core.model import SpreadRule, TaskClass
 from firmament.core.rules.ruleset import SoftSpreading, Spreading
 from firmament.core.state.class_selectors import ClassSelector, own_selector
 from firmament.core.state.classes import ClassRow
-from firmament.core.state.domains import Topologies, Topology
+from firmament.core.state.domains import Domains, DomainsByKey
 
 
 class SpreadCompiler:
@@ -21,13 +21,13 @@ class SpreadCompiler:
         self,
         counters: RuleCounters,
         selector: ClassSelector,
-        topologies: Topologies,
+        domains_by_key: DomainsByKey,
         rows: Sequence[ClassRow],
         machines: int,
     ) -> None:
         self._counters = counters
         self._selector = selector
-        self._topologies = topologies
+        self._domains_by_key = domains_by_key
         self._rows = rows
         self._machines = machines
 
@@ -45,10 +45,10 @@ class SpreadCompiler:
 
     def _counted(
         self, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
-    ) -> tuple[int, Topology]:
+    ) -> tuple[int, Domains]:
         """Counter of a spread rule over the machines that count for it; ``together``: rules whose keys all count."""
-        topology = self._topologies.of(rule.topology_key)
-        mark, eligible = self._topologies.eligible(
+        topology = self._domains_by_key.of(rule.topology_key)
+        mark, eligible = self._domains_by_key.eligible(
             content,
             [each.topology_key for each in together],
             by_affinity=not rule.ignore_node_affinity,
@@ -84,7 +84,7 @@ class SpreadCompiler:
         domains = len(np.unique(domain[domain >= 0]))
         every = np.ones(self._machines, dtype=np.bool_)
         for each in soft:
-            every &= self._topologies.of(each.topology_key).domain >= 0
+            every &= self._domains_by_key.of(each.topology_key).domain >= 0
         return SoftSpreading(
             counter=number,
             key_domain=np.where(every, topology.domain, -1),

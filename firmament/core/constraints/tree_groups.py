@@ -10,8 +10,7 @@ import numpy as np
 from cost_models.group_terms import GroupRules, TopologyModel, TopologyTerms
 from cost_models.interface import Int64, MachineColumns
 from firmament.core.flow.group_terms import Group, GroupTerms
-from firmament.core.gangs.members import staying_members
-from firmament.core.selectors.natural_order import natural_key
+from firmament.core.gangs.members import natural_key, staying_members
 from firmament.core.state.cluster import Cluster
 from firmament.core.tree_solver.consistency import inconsistencies
 from firmament.core.tree_solver.rules import Rule

@@ -21,7 +21,7 @@ from firmament.core.results import Explanation, MachineVerdict, ModelVerdict
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
 from firmament.core.rules.preferences import SoftCost, soft_cost
-from firmament.core.scoring.assessment import Judgement, judge, raw_rows
+from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, raw_rows
 from firmament.core.scoring.preferences import MODEL_NAME, Preferences
 from firmament.core.snapshot.snapshot import model_columns
 from firmament.core.state.cluster import Cluster
@@ -37,15 +37,15 @@ def explain(
     shape = cluster.classes.rows[cls].shape
     columns = model_columns(cluster, configuration, now, without=task)
     free = with_saved(cluster, shape, cluster.free([task], without=task))
-    judgement = judge(cluster, static_rows, columns, [shape], [1], configuration.models)
-    grouped = explain_group(cluster, configuration, judgement, task)
-    explained = explain_pairs(cluster, configuration, grouped.judgement, cls, without=task)
-    judgement = explained.judgement
+    assessed = assess_shapes(cluster, static_rows, columns, [shape], [1], configuration.models)
+    grouped = explain_group(cluster, configuration, assessed, task)
+    explained = explain_pairs(cluster, configuration, grouped.assessed, cls, without=task)
+    assessed = explained.assessed
     rules = compile_rules(cluster, [cls], without=task)
     state = None if rules is None else RuleState(rules)
-    limits = (*_limits(judgement.joint(), judgement.ledgers()), *explained.refusals)
+    limits = (*_limits(assessed.joint(), assessed.ledgers()), *explained.refusals)
     others = [Refusal(Cause(text), refused) for text, refused in limits]
-    causes = verdict(cluster, cls, judgement.static[0], free, state, 0, others)
+    causes = verdict(cluster, cls, assessed.static[0], free, state, 0, others)
     soft = None if state is None else soft_cost(state, 0, ~causes.refused())
     return Explanation(
         uid=uid,
@@ -53,12 +53,12 @@ def explain(
         state=state_name(cluster, task, now),
         machine=cluster.where(task),
         machines=tuple(_verdicts(explained, grouped, configuration, causes, soft)),
-        notes=judgement.notes(),
+        notes=assessed.notes(),
     )
 
 
 def _limits(joint: Sequence[JointRows], ledgers: Sequence[Ledger]) -> list[tuple[str, Bool]]:
-    """What models' limits refuse the one task of a judgement."""
+    """What models' limits refuse the one task of a assessment."""
     return ModelLimits(joint, ledgers, np.zeros(1, dtype=np.int64)).refusals(0)
 
 
@@ -69,9 +69,9 @@ def _verdicts(
     causes: RootCauses,
     soft: SoftCost | None,
 ) -> list[MachineVerdict]:
-    judgement = explained.judgement
+    assessed = explained.assessed
     per_model = [
-        _model_verdicts(judgement, configuration, index) for index in range(1 + len(configuration.overlays))
+        _model_verdicts(assessed, configuration, index) for index in range(1 + len(configuration.overlays))
     ]
     for model, told in ((explained.model, explained.details), (grouped.model, grouped.details)):
         if model >= 0:
@@ -79,9 +79,9 @@ def _verdicts(
                 replace(verdict, details=details)
                 for verdict, details in zip(per_model[model], told, strict=True)
             ]
-    per_model.append(_preference_verdicts(judgement, soft, _scarcity(judgement, configuration)))
+    per_model.append(_preference_verdicts(assessed, soft, _scarcity(assessed, configuration)))
     verdicts = []
-    for row, name in enumerate(judgement.machines.names):
+    for row, name in enumerate(assessed.machines.names):
         models = tuple(verdicts_of_model[row] for verdicts_of_model in per_model)
         why = causes.told(row)
         verdicts.append(
@@ -96,11 +96,13 @@ def _verdicts(
     return verdicts
 
 
-def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, index: int) -> list[ModelVerdict]:
+def _model_verdicts(
+    assessed: RoundAssessment, configuration: CoreConfiguration, index: int
+) -> list[ModelVerdict]:
     """One model's verdict per machine; scores and costs in whole points."""
     weighted = configuration.models[index]
-    assessment = judgement.assessments[index]
-    count = judgement.machines.count
+    assessment = assessed.assessments[index]
+    count = assessed.machines.count
     raw = raw_rows(assessment, 1, count)[0]
     points = np.rint(weighted.model.range.points(raw))
     score = 100.0 - points if assessment.score is None else assessment.score[0]
@@ -120,21 +122,21 @@ def _model_verdicts(judgement: Judgement, configuration: CoreConfiguration, inde
     ]
 
 
-def _scarcity(judgement: Judgement, configuration: CoreConfiguration) -> Preferences | None:
-    """What machines with scarce resources cost the one task of a judgement, as one of its preferred rules."""
+def _scarcity(assessed: RoundAssessment, configuration: CoreConfiguration) -> Preferences | None:
+    """What machines with scarce resources cost the one task of a assessment, as one of its preferred rules."""
     if configuration.scarce is None:
         return None
-    raw = raw_rows(judgement.assessments[-1], 1, judgement.machines.count)[0]
+    raw = raw_rows(assessed.assessments[-1], 1, assessed.machines.count)[0]
     points = configuration.scarce.weight * configuration.scarce.model.range.points(raw)
     return Preferences(points, -raw, configuration.scarce.weight) if raw.any() else None
 
 
 def _preference_verdicts(
-    judgement: Judgement, soft: SoftCost | None, scarce: Preferences | None
+    assessed: RoundAssessment, soft: SoftCost | None, scarce: Preferences | None
 ) -> list[ModelVerdict]:
     """The task's own preferred rules; the score is what its cost leaves of 100, 100 without any rule."""
-    preferred = judgement.preferred[0]
-    count = judgement.machines.count
+    preferred = assessed.preferred[0]
+    count = assessed.machines.count
     points, raw, weight = np.zeros(count), np.zeros(count), 0
     for part in (preferred, soft, scarce):
         if part is not None:

@@ -10,10 +10,10 @@ import numpy as np
 from cost_models.group_terms import NOT_IN_TREE
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.rules import compile_rules
-from firmament.core.diagnosis.contention import Losses
+from firmament.core.diagnosis.contention import Contention
 from firmament.core.diagnosis.pairs import pairs_after
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons
-from firmament.core.diagnosis.tree_reasons import outside_tree, shortage
+from firmament.core.diagnosis.tree_groups import outside_tree, shortage
 from firmament.core.diagnosis.verdict import verdict
 from firmament.core.filters import reasons
 from firmament.core.filters.attached_volumes import with_saved
@@ -25,7 +25,7 @@ from firmament.core.results import Unscheduled
 from firmament.core.rules.constraint import Constraints
 from firmament.core.rules.counters import RuleState
 from firmament.core.rules.model_limits import ModelLimits
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 from firmament.core.state.waiting import tell
@@ -35,7 +35,7 @@ def pending_reasons(
     cluster: Cluster,
     static_rows: StaticRows,
     reservations: Reservations,
-    picture: Picture,
+    snapshot: Snapshot,
     placed: Assignments,
     shortages: Mapping[int, str],
 ) -> tuple[Int64, list[Unscheduled]]:
@@ -47,62 +47,62 @@ def pending_reasons(
     the next round tries again.
     """
     tasks = cluster.tasks
-    pending = _still_pending(cluster, picture)
+    pending = _still_pending(cluster, snapshot)
     if not pending:
         return np.empty(0, dtype=np.int64), []
-    free = cluster.free_beside(picture.tasks)
-    by_models = _ModelRefusals.of(cluster, picture, placed)
-    rules = compile_rules(cluster, picture.cls.tolist())
+    free = cluster.free_beside(snapshot.tasks)
+    by_models = _ModelRefusals.of(cluster, snapshot, placed)
+    rules = compile_rules(cluster, snapshot.cls.tolist())
     state = None if rules is None else RuleState(rules)
-    losses = Losses(cluster, picture, placed)
+    contention = Contention(cluster, snapshot, placed)
     preemption = PreemptionReasons(cluster)
     changed: list[Unscheduled] = []
     for index, rows in pending.items():
-        left = with_saved(cluster, cluster.classes.rows[int(picture.cls[index])].shape, free)
-        causes = _root_causes(cluster, static_rows, reservations, picture, index, left, by_models, state)
+        left = with_saved(cluster, cluster.classes.rows[int(snapshot.cls[index])].shape, free)
+        causes = _root_causes(cluster, static_rows, reservations, snapshot, index, left, by_models, state)
         counts, closed = causes.counts(), int(causes.refused().sum())
-        content = cluster.classes.rows[int(picture.cls[index])].content
+        content = cluster.classes.rows[int(snapshot.cls[index])].content
         open_now = closed < len(cluster.machines)
-        short = shortage(picture, shortages, index)
-        if open_now and not short and not content.invalid and cluster.version != picture.version:
+        short = shortage(snapshot, shortages, index)
+        if open_now and not short and not content.invalid and cluster.version != snapshot.version:
             continue
         why = f"{short}." if short else ""
-        together = _gang_prefix(cluster, picture, index)
+        together = _gang_prefix(cluster, snapshot, index)
         if together and open_now and not short:
             counts.append((reasons.TOO_FEW_PLACES, len(cluster.machines) - closed))
         if counts or not short:
             why = f"{why} {reasons.summarise(len(cluster.machines), counts)}".lstrip()
         message = content.invalid or (
-            together + why + preemption.told(int(picture.cls[index]), int(rows[0]), causes)
+            together + why + preemption.told(int(snapshot.cls[index]), int(rows[0]), causes)
         )
         told = [row for row in rows.tolist() if tasks.message[row] != message]
         tell(cluster, told, message)
         if told:
-            message += losses.told(index, told)
+            message += contention.told(index, told)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
     return np.concatenate(list(pending.values())), changed
 
 
-def _gang_prefix(cluster: Cluster, picture: Picture, index: int) -> str:
+def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
     """What is said first to a member of a gang that was tried as a whole."""
-    gang = int(picture.problem.gang[index]) if len(picture.gangs) else -1
+    gang = int(snapshot.problem.gang[index]) if len(snapshot.gangs) else -1
     if gang < 0:
         return ""
-    terms, job = picture.problem.topology, cluster.jobs.gang(picture.gangs[gang])
+    terms, job = snapshot.problem.topology, cluster.jobs.gang(snapshot.gangs[gang])
     if terms is not None and gang in terms.groups:
         group = terms.groups[gang]
         many = "1 place" if len(group.order) == 1 else f"{len(group.order)} places at once"
         return f"group {group.name} needs {many}: "
-    name = picture.gangs[gang] if job is None else job.name or job.id
-    return f"gang {name} needs {int(picture.problem.gang_need[gang])} places at once: "
+    name = snapshot.gangs[gang] if job is None else job.name or job.id
+    return f"gang {name} needs {int(snapshot.problem.gang_need[gang])} places at once: "
 
 
-def _still_pending(cluster: Cluster, picture: Picture) -> dict[int, Int64]:
-    """By class of the picture, its members that are the same tasks as then, unchanged, and pending, if any."""
+def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
+    """By class of the snapshot, its members that are the same tasks as then, unchanged, and pending, if any."""
     tasks = cluster.tasks
-    then = picture.tasks
+    then = snapshot.tasks
     left = np.flatnonzero((tasks.state[then] == int(State.PENDING)) & ~tasks.revised[then])
-    cls = np.searchsorted(picture.first, left, side="right") - 1
+    cls = np.searchsorted(snapshot.first, left, side="right") - 1
     concerned, starts = np.unique(cls, return_index=True)
     return dict(zip(concerned.tolist(), np.split(then[left], starts[1:]), strict=True)) if len(left) else {}
 
@@ -111,21 +111,21 @@ def _root_causes(
     cluster: Cluster,
     static_rows: StaticRows,
     reservations: Reservations,
-    picture: Picture,
+    snapshot: Snapshot,
     index: int,
     free: Int64,
     by_models: _ModelRefusals,
     state: RuleState | None,
 ) -> RootCauses:
     """What refuses machines to one class: kube-scheduler's filters in its order, then models, groups, reservations."""
-    cls, shape = int(picture.cls[index]), int(picture.problem.shape[index])
+    cls, shape = int(snapshot.cls[index]), int(snapshot.problem.shape[index])
     found: list[Refusal] = []
     occupied = by_models.occupied(shape)
     for text, refused in by_models.filters(shape):
         found.append(Refusal(Cause(text), refused & ~occupied))
         found.append(Refusal(Cause(text, curable=True), refused & occupied))
     by_others = [*by_models.outside(index), *by_models.limits(index)]
-    priority = int(cluster.tasks.priority[picture.members[index][0]])
+    priority = int(cluster.tasks.priority[snapshot.members[index][0]])
     closed = reservations.closed_rows(cluster, cls, priority)
     if closed:
         refused = np.zeros(len(cluster.machines), dtype=np.bool_)
@@ -138,47 +138,47 @@ def _root_causes(
 
 @dataclass(frozen=True, slots=True)
 class _ModelRefusals:
-    """What the models of a picture refuse, in terms of the machines that are there now.
+    """What the models of a snapshot refuse, in terms of the machines that are there now.
 
-    ``rows``: int64[M] of the picture's machines, the present row of each, -1 for gone; None if none has moved.
+    ``rows``: int64[M] of the snapshot's machines, the present row of each, -1 for gone; None if none has moved.
     ``constraints``: models' limits and pairs of tasks, after the round's placements.
     """
 
-    picture: Picture
+    snapshot: Snapshot
     machines: int
     rows: Int64 | None
     constraints: Constraints
 
     @classmethod
-    def of(cls, cluster: Cluster, picture: Picture, placed: Assignments) -> _ModelRefusals:
+    def of(cls, cluster: Cluster, snapshot: Snapshot, placed: Assignments) -> _ModelRefusals:
         rows = None
-        if cluster.version != picture.version:
+        if cluster.version != snapshot.version:
             known = cluster.machines.row_of
-            rows = np.array([known.get(name, -1) for name in picture.machine_names], dtype=np.int64)
-        problem = picture.problem
+            rows = np.array([known.get(name, -1) for name in snapshot.machine_names], dtype=np.int64)
+        problem = snapshot.problem
         limits = ModelLimits(problem.joint, problem.ledgers, problem.shape)
         limits.add_all(placed.cls, placed.machine, placed.count)
         constraints = Constraints([limits, pairs_after(problem, placed)])
-        return cls(picture, len(cluster.machines), rows, constraints)
+        return cls(snapshot, len(cluster.machines), rows, constraints)
 
     def filters(self, shape: int) -> list[tuple[str, Bool]]:
         """Per model that filters: its reason and the machines it refuses to a shape, bool[M now]."""
         return [
             (reason, self._now(refused))
-            for assessment in self.picture.judgement.assessments
+            for assessment in self.snapshot.assessed.assessments
             for reason, refused in assessment.refusals(shape)
         ]
 
     def occupied(self, shape: int) -> Bool:
         """bool[M now]: machines that are refused for nothing but what tasks have taken of joint rows."""
-        preemption = self.picture.preemption
+        preemption = self.snapshot.preemption
         if preemption is None or preemption.occupied is None:
             return np.zeros(self.machines, dtype=np.bool_)
         return self._now(preemption.occupied[shape])
 
     def outside(self, index: int) -> list[tuple[str, Bool]]:
         """The machines that are not in the tree over which a class's group shares out, bool[M now]."""
-        outside = outside_tree(self.picture, index)
+        outside = outside_tree(self.snapshot, index)
         return [] if outside is None else [(NOT_IN_TREE, self._now(outside))]
 
     def limits(self, index: int) -> list[tuple[str, Bool]]:

@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cost_models.group_terms import NOT_IN_TREE, TopologyTerms
+from cost_models.interface import Bool
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.filters.root_causes import Cause
-from firmament.core.scoring.assessment import Judgement
+from firmament.core.scoring.assessment import RoundAssessment
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedGroup:
-    """``judgement``: with the verdict of the model that knows groups in its place; ``details``: its lines per machine;
+    """``assessed``: with the verdict of the model that knows groups in its place; ``details``: its lines per machine;
     ``model``: its position, -1 for none.
     """
 
-    judgement: Judgement
+    assessed: RoundAssessment
     model: int = -1
     details: Sequence[tuple[str, ...]] = ()
 
 
 def explain_group(
-    cluster: Cluster, configuration: CoreConfiguration, judgement: Judgement, task: int
+    cluster: Cluster, configuration: CoreConfiguration, assessed: RoundAssessment, task: int
 ) -> ExplainedGroup:
     """Judge the machines for a task (row) by the rules of its group, if it has such."""
     model, name = configuration.group_model, cluster.tasks.job[task]
     if model is None or name not in cluster.ruled_gangs:
-        return ExplainedGroup(judgement)
-    terms = model.topology_terms(judgement.machines)
+        return ExplainedGroup(assessed)
+    terms = model.topology_terms(assessed.machines)
     outside = np.array([path is None for path in terms.paths], dtype=np.bool_)
     position = [each.model for each in configuration.models].index(model)
-    assessments = list(judgement.assessments)
+    assessments = list(assessed.assessments)
     assessments[position] = replace(assessments[position], feasible=~outside[None, :], reason=NOT_IN_TREE)
-    static = judgement.static[0].with_refusals(outside, Cause(NOT_IN_TREE))
+    static = assessed.static[0].with_refusals(outside, Cause(NOT_IN_TREE))
     return ExplainedGroup(
-        replace(judgement, assessments=tuple(assessments), static=(static,)),
+        replace(assessed, assessments=tuple(assessments), static=(static,)),
         position,
         _details(terms, _others(cluster, name, task)),
     )
@@ -68,3 +70,22 @@ def _details(terms: TopologyTerms, others: Counter[int]) -> list[tuple[str, ...]
         )
         for path in (path or () for path in terms.paths)
     ]
+
+
+# --- What tasks of groups are told: which rule keeps their group out, and which machines are not in the tree.
+
+
+def shortage(snapshot: Snapshot, shortages: Mapping[int, str], index: int) -> str:
+    """Why the group of a class of the snapshot found no place; empty if it did, or if the class has no such group."""
+    if not len(snapshot.problem.gang):
+        return ""
+    return shortages.get(int(snapshot.problem.gang[index]), "")
+
+
+def outside_tree(snapshot: Snapshot, index: int) -> Bool | None:
+    """bool[M] of the snapshot: machines that are not in the tree; None for classes without a group."""
+    terms = snapshot.problem.topology
+    if terms is None or int(snapshot.problem.gang[index]) not in terms.groups:
+        return None
+    outside: Bool = terms.position >= terms.tree.leaves
+    return outside

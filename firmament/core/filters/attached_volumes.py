@@ -15,7 +15,7 @@ import numpy as np
 
 from cost_models.interface import Int64, JointRows
 from firmament.core.filters import reasons
-from firmament.core.resources.columns import NO_COLUMN
+from firmament.core.resources import NO_COLUMN
 from firmament.core.state.cluster import Cluster
 
 MOST_KINDS = 64

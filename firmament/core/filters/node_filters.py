@@ -46,28 +46,29 @@ def static_row(machines: MachineTable, shape: TaskClass) -> StaticRow:
     row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
     if shape.invalid:
         return row.with_refusals(np.ones(count, dtype=np.bool_), Cause(shape.invalid, Stage.NAMED))
-    named = singled_out(shape.required)
+    named = singled_out(shape.required) if shape.required else None
     if named is not None:
         row = row.with_refusals(~machines.named(named), Cause(reasons.NOT_NAMED, Stage.NAMED))
-    if not tolerated(shape.tolerations, CORDON_TAINT):
+    if machines.cordoned.any() and not tolerated(shape.tolerations, CORDON_TAINT):
         row = row.with_refusals(machines.cordoned, Cause(reasons.CORDONED, Stage.NODE))
-    first, taints = machines.taints.first_untolerated(shape.tolerations, count)
-    for index, taint in enumerate(taints):
-        untolerated = Cause(reasons.UNTOLERATED, Stage.NODE, reasons.described(taint))
-        row = row.with_refusals(first == index, untolerated)
-    if not tolerated(shape.tolerations, NOT_READY_TAINT):
+    if machines.taints.groups:
+        first, taints = machines.taints.first_untolerated(shape.tolerations, count)
+        for index, taint in enumerate(taints):
+            untolerated = Cause(reasons.UNTOLERATED, Stage.NODE, reasons.described(taint))
+            row = row.with_refusals(first == index, untolerated)
+    if machines.not_ready.any() and not tolerated(shape.tolerations, NOT_READY_TAINT):
         row = row.with_refusals(machines.not_ready, Cause(reasons.NOT_READY, Stage.NODE))
-    selectors = machines.selectors()
     if shape.node_selector:
-        wrong = ~selectors.pairs(shape.node_selector)
+        wrong = ~machines.selectors().pairs(shape.node_selector)
         row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
     if shape.required:
-        row = row.with_refusals(~selectors.terms(shape.required), Cause(reasons.WRONG_LABELS, Stage.NODE))
+        wrong = ~machines.selectors().terms(shape.required)
+        row = row.with_refusals(wrong, Cause(reasons.WRONG_LABELS, Stage.NODE))
     later = [
         Refusal(lack_of(name), np.ones(count, dtype=np.bool_))
         for name in _offered_nowhere(machines, shape)[:1]
     ]
-    later += [Refusal(_unreachable(rule), ~selectors.terms(rule.terms)) for rule in shape.volumes]
+    later += [Refusal(_unreachable(rule), ~machines.selectors().terms(rule.terms)) for rule in shape.volumes]
     for cause, refused in sorted(later, key=lambda each: each.cause.stage):
         row = row.with_refusals(refused, cause)
     return row

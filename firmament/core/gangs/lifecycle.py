@@ -1,7 +1,7 @@
 """The life of gangs: who may be tried, and when one is given up.
 
 The one rule: a gang is decided all or nothing. If the driver reports that a member's binding was refused, the member
-keeps its place and is bound again there, some times (see ``gang_rebinding``); then it looks for another place, as any
+keeps its place and is bound again there, some times (see ``Rebinding``); then it looks for another place, as any
 member of a running gang that has lost its machine does. A gang that is not whole in time is given up: members that are
 bound are told to go (if so configured), and all wait before they are tried again. A gang has been whole once enough
 members were bound; from then on it is never given up, and replacements join it.
@@ -16,9 +16,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
-from firmament.core.gangs.members import able_members, count_members, lacking
-from firmament.core.gangs.phases import Standing, gang_state
-from firmament.core.gangs.surplus_members import Surplus
+from firmament.core.gangs.members import Surplus, able_members, count_members, lacking
+from firmament.core.gangs.phases import GangStatus, gang_state
 from firmament.core.model import Job
 from firmament.core.results import Delta, DeltaKind, GangState, Unscheduled
 from firmament.core.state import transitions
@@ -29,7 +28,7 @@ from firmament.core.state.waiting import hold_back, tell
 
 
 @dataclass(frozen=True, slots=True)
-class Muster:
+class AdmittedTasks:
     """``waiting``: rows of the tasks to be tried; ``gang``: int64[N], the gang of each, -1 for none; ``need``:
     int64[G], how many of each gang must be placed; gangs are numbered by age. ``jobs``: their ids.
     """
@@ -46,23 +45,23 @@ class Gangs:
     def __init__(self, options: RoundOptions, evictions: Evictions) -> None:
         self._options = options
         self._evictions = evictions
-        self._standings: dict[str, Standing] = {}
+        self._statuses: dict[str, GangStatus] = {}
         self._news: set[str] = set()
         self._untold: set[str] = set()
         self._surplus = Surplus()
 
     # --- before a round ------------------------------------------------------------------------------------------
 
-    def muster(self, cluster: Cluster, waiting: Int64, now: float) -> Muster:
+    def admit(self, cluster: Cluster, waiting: Int64, now: float) -> AdmittedTasks:
         """Complete the gangs among the tasks in ``waiting`` (rows), and leave out those that cannot be whole.
 
-        Members that are parked take part when one of their gang does. Gangs that are left out are parked, and told why;
-        so are members beyond the need of gangs with rules.
+        Members that are unschedulable take part when one of their gang does. Gangs that are left out are marked
+        unschedulable, and told why; so are members beyond the need of gangs with rules.
         """
         self._look(cluster, now)
         tasks, jobs = cluster.tasks, cluster.jobs
-        if not jobs.any_gang:
-            return Muster(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
+        if not jobs.gangs:
+            return AdmittedTasks(waiting, np.full(len(waiting), -1), np.empty(0, dtype=np.int64), ())
         gangs, ruled = jobs.gangs, cluster.ruled_gangs
         concerned = {tasks.job[task] for task in waiting.tolist()} & gangs
         free = [task for task in waiting.tolist() if tasks.job[task] not in concerned]
@@ -78,14 +77,14 @@ class Gangs:
             elif len(able) < need:
                 self._withhold(cluster, job, able)
             else:
-                self._standings.setdefault(job_id, Standing()).failed = False
+                self._statuses.setdefault(job_id, GangStatus()).failed = False
                 first = int(np.lexsort((tasks.sequence[able], tasks.created[able]))[0])
                 age = float(tasks.created[able[first]]), int(tasks.sequence[able[first]])
                 called.append((age, job_id, able, need))
         called.sort()
         members = [task for _, _, able, _ in called for task in able]
         gang = [index for index, (_, _, able, _) in enumerate(called) for _ in able]
-        return Muster(
+        return AdmittedTasks(
             waiting=np.array(free + members, dtype=np.int64),
             gang=np.array([-1] * len(free) + gang, dtype=np.int64),
             need=np.array([need for _, _, _, need in called], dtype=np.int64),
@@ -93,7 +92,7 @@ class Gangs:
         )
 
     def _withhold(self, cluster: Cluster, job: Job, able: list[int]) -> None:
-        """Park a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
+        """Hold back a gang that lacks members. Those in a back-off come back by themselves, and call the others."""
         hold_back(cluster, able)
         members = len(cluster.jobs.members(job.id))
         name = job.name or job.id
@@ -102,14 +101,14 @@ class Gangs:
             need = lacking(cluster, job)
             text = f"gang {name} waits for members: {len(able)} of {need} can be tried now"
         self.note(job.id, text)
-        self._standings[job.id].withheld = True
+        self._statuses[job.id].withheld = True
         self._untold.add(job.id)
 
-    def keep_asleep(self, cluster: Cluster, now: float) -> None:
-        """Park again the woken members of gangs that lack members, as room does not help those."""
-        for job_id, standing in self._standings.items():
-            job = cluster.jobs.gang(job_id) if standing.withheld else None
-            if job is not None and job_id not in cluster.jobs.changed:  # else it was roused for a reason
+    def keep_unschedulable(self, cluster: Cluster, now: float) -> None:
+        """Hold back again the requeued members of gangs that lack members, as room does not help those."""
+        for job_id, status in self._statuses.items():
+            job = cluster.jobs.gang(job_id) if status.withheld else None
+            if job is not None and job_id not in cluster.jobs.changed:  # else it was requeued for a reason
                 able = able_members(cluster, job, now)
                 if len(able) < lacking(cluster, job):
                     hold_back(cluster, able)
@@ -118,7 +117,7 @@ class Gangs:
 
     def note(self, job_id: str, message: str) -> None:
         """Note what a gang waits for."""
-        self._standings.setdefault(job_id, Standing()).message = message
+        self._statuses.setdefault(job_id, GangStatus()).message = message
         self._news.add(job_id)
 
     def note_tried(
@@ -144,7 +143,7 @@ class Gangs:
         tasks = cluster.tasks
         found = []
         for job_id in sorted(self._untold):
-            message = self._standings[job_id].message if job_id in self._standings else ""
+            message = self._statuses[job_id].message if job_id in self._statuses else ""
             told = [
                 task
                 for task in cluster.jobs.members(job_id)
@@ -154,25 +153,25 @@ class Gangs:
                 tell(cluster, told, message)
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
         self._untold.clear()
-        return found + self._surplus.told(cluster)
+        return found + self._surplus.told(cluster) if self._surplus.untold else found
 
     def states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
         """Gangs whose standing changed since this was last asked, by job."""
         found = self._untold_states(cluster, now)
         self._news.clear()
         for state in found:
-            self._standings[state.job].told = state
+            self._statuses[state.job].told = state
         return tuple(found)
 
     def _untold_states(self, cluster: Cluster, now: float) -> list[GangState]:
         self._look(cluster, now)
         found = []
         for job_id in sorted(self._news):
-            job, standing = cluster.jobs.gang(job_id), self._standings.get(job_id)
-            if job is None or standing is None:
+            job, status = cluster.jobs.gang(job_id), self._statuses.get(job_id)
+            if job is None or status is None:
                 continue
-            state = gang_state(cluster, job, standing, self._evictions)
-            if state != standing.told:
+            state = gang_state(cluster, job, status, self._evictions)
+            if state != status.told:
                 found.append(state)
         return found
 
@@ -184,11 +183,11 @@ class Gangs:
             return 0.0
         self._news.clear()
         moments = []
-        for job_id, standing in self._standings.items():
+        for job_id, status in self._statuses.items():
             job = cluster.jobs.gang(job_id)
-            if job is not None and standing.since is not None:
-                moments.append(standing.since + self._seconds(job))
-            if self._late(cluster, job_id, standing):
+            if job is not None and status.since is not None:
+                moments.append(status.since + self._seconds(job))
+            if self._late(cluster, job_id, status):
                 moments.append(now)
         return max(0.0, min(moments) - now) if moments else None
 
@@ -199,28 +198,28 @@ class Gangs:
         """
         self._look(cluster, now)
         deltas = []
-        for job_id in sorted(self._standings):
-            standing, job = self._standings[job_id], cluster.jobs.gang(job_id)
+        for job_id in sorted(self._statuses):
+            status, job = self._statuses[job_id], cluster.jobs.gang(job_id)
             if job is None:
                 continue
-            late = self._late(cluster, job_id, standing)
+            late = self._late(cluster, job_id, status)
             if late:
                 deltas += self._release(cluster, late, now)
-                standing.told_to_go |= {cluster.tasks.uid[task] for task in late}
-            if standing.since is None or now < standing.since + self._seconds(job):
+                status.told_to_go |= {cluster.tasks.uid[task] for task in late}
+            if status.since is None or now < status.since + self._seconds(job):
                 continue
             told = self._release(cluster, cluster.jobs.members(job_id), now)
             deltas += told
-            standing.told_to_go = frozenset(delta.uid for delta in told)
+            status.told_to_go = frozenset(delta.uid for delta in told)
             self._look(cluster, now)
-            standing.since = None
-            standing.failed = True
-            standing.message = f"not whole {self._seconds(job):g} s after it was decided"
+            status.since = None
+            status.failed = True
+            status.message = f"not whole {self._seconds(job):g} s after it was decided"
         return deltas
 
-    def _late(self, cluster: Cluster, job_id: str, standing: Standing) -> list[int]:
+    def _late(self, cluster: Cluster, job_id: str, status: GangStatus) -> list[int]:
         """Members (rows) of a gang that was given up which have been bound since."""
-        if not standing.failed or not self._options.evict_failed_gangs:
+        if not status.failed or not self._options.evict_failed_gangs:
             return []
         tasks = cluster.tasks
         return [
@@ -228,7 +227,7 @@ class Gangs:
             for task in cluster.jobs.members(job_id)
             if tasks.state[task] == State.BOUND
             and not tasks.leaving[task]
-            and tasks.uid[task] not in standing.told_to_go
+            and tasks.uid[task] not in status.told_to_go
         ]
 
     def _release(self, cluster: Cluster, members: Iterable[int], now: float) -> list[Delta]:
@@ -259,16 +258,16 @@ class Gangs:
         for job_id in changed:
             job = cluster.jobs.gang(job_id)
             if job is None or not cluster.jobs.members(job_id):
-                self._standings.pop(job_id, None)
+                self._statuses.pop(job_id, None)
                 continue
-            standing = self._standings.setdefault(job_id, Standing(whole=job.was_whole))
-            standing.withheld = False
+            status = self._statuses.setdefault(job_id, GangStatus(whole=job.was_whole))
+            status.withheld = False
             bound, assumed, _ = count_members(cluster, job_id)
             if bound + assumed >= job.min_members:
-                standing.failed, standing.message = False, ""
+                status.failed, status.message = False, ""
             if bound >= job.min_members:
-                standing.whole, standing.since = True, None
+                status.whole, status.since = True, None
             elif bound + assumed == 0:
-                standing.whole, standing.since = False, None
-            elif not standing.whole and standing.since is None and not standing.failed:
-                standing.since = now
+                status.whole, status.since = False, None
+            elif not status.whole and status.since is None and not status.failed:
+                status.since = now

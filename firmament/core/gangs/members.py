@@ -1,11 +1,25 @@
-"""The members of a gang: how many of them are where, and which can be tried."""
+"""The members of a gang: how many of them are where, and which can be tried, bound again or have to be held back.
+
+- A group with rules may have members beyond its size: they wait until one of the others leaves (`Surplus`).
+- A member whose binding was refused is bound again where it is, some times, before it loses the place (`Rebinding`).
+- A gang that runs as a whole may have further tasks waiting, each for a place of its own. If more important tasks make
+  the gang go as a whole in the very round in which such a task finds a place, the place is not given, so that no half
+  of a gang is left (`held_back`).
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 from firmament.core.model import Job
+from firmament.core.preemption.problem import Eviction, PreemptionProblem
+from firmament.core.results import Delta, DeltaKind, Unscheduled
+from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
@@ -27,7 +41,7 @@ def staying_members(cluster: Cluster, job_id: str) -> Int64:
 
 
 def able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
-    """Rows of the members of a gang that could be tried now, parked ones included."""
+    """Rows of the members of a gang that could be tried now, unschedulable ones included."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
     able = (tasks.state[members] == int(State.PENDING)) & ~tasks.refused[members]
@@ -42,3 +56,152 @@ def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     bound = (tasks.state[members] == State.BOUND) & ~leaving
     assumed = (tasks.state[members] == State.ASSUMED) & ~leaving
     return int(bound.sum()), int(assumed.sum()), int(leaving.sum())
+
+
+class Surplus:
+    """The members that are held back, and what they have to be told."""
+
+    def __init__(self) -> None:
+        self.untold: list[tuple[str, str]] = []
+
+    def without(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
+        """Hold back those of ``able`` (rows) that are beyond ``need``; returns the others, those that came first."""
+        tasks = cluster.tasks
+        able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
+        beyond = able[need:]
+        waiting.hold_back(cluster, beyond)
+        text = f"beyond the size of group {job.name or job.id}, which has its {job.min_members} members"
+        self.untold += [(tasks.uid[row], text) for row in beyond]
+        return able[:need]
+
+    def told(self, cluster: Cluster) -> list[Unscheduled]:
+        """What members have to be told, if that is new to them; once."""
+        tasks = cluster.tasks
+        news: dict[str, list[str]] = {}
+        for uid, message in self.untold:
+            row = tasks.row_of.get(uid)
+            if row is not None and tasks.state[row] == State.PENDING and tasks.message[row] != message:
+                waiting.tell(cluster, [row], message)
+                news.setdefault(message, []).append(uid)
+        self.untold.clear()
+        return [Unscheduled(tuple(uids), message) for message, uids in news.items()]
+
+
+TRIES_IN_PLACE = 3
+"""Bindings of a member that are tried on one machine before the place is given up."""
+
+
+class Rebinding:
+    """The members that keep their places until their bindings are tried again, after a back-off.
+
+    ``came``: by uid, the place of each in the order of arrivals.
+    """
+
+    def __init__(self) -> None:
+        self.came: dict[str, int] = {}
+
+    def keeps_place(self, cluster: Cluster, task: int) -> bool:
+        """Whether a task whose binding was refused is a member to be bound again where it is, after its back-off."""
+        tasks = cluster.tasks
+        job = cluster.jobs.gang(tasks.job[task])
+        if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
+            return False
+        self.came[tasks.uid[task]] = int(tasks.came[task])
+        return True
+
+    def due(self, cluster: Cluster, now: float) -> list[Delta]:
+        """Bindings of members that are to be tried again in their places.
+
+        A member whose machine has gone meanwhile has lost its place, and waits for another one.
+        """
+        tasks = cluster.tasks
+        deltas = []
+        for uid in sorted(self.came):
+            task = self._still_placed(cluster, uid)
+            if task is None:
+                del self.came[uid]
+            elif tasks.machine[task] < 0:
+                del self.came[uid]
+                transitions.give_up_place(cluster, task)
+            elif tasks.not_before[task] <= now:
+                del self.came[uid]
+                deltas.append(Delta(DeltaKind.PLACE, uid, cluster.where(task)))
+        return deltas
+
+    def next_in(self, cluster: Cluster, now: float) -> float | None:
+        """Seconds until a member is to be bound again, or has lost its place; None if there is none."""
+        waits = []
+        for uid in self.came:
+            task = self._still_placed(cluster, uid)
+            if task is not None:
+                lost = cluster.tasks.machine[task] < 0
+                waits.append(0.0 if lost else max(0.0, float(cluster.tasks.not_before[task]) - now))
+        return min(waits, default=None)
+
+    def _still_placed(self, cluster: Cluster, uid: str) -> int | None:
+        """Row of a task whose binding is to be tried again, None if it has not stayed in its place since."""
+        tasks = cluster.tasks
+        task = tasks.row_of.get(uid)
+        same = task is not None and tasks.state[task] == State.ASSUMED and tasks.came[task] == self.came[uid]
+        return task if same else None
+
+
+def held_back(
+    cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[Eviction], guests: Int64
+) -> tuple[list[Eviction], Bool]:
+    """The decisions without those for tasks (``guests``, int64[N] rows) whose gang goes, and which are left: bool[N].
+
+    Victims that others need as well are told to go for one of those; nobody else goes for a task that is held back.
+    """
+    kept: Bool = np.ones(len(decided), dtype=np.bool_)
+    going = _going(cluster, preemption, decided)
+    if going:
+        kept = np.array([cluster.tasks.job[int(guest)] not in going for guest in guests], dtype=np.bool_)
+    left = [each for each, keep in zip(decided, kept.tolist(), strict=True) if keep]
+    for index in np.flatnonzero(~kept).tolist():
+        _hand_over(decided[index], left)
+    return left, kept
+
+
+def _going(cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[Eviction]) -> set[str]:
+    """Gangs of which nobody would be left."""
+    tasks, jobs = cluster.tasks, cluster.jobs
+    if not jobs.gangs:
+        return set()
+    told: dict[str, int] = {}
+    for each in decided:
+        for victim in each.evicts:
+            job_id = tasks.job[int(preemption.row[victim])]
+            told[job_id] = told.get(job_id, 0) + 1
+    return {
+        job_id
+        for job_id, count in told.items()
+        if (job := jobs.gang(job_id)) is not None and job.min_members - lacking(cluster, job) <= count
+    }
+
+
+def _hand_over(lost: Eviction, left: list[Eviction]) -> None:
+    """Let the first that counts on them as well tell the victims of a decision that is dropped."""
+    for victim in lost.evicts:
+        for index, other in enumerate(left):
+            if victim in other.awaits:
+                beyond = other.beyond | ({victim} & lost.beyond)
+                left[index] = replace(other, evicts=(*other.evicts, victim), beyond=beyond)
+                break
+
+
+# --- Names in the order that people expect: ``worker-2`` before ``worker-10``.
+
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def natural_key(name: str) -> tuple[tuple[str, int, str, str], ...]:
+    """Return what names sort by: runs of digits as numbers, the rest as text."""
+    parts = _DIGITS.split(name)
+    texts, numbers = parts[::2], [*parts[1::2], ""]
+    # Of two numbers without leading zeros the longer one is larger.
+    return tuple(
+        (text, len(number.lstrip("0")) if number else -1, number.lstrip("0"), number)
+        for text, number in zip(texts, numbers, strict=True)
+    )

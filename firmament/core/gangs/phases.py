@@ -12,7 +12,7 @@ from firmament.core.state.pending_evictions import Evictions
 
 
 @dataclass(slots=True)
-class Standing:
+class GangStatus:
     """Where a gang stands. ``since``: when it was decided without being whole yet, None if that is not so;
     ``withheld``: it lacks members that could be tried, so more room would not help it; ``told_to_go``: uids of the
     members that were, when it was given up last.
@@ -27,13 +27,13 @@ class Standing:
     message: str = ""
 
 
-def gang_state(cluster: Cluster, job: Job, standing: Standing, evictions: Evictions) -> GangState:
+def gang_state(cluster: Cluster, job: Job, status: GangStatus, evictions: Evictions) -> GangState:
     """What is to be told of a gang: how far it has come, and what it waits for."""
     bound, assumed, leaving = count_members(cluster, job.id)
-    phase, message = GangPhase.WAITING, standing.message
+    phase, message = GangPhase.WAITING, status.message
     if bound >= job.min_members:
         phase, message = GangPhase.BOUND, ""
-    elif standing.failed:
+    elif status.failed:
         phase = GangPhase.FAILED
     elif leaving:
         phase, message = GangPhase.PREEMPTED, "members make room for more important tasks"

@@ -8,7 +8,7 @@ import numpy as np
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import BindingReport
-from firmament.core.gangs.rebinding import Rebinding
+from firmament.core.gangs.members import Rebinding
 from firmament.core.model import NOMINATION_RECORD
 from firmament.core.queue.importance import Importance
 from firmament.core.state import transitions
@@ -37,15 +37,15 @@ class BindingOutcomes:
     def take(self, reports: Sequence[BindingReport]) -> None:
         """Take note of bindings: accepted ones are bound, refused ones wait again (with back-off if to be retried).
 
-        A refused task that is not to be retried stays parked until an event about it arrives. Reports about unknown
-        tasks, about tasks that are known to be bound, and about a machine that the task is no longer meant for, are
-        ignored: a refusal may well arrive after the task has been seen running.
+        A refused task that is not to be retried stays unschedulable until an event about it arrives. Reports about
+        unknown tasks, about tasks that are known to be bound, and about a machine that the task is no longer meant for,
+        are ignored: a refusal may well arrive after the task has been seen running.
         """
         cluster, tasks = self._cluster, self._cluster.tasks
         size = len(tasks.uid)
         importance = Importance.of(tasks)
-        parked = np.flatnonzero(tasks.parked[:size])
-        farthest = importance.reach_of(tasks, parked).max(initial=-(2**62))
+        unschedulable = np.flatnonzero(tasks.unschedulable[:size])
+        farthest = importance.reach_of(tasks, unschedulable).max(initial=-(2**62))
         for report in reports:
             task = tasks.row_of.get(report.uid)
             if task is None or cluster.where(task) != report.machine:

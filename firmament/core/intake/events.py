@@ -1,10 +1,18 @@
-"""Applies events to a cluster: what each kind of event changes."""
+"""Applies events to a cluster: what each kind of event changes.
+
+Tasks that are new are taken in as columns, in whatever number of events they come. A driver that starts sends tens of
+thousands of events of one task each: what is done per task must be little, and what can be done for many at once is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 
+import numpy as np
+
+from cost_models.interface import Float64, Int64
 from firmament.core.events import (
     ClassDefined,
     ClassRemoved,
@@ -22,13 +30,21 @@ from firmament.core.events import (
     TasksBound,
     TasksSubmitted,
 )
-from firmament.core.intake.bulk_insert import TaskIntake
 from firmament.core.intake.validation import validate
 from firmament.core.model import Job
 from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.task_description import date, describe, enlist, rank, regroup, rename
-from firmament.core.state.tasks import State
+from firmament.core.state.task_description import (
+    date,
+    date_all,
+    describe,
+    enlist,
+    group_new,
+    rank,
+    regroup,
+    rename,
+)
+from firmament.core.state.tasks import UNGROUPED, State
 
 
 def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
@@ -57,7 +73,7 @@ def _apply(cluster: Cluster, event: Event) -> None:
             _define_job(cluster, job)
         case JobRemoved(id=job_id):
             cluster.jobs.remove(job_id)
-            waiting.rouse(cluster, job_id)
+            waiting.activate_members(cluster, job_id)
         case ClassDefined(number, content):
             cluster.classes.define(number, content)
         case ClassRemoved(number):
@@ -116,7 +132,7 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
         enlist(cluster, task, event.job)
     else:
         enlist(cluster, task, event.job)
-        waiting.rouse(cluster, event.job)  # a gang may now need one less
+        waiting.activate_members(cluster, event.job)  # a gang may now need one less
         transitions.arrive_bound(cluster, task, cls, event.machine, now)
     rank(cluster, task, event)
     regroup(cluster, task, event.spread_group)
@@ -130,4 +146,119 @@ def _define_job(cluster: Cluster, job: Job) -> None:
     before = cluster.jobs.gang(job.id)
     cluster.jobs.define(job)
     if cluster.jobs.gang(job.id) != before:
-        waiting.rouse(cluster, job.id)
+        waiting.activate_members(cluster, job.id)
+
+
+class TaskIntake:
+    """Gathers events about tasks that are not known yet, and adds these to the cluster when told to.
+
+    The cluster is afterwards as if each event had been applied by itself, in order; whoever applies another event, or
+    asks for a task that may be among them, calls ``flush`` before. ``now`` is the cluster's clock; with ``distinct`` no
+    task may be in two of the events.
+    """
+
+    def __init__(self, cluster: Cluster, now: float, *, distinct: bool) -> None:
+        self._cluster = cluster
+        self._now = now
+        self._submitted: list[TasksSubmitted] = []
+        self._bound: list[TasksBound] = []
+        self._uids: set[str] | None = None if distinct else set()
+
+    def take(self, event: TasksSubmitted | TasksBound) -> bool:
+        """Take an event in, if all its tasks are new; else say no, and leave the cluster up to date."""
+        if self._uids is not None and not self._uids.isdisjoint(event.uids):
+            self.flush()
+        if not self._cluster.tasks.row_of.keys().isdisjoint(event.uids):
+            self.flush()
+            return False
+        if isinstance(event, TasksBound):
+            if self._submitted:
+                self.flush()
+            self._bound.append(event)
+        else:
+            if self._bound:
+                self.flush()
+            self._submitted.append(event)
+        if self._uids is not None:
+            self._uids.update(event.uids)
+        return True
+
+    def flush(self) -> None:
+        """Add what was gathered."""
+        if self._submitted:
+            _add_submitted(self._cluster, self._submitted, self._now)
+            self._submitted.clear()
+        elif self._bound:
+            _add_bound(self._cluster, self._bound, self._now)
+            self._bound.clear()
+        if self._uids is not None:
+            self._uids.clear()
+
+
+def _add_submitted(cluster: Cluster, events: Sequence[TasksSubmitted], now: float) -> None:
+    created = None
+    if any(event.created for event in events):
+        created = _column(events, [event.created for event in events])
+    _add(cluster, events, created, now)
+
+
+def _add_bound(cluster: Cluster, events: Sequence[TasksBound], now: float) -> None:
+    rows = _add(cluster, events, None, now)
+    sizes = [len(event.uids) for event in events]
+    transitions.arrive_bound_all(cluster, rows, [event.machine for event in events], sizes, now)
+    assigned = initialized = None
+    if any(event.assigned for event in events):
+        assigned = _column(events, [event.assigned for event in events])
+    if any(event.initialized for event in events):
+        initialized = _column(events, [event.initialized for event in events])
+    date_all(cluster, rows, assigned, initialized)
+
+
+def _add(
+    cluster: Cluster,
+    events: Sequence[TasksSubmitted | TasksBound],
+    created: Float64 | None,
+    now: float,
+) -> Int64:
+    """Add the tasks of events as pending members of their jobs; returns their rows: int64[N]."""
+    sizes = [len(event.uids) for event in events]
+    row_of_class = {number: cluster.classes.row(number) for number in {event.task_class for event in events}}
+    uids = list(chain.from_iterable(event.uids for event in events))
+    names = uids
+    if any(event.names for event in events):
+        names = list(chain.from_iterable(event.names or event.uids for event in events))
+    rows = cluster.tasks.add_all(
+        uids,
+        names=names,
+        jobs=list(chain.from_iterable(map(repeat, (event.job for event in events), sizes))),
+        cls=np.repeat([row_of_class[event.task_class] for event in events], sizes),
+        priority=np.repeat([event.priority for event in events], sizes),
+        group_priority=_group_priorities(events, sizes),
+        created=created,
+        now=now,
+    )
+    if any(event.spread_group for event in events):
+        group_new(cluster, rows, [event.spread_group for event in events], sizes)
+    if any(event.job for event in events):
+        numbers = rows.tolist()
+        first = 0
+        for event, size in zip(events, sizes, strict=True):
+            cluster.jobs.enlist_all(numbers[first : first + size], event.job)
+            first += size
+        for job in cluster.jobs.gangs.intersection(event.job for event in events):
+            waiting.activate_members(cluster, job)
+    return rows
+
+
+def _group_priorities(events: Sequence[TasksSubmitted | TasksBound], sizes: list[int]) -> Int64 | None:
+    """The group priority of each task: int64[N], None if there is none at all."""
+    stated = [event.group_priority for event in events]
+    if all(each is None for each in stated):
+        return None
+    return np.repeat([UNGROUPED if each is None else each for each in stated], sizes)
+
+
+def _column(events: Sequence[TasksSubmitted | TasksBound], values: Iterable[Sequence[float]]) -> Float64:
+    """What events say of each of their tasks, 0 for those that say nothing: float64[N]."""
+    parts = (given or repeat(0.0, len(event.uids)) for event, given in zip(events, values, strict=True))
+    return np.fromiter(chain.from_iterable(parts), dtype=np.float64)

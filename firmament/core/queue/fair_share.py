@@ -21,9 +21,9 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
     """int64[N]: how strong a claim each task in ``waiting`` (rows) has on its place.
 
     2: within the share that its namespace has by its weight. All that others want counts for that, also what fits
-    nowhere at the moment, so that nobody loses a claim while tasks sleep. 1: within its share of what is left if the
-    others get no more than what waits in this round. 0: beyond. Of a namespace the most important and longest waiting
-    count first.
+    nowhere at the moment, so that nobody loses a claim while tasks are unschedulable. 1: within its share of what is
+    left if the others get no more than what waits in this round. 0: beyond. Of a namespace the most important and
+    longest waiting count first.
     """
     tasks = cluster.tasks
     names, of_class = _namespaces(cluster)

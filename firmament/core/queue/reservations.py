@@ -40,31 +40,28 @@ class Reservation:
 
 
 class Reservations:
-    """The reservations of a cluster."""
+    """The reservations of a cluster, ``held`` at present."""
 
     def __init__(self, options: RoundOptions) -> None:
         self._options = options
-        self._held: list[Reservation] = []
-
-    def __len__(self) -> int:
-        return len(self._held)
+        self.held: list[Reservation] = []
 
     def closed_rows(self, cluster: Cluster, cls: int, priority: int) -> set[int]:
         """Rows of machines that are reserved against tasks of ``cls`` with ``priority``."""
         return {
             cluster.machines.row_of[held.machine]
-            for held in self._held
+            for held in self.held
             if held.machine in cluster.machines.row_of and (held.cls != cls) and priority <= held.priority
         }
 
     def renumber(self, new_row: Int64) -> None:
         """Classes have other rows now: ``new_row[old]``, int64[C], -1 for those that are gone."""
-        for held in self._held:
+        for held in self.held:
             held.cls = int(new_row[held.cls]) if held.cls >= 0 else -1
 
     def next_in(self, now: float) -> float | None:
         """Seconds until a reservation lapses, None if there is none."""
-        return max(0.0, min(held.until for held in self._held) - now) if self._held else None
+        return max(0.0, min(held.until for held in self.held) - now) if self.held else None
 
     def refresh(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
         """Drop what has served its purpose, then reserve for tasks that have been passed over too often.
@@ -76,16 +73,16 @@ class Reservations:
         pending = tasks.in_state(State.PENDING)
         starved = pending[tasks.passed_over[pending] >= self._options.reserve_after_rounds]
         limit = max(1, len(cluster.machines) // MACHINES_PER_RESERVATION)
-        if not len(starved) or len(self._held) >= limit:
+        if not len(starved) or len(self.held) >= limit:
             return
-        held_uids = {held.uid for held in self._held}
+        held_uids = {held.uid for held in self.held}
         order = starved[
             np.lexsort((tasks.sequence[starved], tasks.created[starved], -tasks.priority[starved]))
         ]
         hopeless: set[int] = set()
         lasting: Int64 | None = None
         for task in order.tolist():
-            if len(self._held) >= limit:
+            if len(self.held) >= limit:
                 return
             cls = int(tasks.cls[task])
             if tasks.uid[task] in held_uids:
@@ -95,32 +92,30 @@ class Reservations:
                 hopeless.add(cls)
                 count_anew(cluster, task)
 
-    def count_round(self, cluster: Cluster, now: float, *, overtaken: bool) -> None:
-        """Count a round that placed something (``overtaken``): parked tasks were passed over once more.
+    def count_round(self, cluster: Cluster, now: float) -> None:
+        """Count a round that placed something: unschedulable tasks were passed over once more.
 
         Rounds that follow close upon one another count as one, so that a burst of them is no stream; and the count
         begins anew after a pause as long as a reservation may last.
         """
-        if not overtaken:
-            return
         tasks, options = cluster.tasks, self._options
         pending = tasks.in_state(State.PENDING)
-        passed = pending[tasks.parked[pending] & ~tasks.refused[pending]]
+        passed = pending[tasks.unschedulable[pending] & ~tasks.refused[pending]]
         since = np.where(tasks.passed_over[passed] > 0, now - tasks.passed_at[passed], np.inf)
         counted = since >= options.reserve_after / options.reserve_after_rounds
         passed, since = passed[counted], since[counted]
         pass_over(cluster, passed, anew=since > options.reserve_for, now=now)
-        for held in self._held:
+        for held in self.held:
             held.rounds -= 1
 
     def _drop_ended(self, cluster: Cluster, static_rows: StaticRows, now: float) -> None:
-        if not self._held:
+        if not self.held:
             return
-        rows = [cluster.machines.row_of.get(held.machine, -1) for held in self._held]
+        rows = [cluster.machines.row_of.get(held.machine, -1) for held in self.held]
         lasting = lasting_use(cluster, np.array([row for row in rows if row >= 0], dtype=np.int64))
-        for held in list(self._held):
+        for held in list(self.held):
             if not self._still_needed(cluster, static_rows, held, lasting, now):
-                self._held.remove(held)
+                self.held.remove(held)
                 cluster.mark(held.machine)
 
     def _still_needed(
@@ -158,14 +153,14 @@ class Reservations:
         pinned = pinned_rows(cluster, cls)
         if pinned is not None:
             usable &= np.isin(np.arange(len(machines)), pinned)
-        for held in self._held:
+        for held in self.held:
             if held.machine in machines.row_of:
                 usable[machines.row_of[held.machine]] = False
         if not usable.any():
             return False
         share = missing / np.maximum(capacity[:, wanted], 1)
         lack = np.where(usable, share.max(axis=1, initial=0.0), np.inf)
-        self._held.append(
+        self.held.append(
             Reservation(
                 uid=cluster.tasks.uid[task],
                 machine=machines.specs[int(np.argmin(lack))].name,

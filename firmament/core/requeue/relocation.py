@@ -23,7 +23,7 @@ from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.unschedulable import could_take
 from firmament.core.results import Delta, DeltaKind
 from firmament.core.rules.ruleset import ClassRules
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
@@ -35,44 +35,44 @@ class Moves:
 
     def __init__(self, evictions: Evictions) -> None:
         self._evictions = evictions
-        self._roused: dict[int, int] = {}
+        self._requeued: dict[int, int] = {}
         self._called: dict[int, int] = {}
         self._lifted: list[transitions.Lifted] = []
 
     # --- before a round ------------------------------------------------------------------------------------------
 
     def look(self, cluster: Cluster, static_rows: StaticRows, reservations: Reservations) -> None:
-        """Rouse the tasks that a marked machine could take now, or that need wait no longer where they are."""
-        if not cluster.marks.any_machine:
+        """Call the tasks that a marked machine could take now, or that need wait no longer where they are."""
+        if not cluster.dirty.any_machine:
             return
         waiting = self._evictions.waiting(cluster)
         waiting = waiting[cluster.tasks.machine[waiting] >= 0]
         if not len(waiting):
             return
-        rows = np.arange(len(cluster.machines)) if cluster.marks.everywhere else cluster.marks.rows()
-        roused = self._could_move(cluster, static_rows, reservations, waiting, rows)
-        roused |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
+        rows = np.arange(len(cluster.machines)) if cluster.dirty.everywhere else cluster.dirty.rows()
+        requeued = self._could_move(cluster, static_rows, reservations, waiting, rows)
+        requeued |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         found = np.array(
             [
                 task
-                for task in waiting[roused].tolist()
+                for task in waiting[requeued].tolist()
                 if tasks.job[task] not in gangs and self._evictions.holds_up(cluster, task)
             ],
             dtype=np.int64,
         )
         if len(found):
             found = found[~_tied(cluster, found)]
-        self._roused.update((task, int(tasks.came[task])) for task in found.tolist())
+        self._requeued.update((task, int(tasks.came[task])) for task in found.tolist())
 
     def due(self, cluster: Cluster) -> bool:
         """Whether a round could give some task another place."""
-        return bool(self._still_waiting(cluster, self._roused))
+        return bool(self._still_waiting(cluster, self._requeued))
 
     def call(self, cluster: Cluster) -> Int64:
         """Rows of the tasks that take part in the round that begins; each is called once, if that round is closed."""
-        self._called = self._still_waiting(cluster, self._called | self._roused)
-        self._roused = {}
+        self._called = self._still_waiting(cluster, self._called | self._requeued)
+        self._requeued = {}
         return np.array(sorted(self._called), dtype=np.int64)
 
     def _still_waiting(self, cluster: Cluster, tasks: dict[int, int]) -> dict[int, int]:
@@ -114,7 +114,7 @@ class Moves:
             cluster.version += 1  # whoever waits no longer must not be moved: placements are to be checked
         self._lifted += [transitions.lift(cluster, task) for task in waiting]
 
-    def finish(self, cluster: Cluster, picture: Picture) -> list[Delta]:
+    def finish(self, cluster: Cluster, snapshot: Snapshot) -> list[Delta]:
         """Put back the tasks that got no other place, and give back the room of those that did.
 
         Returns what tells that some may take the place that they have at once.
@@ -128,7 +128,7 @@ class Moves:
                 transitions.leave_former(cluster, lifted)
         self._lifted.clear()
         self._called.clear()
-        return _settled(cluster, picture, stayed)
+        return _settled(cluster, snapshot, stayed)
 
 
 def _tied(cluster: Cluster, rows: Int64) -> Bool:
@@ -175,7 +175,7 @@ def _at_ease(cluster: Cluster, rows: Int64) -> Bool:
     return enough & ~tasks.displacing[rows]
 
 
-def _settled(cluster: Cluster, picture: Picture, stayed: Iterable[int]) -> list[Delta]:
+def _settled(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list[Delta]:
     """Placements of tasks (rows) where they are, as nobody need leave for them any more."""
     tasks = cluster.tasks
     rows = np.array(list(stayed), dtype=np.int64)
@@ -184,23 +184,23 @@ def _settled(cluster: Cluster, picture: Picture, stayed: Iterable[int]) -> list[
     deltas = []
     for task in rows[_at_ease(cluster, rows)].tolist():
         name = cluster.where(task)
-        if _needs_room_alone(picture, task, name):
+        if _needs_room_alone(snapshot, task, name):
             cluster.number_arrival(task)
             deltas.append(Delta(DeltaKind.PLACE, tasks.uid[task], name))
     return deltas
 
 
-def _needs_room_alone(picture: Picture, task: int, name: str) -> bool:
+def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
     """Whether it is the machine's resources alone that decide if a task (row) may be there: neither a model nor a rule
     between tasks has a say.
     """
-    cls = next(index for index, members in enumerate(picture.members) if task in members)
-    problem, shape = picture.problem, int(picture.problem.shape[cls])
-    machine = picture.machine_names.index(name) if name in picture.machine_names else -1
+    cls = next(index for index, members in enumerate(snapshot.members) if task in members)
+    problem, shape = snapshot.problem, int(snapshot.problem.shape[cls])
+    machine = snapshot.machine_names.index(name) if name in snapshot.machine_names else -1
     if machine < 0 or not problem.feasible[shape, machine]:
         return False
     if any(rows.row_of[machine] >= 0 and rows.amount[shape] > 0 for rows in problem.joint):
         return False
     if problem.rules is not None and problem.rules.rules(cls).binding:
         return False
-    return not keeps_order(picture, np.array([cls]), np.array([machine]))[0]
+    return not keeps_order(snapshot, np.array([cls]), np.array([machine]))[0]

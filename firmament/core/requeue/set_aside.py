@@ -23,64 +23,62 @@ T = TypeVar("T")
 
 
 class SetAside:
-    """The classes that are set aside, by content, and why."""
+    """The classes that are set aside, by content, and ``why``; ``untold``: by uid, what tasks are still to be told."""
 
     def __init__(self) -> None:
-        self._why: dict[TaskClass, str] = {}
-        self._untold: dict[str, str] = {}
+        self.why: dict[TaskClass, str] = {}
+        self.untold: dict[str, str] = {}
 
     def add(self, cluster: Cluster, contents: Iterable[TaskClass], why: str) -> None:
         """Set classes aside; those that nobody knows any more are forgotten."""
         known = {row.content for row in cluster.classes.rows}
-        self._why = {content: text for content, text in self._why.items() if content in known}
-        self._why.update(dict.fromkeys(contents, why))
+        self.why = {content: text for content, text in self.why.items() if content in known}
+        self.why.update(dict.fromkeys(contents, why))
 
     def defined(self, cluster: Cluster, events: Sequence[Event]) -> None:
         """Let classes that ``events`` have defined be tried again."""
-        if not self._why:
-            return
-        again = {event.task_class for event in events if isinstance(event, ClassDefined)} & self._why.keys()
+        again = {event.task_class for event in events if isinstance(event, ClassDefined)} & self.why.keys()
         if again:
             rows = cluster.tasks.in_state(State.PENDING)
             rows = rows[_of(cluster, rows, again)]
             readmit(cluster, rows)
             for content in again:
-                del self._why[content]
+                del self.why[content]
 
     def without(self, cluster: Cluster, waiting: Int64, only: frozenset[TaskClass] | None) -> Int64:
-        """Those of ``waiting`` (rows) that take part in a round; the others that are pending are parked, and told why.
+        """Those of ``waiting`` (rows) that take part in a round; others that are pending are set aside, and told why.
 
         ``only``: leave out all other classes as well, of which nobody is told.
         """
-        if self._why:
-            aside = _of(cluster, waiting, self._why.keys())
+        if self.why:
+            aside = _of(cluster, waiting, self.why.keys())
             self._park(cluster, waiting[aside])
             waiting = waiting[~aside]
         return waiting if only is None else waiting[_of(cluster, waiting, only)]
 
     def told(self, cluster: Cluster) -> list[Unscheduled]:
-        """What is to be told to tasks that were parked since this was last called, and still are."""
+        """What is to be told to tasks that were unschedulable since this was last called, and still are."""
         found: dict[str, list[str]] = {}
-        for uid, why in self._untold.items():
+        for uid, why in self.untold.items():
             task = cluster.tasks.row_of.get(uid)
             if task is not None and cluster.tasks.refused[task]:
                 found.setdefault(why, []).append(uid)
-        self._untold.clear()
+        self.untold.clear()
         return [Unscheduled(tuple(uids), why) for why, uids in found.items()]
 
     def _park(self, cluster: Cluster, rows: Int64) -> None:
         tasks = cluster.tasks
         for row in rows[tasks.state[rows] == State.PENDING].tolist():
-            why = self._why[cluster.classes.rows[int(tasks.cls[row])].content]
+            why = self.why[cluster.classes.rows[int(tasks.cls[row])].content]
             set_aside(cluster, row, why)
-            self._untold[tasks.uid[row]] = why
+            self.untold[tasks.uid[row]] = why
 
 
 def waiting_classes(cluster: Cluster) -> list[TaskClass]:
     """The classes of the tasks that wait to be placed, in order of their rows."""
     tasks = cluster.tasks
     pending = tasks.in_state(State.PENDING)
-    rows = np.unique(tasks.cls[pending[~tasks.parked[pending]]]).tolist()
+    rows = np.unique(tasks.cls[pending[~tasks.unschedulable[pending]]]).tolist()
     return [cluster.classes.rows[row].content for row in rows]
 
 

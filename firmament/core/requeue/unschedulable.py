@@ -1,11 +1,13 @@
 """Tasks found unschedulable wait here for an event that could help: no round is run for them in vain.
 
-A class is woken when a machine that changed (or has more room) would now take one of its tasks; the check is exact for
-everything but models' filters and joint rows. A class with rules about other tasks is also woken when one of those has
-come to a machine or left one, or when domains change, wherever that is.
+A class is requeued when a machine that changed (or has more room) would now take one of its tasks; the check is exact
+for everything but models' filters and joint rows. A class with rules about other tasks is also requeued when one of
+those has come to a machine or left one, or when domains change, wherever that is.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import numpy as np
 
@@ -15,66 +17,69 @@ from firmament.core.diagnosis.preemption_reasons import evictable
 from firmament.core.filters.attached_volumes import saved
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.pinning import pinned_rows
+from firmament.core.model import TaskClass, TaskSelector
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.reservations import Reservations
-from firmament.core.requeue.queueing_hints import Concerns
 from firmament.core.rules.counters import RuleState
+from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
-from firmament.core.state.waiting import unpark
+from firmament.core.state.waiting import activate
 
 
-def wake(
+def requeue(
     cluster: Cluster,
     static_rows: StaticRows,
     reservations: Reservations,
     placed: frozenset[int] = frozenset(),
 ) -> bool:
-    """Unpark every task that a marked machine could take; returns whether any was woken. The marks stay.
+    """Requeue every task that a marked machine could take; returns whether any was requeued. The dirty stay.
 
-    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good sleep on.
+    ``placed``: rows of classes that a round has just placed tasks of. Tasks refused for good stay out.
     """
-    marks = cluster.marks
-    touched = marks.touched | placed
-    if not (marks.any_machine or marks.domains_changed or touched):
+    dirty = cluster.dirty
+    touched = dirty.touched | placed
+    if not (dirty.any_machine or dirty.domains_changed or touched):
         return False
     tasks = cluster.tasks
     size = len(tasks.uid)
-    parked = np.flatnonzero(tasks.parked[:size] & ~tasks.refused[:size])
-    if len(parked) == 0:
+    unschedulable = np.flatnonzero(tasks.unschedulable[:size] & ~tasks.refused[:size])
+    if len(unschedulable) == 0:
         return False
-    if marks.everywhere:
-        unpark(cluster, parked)
+    if dirty.everywhere:
+        activate(cluster, unschedulable)
         return True
-    concerns = Concerns(cluster, touched, domains_changed=marks.domains_changed)
-    rows = marks.rows()
+    hints = QueueingHints(cluster, touched, domains_changed=dirty.domains_changed)
+    rows = dirty.rows()
     free = cluster.free()[rows]
-    woken: list[int] = []
+    requeued_classes: list[int] = []
     takers: dict[int, Int64] = {}
-    for cls in np.unique(tasks.cls[parked]).tolist():
-        if concerns.of(cls):
-            woken.append(cls)
+    for cls in np.unique(tasks.cls[unschedulable]).tolist():
+        if hints.of(cls):
+            requeued_classes.append(cls)
             continue
-        members = parked[tasks.cls[parked] == cls]
-        if len(cluster.promises):
+        members = unschedulable[tasks.cls[unschedulable] == cls]
+        if cluster.promises.machine_of:
             free = cluster.free(least=int(tasks.priority[members].max()))[rows]
         takes = could_take(cluster, static_rows, reservations, cls, members, rows, free)
         if len(takes):
             takers[cls] = takes
         elif _could_evict(cluster, static_rows, reservations, cls, members, rows, free):
-            woken.append(cls)
-    woken += _allowed(cluster, takers)
-    roused = parked[np.isin(tasks.cls[parked], woken)]
-    if marks.domains_changed:
-        roused = np.append(roused, _of_ruled_gangs(cluster, parked))
-    unpark(cluster, roused)
-    return bool(len(roused))
+            requeued_classes.append(cls)
+    requeued_classes += _allowed(cluster, takers)
+    requeued = unschedulable[np.isin(tasks.cls[unschedulable], requeued_classes)]
+    if dirty.domains_changed:
+        requeued = np.append(requeued, _of_ruled_gangs(cluster, unschedulable))
+    activate(cluster, requeued)
+    return bool(len(requeued))
 
 
-def _of_ruled_gangs(cluster: Cluster, parked: Int64) -> Int64:
-    """Those of the tasks in ``parked`` that share out over a tree: labels of machines may have changed it."""
+def _of_ruled_gangs(cluster: Cluster, unschedulable: Int64) -> Int64:
+    """Those of the tasks in ``unschedulable`` that share out over a tree: labels of machines may have changed it."""
     ruled = cluster.ruled_gangs
-    return np.array([row for row in parked.tolist() if cluster.tasks.job[row] in ruled], dtype=np.int64)
+    return np.array(
+        [row for row in unschedulable.tolist() if cluster.tasks.job[row] in ruled], dtype=np.int64
+    )
 
 
 def could_take(
@@ -141,3 +146,55 @@ def _allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
 def _any(state: RuleState, index: int, at: Int64) -> bool:
     allowed = state.allowed(index, at)
     return allowed is None or bool(allowed.any())
+
+
+class QueueingHints:
+    """Classes to which something that has happened may open a machine, wherever that machine is.
+
+    Required rules count, pairs that a model knows, and constraints that models have: where a task with partners comes
+    or leaves, another may find its limits kept, or room on a link. Preferences keep nobody waiting. Ports do not: one
+    that comes free does so on a machine that a task has left, and those are looked at anyway.
+    """
+
+    def __init__(self, cluster: Cluster, touched: Collection[int], *, domains_changed: bool) -> None:
+        """``touched``: rows of the classes of which tasks came or left; ``domains_changed``: as in `DirtySet`."""
+        self._rows = cluster.classes.rows
+        self._selector = cluster.selector()
+        self._touched = frozenset(touched) if cluster.classes.ruled else frozenset()
+        self._domains_changed = domains_changed
+        self._kind_labels = cluster.needs.kind_labels
+        self._partners_moved = bool(self._kind_labels) and any(
+            self._paired(self._rows[row].content) for row in touched
+        )
+        speaking = cluster.classes.ruled if domains_changed else self._touched
+        self._kept_off = {
+            selected
+            for row in speaking
+            for term in self._rows[row].content.anti_affinity
+            for selected in self._selector.matching(
+                own_selector(term.selector, self._rows[row].content)
+            ).tolist()
+        }
+
+    def of(self, cls: int) -> bool:
+        """Whether it may matter to tasks of class row ``cls``."""
+        content = self._rows[cls].content
+        if cls in self._kept_off or (self._partners_moved and self._paired(content)):
+            return True
+        watched = _watched(content)
+        if self._domains_changed:
+            return bool(watched) or self._paired(content)
+        return bool(self._touched) and any(
+            not self._touched.isdisjoint(self._selector.matching(selector).tolist()) for selector in watched
+        )
+
+    def _paired(self, content: TaskClass) -> bool:
+        """Whether a class's tasks may be partners of others."""
+        return any(key in self._kind_labels for key, _ in content.labels)
+
+
+def _watched(content: TaskClass) -> list[TaskSelector]:
+    """Selectors of a class's required rules."""
+    given = [term.selector for term in (*content.affinity, *content.anti_affinity)]
+    given += [rule.selector for rule in content.spread if rule.required]
+    return [own_selector(selector, content) for selector in given]

@@ -1,4 +1,7 @@
-"""What a task of each shape costs on each machine: the models' figures and the task's own preferences, in units."""
+"""What a task of each shape costs on each machine: the models' figures and the task's own preferences, in units.
+
+What short whole figures of models come to is added up as straight lines in whole numbers, where that is exact.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +15,26 @@ from numpy.typing import NDArray
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
+from firmament.core.flow.size_costs import Charge, Heights
 from firmament.core.scoring.asking import holds, scatter, take_over
-from firmament.core.scoring.assessment import LARGEST_COST, Judgement, native_figures
-from firmament.core.scoring.cost_lines import Lines
+from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, native_figures
 from firmament.core.scoring.kept_rows import Charges, Recall
 from firmament.core.scoring.preferences import Preferences
 from firmament.solvers.base import Int32
 
 
-def cost_rows(judgement: Judgement, models: Sequence[WeightedModel]) -> Int32:
-    """Units charged for a task of each shape on each machine: int32[S, M].
+def charges(assessed: RoundAssessment, models: Sequence[WeightedModel], recall: Recall) -> Charges:
+    """Units charged for a task of each shape on each machine, with what it takes to keep them.
 
-    The sum over models of weight x points, plus the task's own preferences.
+    The sum over models of weight x points, plus the task's own preferences; what is kept is not reckoned again.
     """
-    return _units(_figures(judgement, models), judgement.preferred)
-
-
-def charges(judgement: Judgement, models: Sequence[WeightedModel], recall: Recall) -> Charges:
-    """The same, where what is kept is not reckoned again, and with what it takes to keep it."""
-    figures = _figures(judgement, models)
-    plain = np.array([preferred is None for preferred in judgement.preferred], dtype=np.bool_)
+    figures = _figures(assessed, models)
+    plain = np.array([preferred is None for preferred in assessed.preferred], dtype=np.bool_)
     if figures.others or not recall.sources:
-        units = _units(figures, judgement.preferred)
+        units = _units(figures, assessed.preferred)
         return Charges(units, figures.constant, plain & (not figures.others))
-    units = np.empty((judgement.batch.count, judgement.machines.count), dtype=np.int32)
-    held = np.zeros(judgement.batch.count, dtype=np.bool_)
+    units = np.empty((assessed.batch.count, assessed.machines.count), dtype=np.int32)
+    held = np.zeros(assessed.batch.count, dtype=np.bool_)
     for source, rows, places in recall.sources:
         kept = source.charges
         same = plain[places] & kept.plain[rows] & (kept.constant[rows] == figures.constant[places])
@@ -44,7 +42,7 @@ def charges(judgement: Judgement, models: Sequence[WeightedModel], recall: Recal
         held[places[same]] = True
     rest, old = np.flatnonzero(~held), np.flatnonzero(held)
     if len(rest):
-        units[rest] = _units(figures.of(rest), [judgement.preferred[place] for place in rest.tolist()])
+        units[rest] = _units(figures.of(rest), [assessed.preferred[place] for place in rest.tolist()])
     if len(old) and len(recall.changed):
         changed = _units(figures.of(old, recall.changed), [None] * len(old))
         scatter(units, old, recall.changed, changed)
@@ -74,12 +72,12 @@ class _Figures:
         return replace(self, constant=self.constant[shapes], varying=parts, width=width)
 
 
-def _figures(judgement: Judgement, models: Sequence[WeightedModel]) -> _Figures:
-    shapes, machines = judgement.batch.count, judgement.machines.count
+def _figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _Figures:
+    shapes, machines = assessed.batch.count, assessed.machines.count
     constant = np.zeros(shapes)
     varying = []
     others = False
-    for weighted, assessment in zip(models, judgement.assessments, strict=True):
+    for weighted, assessment in zip(models, assessed.assessments, strict=True):
         if assessment.raw.shape[1] == 1 and machines > 1 and assessment.sparse is None:
             points = weighted.model.range.points(assessment.raw[:, 0])
             constant += points * (weighted.weight * COST_UNITS_PER_POINT)
@@ -111,3 +109,127 @@ def _units(given: _Figures, preferences: Sequence[Preferences | None]) -> Int32:
         np.rint(total, out=total)
         rows[row] = np.minimum(total, LARGEST_COST, out=total) if capped else total
     return rows
+
+
+ROUNDING = 1e-6
+"""More than sums of units in floating point are off: they stay far below 2**53 times this."""
+
+SHORT = (np.dtype(np.int8), np.dtype(np.int16))
+
+IN_CACHE = 2**16
+"""Units that are written at once: with what they are made of they stay in a processor's own cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What figures in 16 bits or less come to where that is a straight line of each, in whole numbers.
+
+    ``slopes``: units by which each model's charge rises per unit of its figure; ``start``: int32[S], units of each row
+    where all figures are 0.
+    """
+
+    slopes: Sequence[int]
+    start: Int32
+
+    @classmethod
+    def of(cls, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], constant: Float64) -> Lines | None:
+        """Lines of ``varying`` models' figures; ``constant``: float64[S], units that others add to each row.
+
+        None unless they give exactly what rounding the sums gives.
+        """
+        if not varying or any(raw.dtype not in SHORT or raw.size == 0 for _, raw in varying):
+            return None
+        first, *others = (_charged(weighted, raw) for weighted, raw in varying)
+        values, of_row = np.unique(constant, return_inverse=True)
+        lines = [_line(value + first.units, first.low, apart=bool(others)) for value in values.tolist()]
+        found = [line for line in lines if line is not None]
+        if len(found) < len(lines) or len({slope for slope, _ in found}) != 1:
+            return None
+        slopes = [found[0][0]]
+        start = np.array([at_zero for _, at_zero in found])
+        most = float(values.max()) + float(first.units.max())
+        for each in others:
+            line = _line(each.units, each.low, apart=False)
+            if line is None or (np.abs(each.units - np.rint(each.units)) > ROUNDING).any():
+                return None
+            slopes.append(line[0])
+            start += line[1]
+            most += float(each.units.max())
+        reach = sum(abs(slope) for slope in slopes) * np.iinfo(np.int16).max + float(np.abs(start).max())
+        if most > LARGEST_COST or reach > np.iinfo(np.int32).max:
+            return None
+        return cls([int(slope) for slope in slopes], start.astype(np.int32)[of_row])
+
+    def fill(self, varying: Sequence[tuple[WeightedModel, NDArray[Any]]], rows: Int32) -> None:
+        """Write units to ``rows``: int32[S, M], as many rows at once as stay in the processor's cache."""
+        (_, first), *others = varying
+        slope, *slopes = self.slopes
+        shapes, machines = rows.shape
+        height = max(1, IN_CACHE // max(1, machines))
+        part = np.empty((height if others else 0, machines), dtype=np.int32)
+        for begin in range(0, shapes, height):
+            block = slice(begin, min(begin + height, shapes))
+            units = rows[block]
+            units[:] = first[block]
+            units *= slope
+            units += self.start[block, None]
+            for (_, raw), each in zip(others, slopes, strict=True):
+                charged = part[: len(units)]
+                charged[:] = raw[block]
+                charged *= each
+                units += charged
+
+
+@dataclass(frozen=True, slots=True)
+class _Charged:
+    """Units for each figure from ``low`` to the highest that occurs: float64."""
+
+    units: Float64
+    low: int
+
+
+def _charged(weighted: WeightedModel, raw: NDArray[Any]) -> _Charged:
+    low = int(raw.min())
+    points = weighted.model.range.points(np.arange(low, int(raw.max()) + 1))
+    return _Charged(points * (weighted.weight * COST_UNITS_PER_POINT), low)
+
+
+def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | None:
+    """Slope and value at 0 of ``units`` for figures from ``low``, once rounded; None if they are not on a line.
+
+    ``apart``: none of them may be so near to a half that whole numbers added to them could change their rounding.
+    """
+    whole = np.rint(units)
+    if apart and (np.abs(units - whole) > 0.5 - ROUNDING).any():
+        return None
+    slope = float(whole[1] - whole[0]) if len(whole) > 1 else 0.0
+    if (np.diff(whole) != slope).any():
+        return None
+    return slope, float(whole[0]) - slope * low
+
+
+def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> Heights | None:
+    """Heights of all models of a round; None if no model states any, or if tasks do not differ in size."""
+    counts = assessed.batch.counts
+    stated = [
+        (weighted, assessment, assessment.heights)
+        for weighted, assessment in zip(models, assessed.assessments, strict=True)
+        if assessment.heights is not None
+    ]
+    if not stated or not any((heights.amount != heights.amount[:1]).any() for _, _, heights in stated):
+        return None
+    start = np.zeros(assessed.machines.count)
+    rates, amounts, charges = [], [], []
+    for weighted, assessment, heights in stated:
+        span = weighted.model.range
+        per_unit = weighted.weight * COST_UNITS_PER_POINT * span.points_per_unit()
+        start += heights.start * per_unit
+        rates.append(heights.rate * per_unit)
+        amounts.append(heights.amount)
+        raw = native_figures(assessment, assessed.batch.count, assessed.machines.count)
+        signed = per_unit if span.worst > span.best else -per_unit
+        most = 100.0 * weighted.weight * COST_UNITS_PER_POINT if span.bounded else np.inf
+        charges.append(Charge(raw, span.best, signed, most))
+    rate, amount = np.concatenate(rates), np.concatenate(amounts, axis=1)
+    growth = (counts @ amount / max(1, int(counts.sum()))) @ rate
+    return Heights(start, rate, amount, growth, tuple(charges))

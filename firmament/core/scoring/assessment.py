@@ -1,8 +1,8 @@
-"""Puts the models' answers together: one filter, one crowding column, all joint rows. For costs see `charging`."""
+"""Puts the models' answers together: one filter, one crowding column, all joint rows. For costs see `arc_costs`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +28,9 @@ from firmament.core.configuration import WeightedModel
 from firmament.core.filters.node_filters import StaticRow, StaticRows
 from firmament.core.filters.root_causes import Cause
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.scoring.asking import ask
+from firmament.core.scoring.asking import ShapeRows, ask
 from firmament.core.scoring.kept_rows import Recall
 from firmament.core.scoring.preferences import Preferences, preferences
-from firmament.core.scoring.shape_descriptions import ShapeRows
 from firmament.core.state.cluster import Cluster
 
 LARGEST_COST = 1_000_000_000
@@ -39,7 +38,7 @@ LARGEST_COST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class RoundAssessment:
     """What all rules and models say about a batch of shapes.
 
     ``rules``: one row per shape; ``static``: the same with the models' filters; ``assessments``: one per model, in
@@ -155,7 +154,7 @@ def _copied_if_any(amounts: Int64) -> Int64 | None:
     return amounts.copy() if amounts.any() else None
 
 
-def judge(
+def assess_shapes(
     cluster: Cluster,
     static_rows: StaticRows,
     columns: MachineColumns,
@@ -163,7 +162,7 @@ def judge(
     counts: Sequence[int],
     models: Sequence[WeightedModel],
     recall: Recall | None = None,
-) -> Judgement:
+) -> RoundAssessment:
     """Ask all rules and models about ``shapes``, of which ``counts`` tasks wait; about what ``recall`` has not kept."""
     contents = [cluster.classes.shapes[shape] for shape in shapes]
     rules = [static_rows.of(shape) for shape in shapes]
@@ -182,9 +181,11 @@ def judge(
                 static[index] = static[index].with_refusals(refused, Cause(reason))
     preferred = tuple(
         preferences(cluster.machines, content, row.feasible)
+        if content.preferred or content.images or cluster.machines.taints.soft
+        else None
         for content, row in zip(contents, static, strict=True)
     )
-    return Judgement(tuple(shapes), columns, batch, tuple(rules), tuple(static), assessments, preferred)
+    return RoundAssessment(tuple(shapes), columns, batch, tuple(rules), tuple(static), assessments, preferred)
 
 
 def raw_rows(assessment: Assessment, shapes: int, machines: int) -> Float64:
@@ -215,7 +216,7 @@ def crowding_units(
     per model, or none at all) goes before what it says of the mean request.
     """
     tasks = max(1, int(batch.counts.sum()))
-    mean = np.rint((batch.needs.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
+    mean = np.rint((batch.demand.astype(np.float64) * batch.counts[:, None]).sum(axis=0) / tasks).astype(
         np.int64
     )
     units = np.zeros(columns.count)
@@ -224,3 +225,23 @@ def crowding_units(
         raw = weighted.model.crowding(columns, mean) if growth is None else growth
         units += raw * weighted.model.range.points_per_unit() * (weighted.weight * COST_UNITS_PER_POINT)
     return np.ceil(np.round(np.minimum(units, LARGEST_COST), 6)).astype(np.int64)
+
+
+MOST_KEPT = 10_000
+"""Remarks that are remembered; of an endless stream of different ones some may come again."""
+
+
+class Notes:
+    """Remembers which remarks have been made."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._made: set[str] = set()
+        self._most = most
+
+    def new(self, remarks: Iterable[str]) -> tuple[str, ...]:
+        """Return those that have not been made before, in order, and remember them."""
+        fresh = tuple(dict.fromkeys(remark for remark in remarks if remark not in self._made))
+        if len(self._made) + len(fresh) > self._most:
+            self._made.clear()
+        self._made.update(fresh[: self._most])
+        return fresh

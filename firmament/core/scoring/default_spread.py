@@ -19,7 +19,7 @@ from firmament.core.configuration import HOSTNAME, SpreadConstraint
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.flow.spread_terms import SpreadTerms
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.domains import Topologies
+from firmament.core.state.domains import DomainsByKey
 
 POINTS = 200
 """What the fullest domain costs in all: 100 points times kube-scheduler's weight of PodTopologySpread."""
@@ -60,7 +60,7 @@ def spread_terms(
     coarse = next((each for each in constraints if each.topology_key != HOSTNAME), None)
     domain, domains = np.zeros(machines, dtype=np.int64), 1
     if coarse is not None:
-        found = _renumbered(Topologies(cluster.machines).of(coarse.topology_key).domain)
+        found = _renumbered(DomainsByKey(cluster.machines).of(coarse.topology_key).domain)
         if 1 < int(found.max()) + 1 <= MOST_DOMAIN_COUNTS // groups:
             domain, domains = found, int(found.max()) + 1
     share = POINTS * COST_UNITS_PER_POINT / ((by_machine is not None) + (domains > 1) or 1)

@@ -2,7 +2,7 @@
 
 What a model that is ``per_machine`` says of a shape on a machine holds until the machine changes. So a round asks such
 models about the machines that have changed, and about the shapes of which no rows are kept, and takes the rest over.
-`asking` and `charging` do that; here stands what is kept, for how long, and what of it a round may rely on.
+`asking` and `arc_costs` do that; here stands what is kept, for how long, and what of it a round may rely on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SORTING_IN = 1 / 2
 
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """``units``: int32[S, M] as ``cost_rows`` returns them; those in ``plain`` (bool[S]) come from kept answers alone
+    """``units``: int32[S, M] as ``charges`` returns them; those in ``plain`` (bool[S]) come from kept answers alone
     but for ``constant`` (float64[S]), which models add that say the same of every machine.
     """
 

@@ -34,12 +34,10 @@ class Preferences:
 
 
 def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Preferences | None:
-    """Cost of the shape's preferred rules on every machine; None if it has none that could matter.
+    """Cost of the shape's preferred rules on every machine; None if none weighs anything.
 
     ``feasible``: bool[M], the machines over which scores are scaled.
     """
-    if not (shape.preferred or shape.images or machines.taints.any_soft):
-        return None
     count = len(machines)
     points = np.zeros(count)
     raw = np.zeros(count)
@@ -61,7 +59,7 @@ def preferences(machines: MachineTable, shape: TaskClass, feasible: Bool) -> Pre
         points += TAINT_WEIGHT * (100.0 - np.maximum(score, 0.0))
         raw -= unwanted
         weight += TAINT_WEIGHT
-    locality = machines.images.scores(shape.images) if shape.images else None
+    locality = machines.images.scores(shape.images, count) if shape.images else None
     if locality is not None:
         points += IMAGE_WEIGHT * (100.0 - locality)
         raw += locality

@@ -21,35 +21,34 @@ MOST = 1000 * 2**20
 
 
 class ImageIndex:
-    """Images over a table of machines, whose rows it follows."""
+    """Images over a table of machines. ``rows``: by row, those of the machines that have any."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[Image, ...]] = []
+        self.rows: dict[int, tuple[Image, ...]] = {}
         self._found: dict[str, tuple[Int64, Float64]] | None = None
 
     def set(self, row: int, images: tuple[Image, ...]) -> None:
-        """Set the images of a row; ``row`` may be the next new one."""
-        if row == len(self._rows):
-            self._rows.append(())
-        if self._rows[row] != images:
-            self._rows[row] = images
+        """Set the images of a row."""
+        if self.rows.get(row, ()) != images:
+            self.rows.pop(row, None)
+            if images:
+                self.rows[row] = images
             self._found = None
 
-    def remove(self, row: int) -> None:
-        """Drop a row by moving the last one into its place."""
-        self.set(row, self._rows[-1])
-        self._rows.pop()
-        self._found = None
+    def remove(self, last: int, row: int) -> None:
+        """Drop ``row`` by moving the ``last`` one into its place."""
+        self.set(row, self.rows.get(last, ()))
+        self.set(last, ())
 
-    def scores(self, images: Sequence[str]) -> Float64 | None:
-        """float64[M], 0..100: how much of a task's ``images`` each machine has; None if no machine has any of them."""
+    def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
+        """float64[``machines``], 0..100: how much of a task's ``images`` each has; None if none has any of them."""
         found = self._by_name()
         known = [found[name] for name in images if name in found]
         if not known:
             return None
-        total = np.zeros(len(self._rows))
+        total = np.zeros(machines)
         for rows, sizes in known:
-            total[rows] += np.floor(sizes * (len(rows) / len(self._rows)))
+            total[rows] += np.floor(sizes * (len(rows) / machines))
         most = MOST * len(images)
         return np.floor(100.0 * (np.clip(total, LEAST, most) - LEAST) / (most - LEAST))
 
@@ -57,8 +56,8 @@ class ImageIndex:
         """Machines (rows, ascending) and sizes of every image that some machine holds."""
         if self._found is None:
             gathered: dict[str, tuple[list[int], list[int]]] = {}
-            for row, images in enumerate(self._rows):
-                for image in images:
+            for row in sorted(self.rows):
+                for image in self.rows[row]:
                     for name in set(image.names):
                         rows, sizes = gathered.setdefault(name, ([], []))
                         rows.append(row)

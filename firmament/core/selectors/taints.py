@@ -66,7 +66,11 @@ def _is_soft(taints: Sequence[Taint]) -> bool:
 
 
 class TaintIndex:
-    """Taint groups over a table of machines, whose rows it follows."""
+    """Taint groups over a table of machines, whose rows it follows.
+
+    ``groups``: how many different ones there are, none not counted; ``soft``: of those, the ones with some
+    PreferNoSchedule taint.
+    """
 
     def __init__(self) -> None:
         self._sets: list[tuple[Taint, ...]] = [()]
@@ -74,17 +78,11 @@ class TaintIndex:
         self._machines = [0]  # by code: how many have these taints; the one of no taints stays
         self._free: list[int] = []
         self._codes: NDArray[np.int32] = np.zeros(64, dtype=np.int32)
-        self._soft = 0
-
-    @property
-    def any_soft(self) -> bool:
-        """Whether some machine has a PreferNoSchedule taint."""
-        return self._soft > 0
+        self.groups = self.soft = 0
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
         """Set the taints of a row."""
-        if row >= len(self._codes):
-            self._codes = np.concatenate([self._codes, np.zeros(len(self._codes), dtype=np.int32)])
+        self._fit(row + 1)
         former = int(self._codes[row])
         code = self._codes[row] = self._code_of(taints)
         if taints:
@@ -94,8 +92,15 @@ class TaintIndex:
 
     def remove(self, last: int, row: int) -> None:
         """Drop ``row`` by moving the ``last`` one into its place."""
+        self._fit(last + 1)
         self.set(row, self._sets[self._codes[last]])
         self.set(last, ())
+
+    def _fit(self, rows: int) -> None:
+        """Rows that were never set have no taints."""
+        if rows > len(self._codes):
+            more = np.zeros(max(rows, 2 * len(self._codes)) - len(self._codes), dtype=np.int32)
+            self._codes = np.concatenate([self._codes, more])
 
     def _code_of(self, taints: tuple[Taint, ...]) -> int:
         code = self._code.get(taints)
@@ -109,7 +114,8 @@ class TaintIndex:
             self._sets.append(taints)
             self._machines.append(0)
         self._code[taints] = code
-        self._soft += _is_soft(taints)
+        self.groups += 1
+        self.soft += _is_soft(taints)
         return code
 
     def _leave(self, code: int) -> None:
@@ -120,10 +126,12 @@ class TaintIndex:
             del self._code[taints]
             self._sets[code] = ()
             self._free.append(code)
-            self._soft -= _is_soft(taints)
+            self.groups -= 1
+            self.soft -= _is_soft(taints)
 
     def first_untolerated(self, tolerations: Sequence[Toleration], count: int) -> tuple[Int64, list[Taint]]:
         """Per machine the first hard taint that is not tolerated: an index (int64[count], -1: none) and the taints."""
+        self._fit(count)
         found: dict[Taint, int] = {}
         per_set = np.full(len(self._sets), -1, dtype=np.int64)
         lookup = Tolerated(tolerations)
@@ -136,8 +144,9 @@ class TaintIndex:
 
     def untolerated_preferences(self, tolerations: Sequence[Toleration], count: int) -> Int64:
         """int64[count]: PreferNoSchedule taints per machine that are not tolerated."""
-        if not self.any_soft:
+        if not self.soft:
             return np.zeros(count, dtype=np.int64)
+        self._fit(count)
         lookup = Tolerated(tolerations)
         per_set = np.array(
             [

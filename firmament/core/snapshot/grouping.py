@@ -11,7 +11,7 @@ import numpy as np
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import WAIT_BUCKETS
-from firmament.core.gangs.lifecycle import Muster
+from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.queue.fair_share import share_levels
 from firmament.core.queue.importance import PLACED
 from firmament.core.queue.reservations import Reservations
@@ -57,14 +57,14 @@ def called_groups(
     cluster: Cluster,
     reservations: Reservations,
     configuration: CoreConfiguration,
-    muster: Muster,
+    admitted: AdmittedTasks,
     now: float,
 ) -> Groups:
-    """The groups of the tasks that ``muster`` calls."""
-    apart = np.zeros(len(muster.waiting), dtype=np.int64)
+    """The groups of the tasks that ``admitted`` calls."""
+    apart = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.spread:
-        apart = cluster.tasks.spread[muster.waiting]
-    tasks, first, keys = _grouped(cluster, muster, _levels(cluster, configuration, muster), apart)
+        apart = cluster.tasks.spread[admitted.waiting]
+    tasks, first, keys = _grouped(cluster, admitted, _levels(cluster, configuration, admitted), apart)
     cls, priority, group_priority, gang, level, spread = keys
     members = tuple(tasks[begin:end] for begin, end in pairwise([*first.tolist(), len(tasks)]))
     shapes, closed, shape = _shapes(
@@ -88,15 +88,15 @@ def called_groups(
     )
 
 
-def _levels(cluster: Cluster, configuration: CoreConfiguration, muster: Muster) -> Int64:
+def _levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
     """int64[N]: level of each called task's claim to a fair share; 0 where shares are not looked at.
 
     Tasks that have a place already, and may take another one, have the level ``PLACED``.
     """
-    levels = np.zeros(len(muster.waiting), dtype=np.int64)
+    levels = np.zeros(len(admitted.waiting), dtype=np.int64)
     if configuration.fair_share is not None:
-        levels = share_levels(cluster, configuration.fair_share, muster.waiting)
-    return np.where(cluster.tasks.state[muster.waiting] == State.ASSUMED, PLACED, levels)
+        levels = share_levels(cluster, configuration.fair_share, admitted.waiting)
+    return np.where(cluster.tasks.state[admitted.waiting] == State.ASSUMED, PLACED, levels)
 
 
 def _by_wait(first: Int64, waited: Float64) -> Int64:
@@ -110,16 +110,18 @@ def _by_wait(first: Int64, waited: Float64) -> Int64:
     return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
 
 
-def _grouped(cluster: Cluster, muster: Muster, level: Int64, spread: Int64) -> tuple[Int64, Int64, Int64]:
+def _grouped(
+    cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
+) -> tuple[Int64, Int64, Int64]:
     """Tasks by (class, priority), gang, ``level`` (int64[N]) of their claim to a fair share and ``spread`` (int64[N]),
     the group that would rather be apart; in each by age.
 
     Returns their rows, group after group, where in them each group begins, and class, priority, priority of the group,
     gang, level and spread of each: int64[6, C].
     """
-    tasks, waiting = cluster.tasks, muster.waiting
+    tasks, waiting = cluster.tasks, admitted.waiting
     group_priority = tasks.group_priority[waiting]
-    by = [tasks.sequence[waiting], tasks.created[waiting], spread, level, muster.gang]
+    by = [tasks.sequence[waiting], tasks.created[waiting], spread, level, admitted.gang]
     by += [group_priority] if (group_priority != UNGROUPED).any() else []
     order = np.lexsort((*by, tasks.priority[waiting], tasks.cls[waiting]))
     rows = waiting[order]
@@ -128,7 +130,7 @@ def _grouped(cluster: Cluster, muster: Muster, level: Int64, spread: Int64) -> t
             tasks.cls[rows],
             tasks.priority[rows],
             group_priority[order],
-            muster.gang[order],
+            admitted.gang[order],
             level[order],
             spread[order],
         ]
@@ -147,7 +149,7 @@ def _shapes(
     rows = cluster.classes.rows
     none: frozenset[int] = frozenset()
     wanted = [(rows[cls].shape, none) for cls, _ in groups]
-    if len(reservations):
+    if reservations.held:
         closed = [frozenset(reservations.closed_rows(cluster, cls, priority)) for cls, priority in groups]
         wanted = [(shape, machines) for (shape, _), machines in zip(wanted, closed, strict=True)]
     distinct = list(dict.fromkeys(wanted))

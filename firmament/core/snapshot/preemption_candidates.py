@@ -1,20 +1,21 @@
-"""Gathers, when a round opens, who might have to go for whom."""
+"""Gathers, when a round opens, who might have to go for whom: candidates, budgets, and what goes with them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64
+from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.flow.problem import PlacementProblem
+from firmament.core.model import BUDGET_RECORD, Requirement, TaskSelector
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.rules.ruleset import RuleSet
-from firmament.core.snapshot.budgets import budgets
-from firmament.core.snapshot.reclaimable import returned
+from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 from firmament.core.state.tasks import State, TaskTable
@@ -148,7 +149,7 @@ def _gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> _Gangs:
     spare: list[int] = []
     together: list[bool] = []
     number: dict[str, int] = {}
-    place_of = {row: place for place, row in enumerate(rows.tolist())} if cluster.jobs.any_gang else {}
+    place_of = {row: place for place, row in enumerate(rows.tolist())} if cluster.jobs.gangs else {}
     for name in sorted(cluster.jobs.gangs):
         job = cluster.jobs.gang(name)
         members = [row for row in cluster.jobs.members(name) if row in place_of]
@@ -180,3 +181,75 @@ def _rules(
         return None
     together: Sequence[int] = [*cls.tolist(), *kinds.tolist()]
     return compile_rules(cluster, together)
+
+
+MOST_ALLOWED = 2**31 - 1
+"""More disruptions than that are never asked for; Kubernetes counts them in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """``allowed`` tasks that ``selector`` matches may be disrupted."""
+
+    selector: TaskSelector
+    allowed: int
+
+
+def budgets(cluster: Cluster) -> dict[str, Budget]:
+    """The disruption budgets of a cluster by name of their records; a malformed one covers nobody."""
+    return {
+        name: _parsed(payload)
+        for name, payload in sorted(cluster.records.payloads.get(BUDGET_RECORD, {}).items())
+    }
+
+
+def _parsed(payload: bytes) -> Budget:
+    """Read a record's payload, see ``BUDGET_RECORD``. What cannot be read selects nothing."""
+    try:
+        content = json.loads(payload)
+        if not isinstance(content, Mapping):
+            return Budget(TaskSelector(nothing=True), 0)
+        selector = content.get("selector")
+        return Budget(
+            selector=TaskSelector(
+                labels=tuple(_requirement(each) for each in selector or ()),
+                nothing=selector is None,
+                namespaces=(str(content.get("namespace", "")),),
+            ),
+            allowed=min(max(0, int(content.get("allowed", 0))), MOST_ALLOWED),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+        return Budget(TaskSelector(nothing=True), 0)
+
+
+def _requirement(entry: Mapping[str, object]) -> Requirement:
+    values = entry.get("values") or ()
+    if not isinstance(values, (list, tuple)):
+        raise TypeError("values")
+    return Requirement(str(entry["key"]), str(entry["operator"]), tuple(str(each) for each in values))
+
+
+def returned(cluster: Cluster, joint: Sequence[JointRows], rows: Int64) -> tuple[tuple[int, ...], Int64]:
+    """Which of the joint rows get something back, and of each how much when a task goes: int64[V, J].
+
+    ``rows``: int64[V], the tasks; all are on machines. To be asked while the cluster is as models were shown it.
+    """
+    found = [
+        (number, _amounts(cluster, block.returned, rows))
+        for number, block in enumerate(joint)
+        if block.returned is not None and not block.shared
+    ]
+    if not found:
+        return (), np.zeros((len(rows), 0), dtype=np.int64)
+    return tuple(number for number, _ in found), np.stack([amounts for _, amounts in found], axis=1)
+
+
+def _amounts(cluster: Cluster, given: Returned, rows: Int64) -> Int64:
+    """int64[V]: what comes back of each task."""
+    if given.by_kind is not None:
+        shape_of = np.array([cluster.classes.rows[cls].shape for cls in cluster.tasks.cls[rows].tolist()])
+        kinds: Int64 = np.searchsorted(resident_shapes(cluster), shape_of.astype(np.int64))
+        return given.by_kind[kinds]
+    if given.by_task is not None:
+        return given.by_task.amounts(np.searchsorted(on_machines(cluster), rows).astype(np.int64))
+    return np.zeros(len(rows), dtype=np.int64)

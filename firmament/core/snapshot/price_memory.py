@@ -12,7 +12,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.dual_prices import Worths
-from firmament.core.snapshot.snapshot import Picture
+from firmament.core.snapshot.snapshot import Snapshot
 
 MOST_ROUNDS = 16
 
@@ -21,13 +21,14 @@ class KnownWorths:
     """Prices of shapes, by their rows in the cluster's table of classes.
 
     A price is kept for ``most_rounds`` rounds that found prices of other shapes only, and moves with those meanwhile.
+    ``rounds``: how many have found prices.
     """
 
     def __init__(self, most_rounds: int = MOST_ROUNDS) -> None:
         self._most_rounds = most_rounds
         self._known = Worths.none()
         self._found: Int64 = np.empty(0, dtype=np.int64)  # in which round, counted in those that found prices
-        self._rounds = 0
+        self.rounds = 0
 
     def __len__(self) -> int:
         return len(self._known)
@@ -38,14 +39,10 @@ class KnownWorths:
         known = np.flatnonzero(~np.isnan(worth))
         return Worths(known, worth[known]) if len(known) else None
 
-    def learn(self, picture: Picture, found: Worths | None) -> None:
-        """Take over what a round ``found`` out: prices by the shapes of ``picture``.
-
-        None: it found no prices that are good for anything.
-        """
-        if found is not None:
-            shapes = np.array(picture.judgement.shapes, dtype=np.int64)
-            self.take_over(Worths.of(shapes[found.shape], found.worth))
+    def learn(self, snapshot: Snapshot, found: Worths) -> None:
+        """Take over what a round ``found`` out: prices by the shapes of ``snapshot``."""
+        shapes = np.array(snapshot.assessed.shapes, dtype=np.int64)
+        self.take_over(Worths.of(shapes[found.shape], found.worth))
 
     def renumber(self, new_row: Int64) -> None:
         """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone; in the same order."""
@@ -55,17 +52,17 @@ class KnownWorths:
 
     def take_over(self, new: Worths) -> None:
         """Add ``new`` prices; others move by as much as those that were known before have moved on average."""
-        self._rounds += 1
+        self.rounds += 1
         moved = new.worth - self._known.at(new.shape)
         moved = moved[~np.isnan(moved)]
         stays = ~np.isin(self._known.shape, new.shape)
-        stays &= self._found >= self._rounds - self._most_rounds
+        stays &= self._found >= self.rounds - self._most_rounds
         if not len(moved):
             stays[:] = False  # nothing tells where they would be by now
         shape = np.concatenate([self._known.shape[stays], new.shape])
         worth = np.concatenate(
             [self._known.worth[stays] + (moved.mean() if len(moved) else 0), new.worth], dtype=np.float32
         )
-        found = np.concatenate([self._found[stays], np.full(len(new), self._rounds)])
+        found = np.concatenate([self._found[stays], np.full(len(new), self.rounds)])
         order = np.argsort(shape)
         self._known, self._found = Worths(shape[order], worth[order]), found[order]

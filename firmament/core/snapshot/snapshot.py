@@ -1,4 +1,4 @@
-"""Opens a round: takes the picture of the cluster that the round is solved on."""
+"""Opens a round: takes the snapshot of the cluster that the round is solved on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Bool, Int64, MachineColumns
+from cost_models.interface import Bool, Int64, JointRows, MachineColumns
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.constraints.pairs import compile_pairs
+from firmament.core.constraints.models import compile_pairs
 from firmament.core.constraints.rules import compile_rules
 from firmament.core.constraints.tree_groups import Called, Trees, compile_groups, in_natural_order
 from firmament.core.filters.attached_volumes import with_attached
@@ -18,23 +18,21 @@ from firmament.core.filters.pinning import pinned_rows
 from firmament.core.flow.dual_prices import Worths
 from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.gangs.lifecycle import Muster
+from firmament.core.flow.spread_terms import SpreadTerms
+from firmament.core.gangs.lifecycle import AdmittedTasks
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import PLACED, Importance, qualities, ranks
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.pairs import PairRules
-from firmament.core.scoring.arc_costs import charges
+from firmament.core.scoring.arc_costs import charges, stated_heights
 from firmament.core.scoring.asking import worth_keeping
-from firmament.core.scoring.assessment import Judgement, crowding_units, judge, machine_columns
+from firmament.core.scoring.assessment import RoundAssessment, assess_shapes, crowding_units, machine_columns
 from firmament.core.scoring.default_spread import spread_terms
 from firmament.core.scoring.kept_rows import Charges, KeptRows
-from firmament.core.scoring.size_costs import stated_heights
-from firmament.core.snapshot.arrivals import arrivals
 from firmament.core.snapshot.grouping import Groups, called_groups
+from firmament.core.snapshot.model_inputs import arrivals, load, residents, unseen
 from firmament.core.snapshot.preemption_candidates import preemption_problem
-from firmament.core.snapshot.residents import residents
 from firmament.core.snapshot.staleness import Seen
-from firmament.core.snapshot.usage_views import load, unseen
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
 
@@ -42,7 +40,7 @@ _NO_GANGS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Snapshot:
     """The problem of a round and what its indices mean.
 
     ``members[c]`` are the task rows of class c of the problem, longest waiting first, those of groups with rules in the
@@ -55,7 +53,7 @@ class Picture:
     """
 
     problem: PlacementProblem
-    judgement: Judgement
+    assessed: RoundAssessment
     members: tuple[Int64, ...]
     tasks: Int64
     first: Int64
@@ -71,7 +69,7 @@ class Picture:
     preemption: PreemptionProblem | None = None
 
 
-def take_picture(
+def take_snapshot(
     cluster: Cluster,
     static_rows: StaticRows,
     kept_rows: KeptRows,
@@ -79,26 +77,34 @@ def take_picture(
     configuration: CoreConfiguration,
     evictions: Evictions,
     trees: Trees,
-    muster: Muster,
+    admitted: AdmittedTasks,
     now: float,
-    recall_worths: Callable[[Sequence[int]], Worths | None],
-) -> Picture:
-    """Build the placement problem of the tasks that ``muster`` calls.
+    recall_worths: Callable[[Sequence[int]], Worths | None] | None,
+) -> Snapshot:
+    """Build the placement problem of the tasks that ``admitted`` calls.
 
-    ``recall_worths`` says what shapes (rows) were worth in earlier rounds.
+    ``recall_worths`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
-    groups = called_groups(cluster, reservations, configuration, muster, now)
+    groups = called_groups(cluster, reservations, configuration, admitted, now)
     columns = model_columns(cluster, configuration, now)
-    judgement, charged = _judged(cluster, static_rows, kept_rows, columns, groups, configuration.models)
+    assessed, charged = _assessed(cluster, static_rows, kept_rows, columns, groups, configuration.models)
     importance = Importance.of(cluster.tasks)
     order = importance.order(groups.priority, groups.group_priority)
     problem, occupied = _problem(
-        cluster, configuration, muster, groups, order, judgement, charged, trees, recall_worths(groups.shapes)
+        cluster,
+        configuration,
+        admitted,
+        groups,
+        order,
+        assessed,
+        charged,
+        trees,
+        None if recall_worths is None else recall_worths(groups.shapes),
     )
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
     preemption = None
-    if configuration.options.preemption:
+    if configuration.options.preemption and cluster.machines.running.any():
         preemption = preemption_problem(
             cluster,
             evictions,
@@ -106,13 +112,13 @@ def take_picture(
             groups.cls,
             importance,
             importance.reach(groups.priority, groups.group_priority),
-            muster.jobs,
+            admitted.jobs,
             placed=groups.level == PLACED,
             occupied=occupied,
         )
-    return Picture(
+    return Snapshot(
         problem=problem,
-        judgement=judgement,
+        assessed=assessed,
         members=members,
         tasks=tasks,
         first=groups.first,
@@ -124,7 +130,7 @@ def take_picture(
         seen=Seen.now(cluster, configuration),
         configuration=configuration,
         importance=importance,
-        gangs=muster.jobs,
+        gangs=admitted.jobs,
         preemption=preemption,
     )
 
@@ -132,10 +138,10 @@ def take_picture(
 def _problem(
     cluster: Cluster,
     configuration: CoreConfiguration,
-    muster: Muster,
+    admitted: AdmittedTasks,
     groups: Groups,
     order: Int64,
-    judgement: Judgement,
+    assessed: RoundAssessment,
     charged: Charges,
     trees: Trees,
     worths: Worths | None,
@@ -144,75 +150,91 @@ def _problem(
 
     ``order``: int64[C], the higher the more important.
     """
-    columns, cls = judgement.machines, groups.cls.tolist()
-    feasible, held, occupied = _open_machines(judgement, groups.closed)
-    pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
-    called = Called(muster.jobs, groups.gang, groups.members)
-    topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
-    free, attached = with_attached(
-        cluster, groups.shapes, groups.waiting(), judgement.batch.requests, cluster.free_beside(groups.tasks)
-    )
+    columns, cls = assessed.machines, groups.cls.tolist()
+    feasible, held, occupied = _open_machines(assessed, groups.closed)
+    pairs = None
+    if configuration.pair_models:
+        pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
+    topology = None
+    if configuration.group_model is not None and admitted.jobs:
+        called = Called(admitted.jobs, groups.gang, groups.members)
+        topology = compile_groups(cluster, trees, configuration.group_model, columns, called)
+    free, attached = cluster.free_beside(groups.tasks), list[JointRows]()
+    if any(cluster.classes.shapes[shape].attachments for shape in groups.shapes):
+        free, attached = with_attached(
+            cluster, groups.shapes, groups.waiting(), assessed.batch.requests, free
+        )
+    ruled = cluster.classes.ruled or cluster.constraining_models
     problem = PlacementProblem(
         counts=groups.counts,
         priority=ranks(order, groups.level, _qualities(cluster, configuration, cls, pairs)),
         shape=groups.shape,
-        requests=judgement.batch.requests,
+        requests=assessed.batch.requests,
         feasible=feasible,
         cost=charged.units,
-        crowd=crowding_units(columns, judgement.batch, configuration.models, judgement.assessments),
-        heights=stated_heights(judgement, configuration.models),
+        crowd=crowding_units(columns, assessed.batch, configuration.models, assessed.assessments),
+        heights=stated_heights(assessed, configuration.models),
         free=free,
         rotation=configuration.options.seed % max(1, columns.count),
         pins=_pins(cluster, cls),
-        joint=(*judgement.joint(), *attached),
-        ledgers=judgement.ledgers(),
-        openings=judgement.openings(),
+        joint=(*assessed.joint(), *attached),
+        ledgers=assessed.ledgers(),
+        openings=assessed.openings(),
         held=held,
-        rules=compile_rules(cluster, cls),
-        spread=spread_terms(
-            cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
-        ),
+        rules=compile_rules(cluster, cls) if ruled else None,
+        spread=_spread(cluster, configuration, groups, feasible),
         pairs=pairs,
-        gang=groups.gang if len(muster.need) else _NO_GANGS,
-        gang_need=muster.need,
+        gang=groups.gang if len(admitted.need) else _NO_GANGS,
+        gang_need=admitted.need,
         topology=topology,
         worths=worths,
     )
     return problem, occupied
 
 
-def _judged(
+def _spread(
+    cluster: Cluster, configuration: CoreConfiguration, groups: Groups, feasible: Bool
+) -> SpreadTerms | None:
+    """The groups of tasks that would rather be apart; None if there are none."""
+    if not configuration.spread or not groups.spread.any():
+        return None
+    return spread_terms(
+        cluster, configuration.spread, groups.spread, groups.counts.sum(axis=1), feasible, groups.shape
+    )
+
+
+def _assessed(
     cluster: Cluster,
     static_rows: StaticRows,
     kept_rows: KeptRows,
     columns: MachineColumns,
     groups: Groups,
     models: Sequence[WeightedModel],
-) -> tuple[Judgement, Charges]:
+) -> tuple[RoundAssessment, Charges]:
     """What rules and models say about the shapes of ``groups``, and what that comes to.
 
     Asks only about what has changed since ``kept_rows`` heard of it, and keeps the answers there.
     """
     recall = kept_rows.recall(cluster, columns, groups.shapes, models)
     waiting = groups.waiting().tolist()
-    judgement = judge(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
-    charged = charges(judgement, models, recall)
-    kept_rows.keep(recall, worth_keeping(models, judgement.assessments, columns.count), charged)
-    return judgement, charged
+    assessed = assess_shapes(cluster, static_rows, columns, groups.shapes, waiting, models, recall)
+    charged = charges(assessed, models, recall)
+    kept_rows.keep(recall, worth_keeping(models, assessed.assessments, columns.count), charged)
+    return assessed, charged
 
 
 def model_columns(
     cluster: Cluster, configuration: CoreConfiguration, now: float, *, without: int = -1
 ) -> MachineColumns:
     """Columns of the machines, with what some model needs alone; the task in row ``without`` is on none."""
-    needs = configuration.needs
+    needs, reported = configuration.needs, cluster.machines.samples.last_change > 0
     return machine_columns(
         cluster,
         now,
         residents(cluster, without=without) if needs.residents else None,
         load(cluster, without=without) if needs.load else None,
-        arrivals(cluster, needs.arrivals, without=without),
-        unseen=unseen(cluster, without=without) if needs.unseen else None,
+        arrivals(cluster, needs.arrivals, without=without) if needs.arrivals else None,
+        unseen=unseen(cluster, without=without) if reported and needs.unseen else None,
         without=without,
     )
 
@@ -238,10 +260,10 @@ def _qualities(
 
 
 def _open_machines(
-    judgement: Judgement, closed: Sequence[frozenset[int]]
+    assessed: RoundAssessment, closed: Sequence[frozenset[int]]
 ) -> tuple[Bool, Bool | None, Bool | None]:
     """Which machines are feasible, held and occupied, less those (rows) that are closed to each shape."""
-    feasible, held, occupied = judgement.feasible(), judgement.held(), judgement.occupied()
+    feasible, held, occupied = assessed.feasible(), assessed.held(), assessed.occupied()
     shut = [(index, sorted(kept_off)) for index, kept_off in enumerate(closed) if kept_off]
     if shut:
         feasible = feasible.copy()
@@ -256,6 +278,9 @@ def _pins(cluster: Cluster, classes: Sequence[int]) -> dict[int, Int64]:
     """Allowed machine rows of the groups whose class is pinned; ``classes``: that of each group."""
     pins: dict[int, Int64] = {}
     for index, cls in enumerate(classes):
+        row = cluster.classes.rows[cls]
+        if row.pins is None and row.hosts is None:
+            continue
         rows = pinned_rows(cluster, cls)
         if rows is not None:
             pins[index] = rows

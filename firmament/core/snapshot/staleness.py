@@ -1,4 +1,4 @@
-"""What has happened since a round's picture was taken that could lessen what its machines take.
+"""What has happened since a round's snapshot was taken that could lessen what its machines take.
 
 Tasks that came to a machine count, records about it, and another description of it; so do records that are about no
 single machine. Tasks that left it only make room, and reports of use are not held against decisions in the making:
@@ -22,13 +22,13 @@ from firmament.core.state.cluster import Cluster
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a cluster looked like: ``came``, the place of what came last, as ``Cluster.last_came``; ``machines``, by
-    row; ``changes`` of records about no single machine, and ``losses`` of those about one, by kind.
+    row; ``changes`` of records about no single machine, and ``removals`` of those about one, by kind.
     """
 
     came: int
     machines: tuple[Machine, ...]
     changes: Mapping[str, int]
-    losses: Mapping[str, int]
+    removals: Mapping[str, int]
 
     @classmethod
     def now(cls, cluster: Cluster, configuration: CoreConfiguration) -> Seen:
@@ -38,7 +38,7 @@ class Seen:
             cluster.last_came,
             tuple(cluster.machines.specs),
             {kind: cluster.records.changes[kind] for kind in needs.records if kind not in needs.arrivals},
-            {kind: cluster.records.losses[kind] for kind in needs.arrivals},
+            {kind: cluster.records.removals[kind] for kind in needs.arrivals},
         )
 
     def disturbed(self, cluster: Cluster) -> Bool:
@@ -62,8 +62,8 @@ class Seen:
         records = cluster.records
         of_machines = (
             kind
-            for kind, losses in self.losses.items()
-            if records.losses[kind] != losses
+            for kind, removals in self.removals.items()
+            if records.removals[kind] != removals
             or max(records.came.get(kind, {}).values(), default=-1) > self.came
         )
         others = (kind for kind, count in self.changes.items() if records.changes[kind] != count)
@@ -72,7 +72,7 @@ class Seen:
     def _anything(self, cluster: Cluster) -> bool:
         """Whether a record has changed that may concern any machine, or one about some machine has gone."""
         return any(cluster.records.changes[kind] != count for kind, count in self.changes.items()) or any(
-            cluster.records.losses[kind] != count for kind, count in self.losses.items()
+            cluster.records.removals[kind] != count for kind, count in self.removals.items()
         )
 
     def _new_occupied(self, cluster: Cluster) -> set[str]:
@@ -86,7 +86,7 @@ class Seen:
         """Names under which records about machines have come."""
         return {
             name
-            for kind in self.losses
+            for kind in self.removals
             for name, came in cluster.records.came.get(kind, {}).items()
             if came > self.came
         }

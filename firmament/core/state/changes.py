@@ -9,7 +9,7 @@ from cost_models.interface import Bool, Int64
 _ROWS = 64
 
 
-class Marks:
+class DirtySet:
     """Rows of machines on which something may fit that did not before; ``everywhere``: on all of them.
 
     ``touched``: rows of the classes of which tasks came to a machine or left one, other than by a round's decision;

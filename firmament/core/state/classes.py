@@ -156,7 +156,7 @@ class ClassTable:
         """Shape, pins and hosts of a class. Every task takes one unit of ``pods``, whatever the class says."""
         requests = {name: amount for name, amount in content.requests if amount > 0}
         requests[PODS] = 1
-        named = named_machines(content.required)
+        named = named_machines(content.required) if content.required else None
         pins = named
         if content.machine:
             pins = (content.machine,) if named is None or content.machine in named else ()

@@ -1,4 +1,4 @@
-"""The state of one cluster, changed by events (see ``applying``) and the decisions of rounds, and nothing else."""
+"""The state of one cluster, changed by events (see ``intake``) and the decisions of rounds, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from cost_models.interface import Int64, Needs
 from cost_models.task_constraints import ConstrainingModel
 from firmament.core.events import MachineSampled, MachineSampleRemoved, TaskSampled
 from firmament.core.model import BUDGET_RECORD, NAMESPACE_RECORD, Machine
-from firmament.core.resources.columns import ResourceIndex
-from firmament.core.resources.requests import ShapeRequests
-from firmament.core.state.changes import Marks
+from firmament.core.resources import ResourceIndex, ShapeRequests
+from firmament.core.state.changes import DirtySet
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
 from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
-from firmament.core.state.promised_room import Promises
+from firmament.core.state.promised_room import PromisedRoom
 from firmament.core.state.records import RecordTable
 from firmament.core.state.spread_groups import SpreadGroups
 from firmament.core.state.tasks import State, TaskTable
@@ -60,8 +59,8 @@ class Cluster:
         self.jobs = JobTable()
         self.spread_groups = SpreadGroups()
         self.records = RecordTable(record_bytes, frozenset((*needs.records, NAMESPACE_RECORD, BUDGET_RECORD)))
-        self.marks = Marks()
-        self.promises = Promises()
+        self.dirty = DirtySet()
+        self.promises = PromisedRoom()
         self.version = 0
         self.constraining_models = constraining_models
         self.needs = needs
@@ -91,19 +90,21 @@ class Cluster:
 
     def _record_changed(self, kind: str, name: str) -> None:
         if kind == NAMESPACE_RECORD:
-            self._namespaces_changed = self.marks.domains_changed = True
+            self._namespaces_changed = self.dirty.domains_changed = True
         if kind in self.needs.arrivals:
             self.mark(name)
         else:
-            self.marks.everywhere |= kind in self.needs.records
+            self.dirty.everywhere |= kind in self.needs.records
 
     def mark_sampled(self, now: float) -> float | None:
         """Mark the machines that were reported about, if it is time.
 
         Returns the seconds until it will be, None if no machine waits to be marked.
         """
+        if self.machines.samples.last_change == self._use.looked_at:
+            return None
         wait, rows = self._use.due(now, self.machines)
-        self.marks.machines(rows)
+        self.dirty.machines(rows)
         return wait
 
     def selector(self) -> ClassSelector:
@@ -123,17 +124,17 @@ class Cluster:
         """Ids of the gangs that share out over a tree of machines by rules; none if no model reads such rules."""
         if GROUP_RECORD not in self.needs.records:
             return frozenset()
-        return self.jobs.gangs & self.records.payloads.get(GROUP_RECORD, {}).keys()
+        return frozenset(self.jobs.gangs) & self.records.payloads.get(GROUP_RECORD, {}).keys()
 
     def mark(self, machine: str) -> None:
         """Note that something may fit on a machine, if it is known, that did not before."""
         row = self.machines.row_of.get(machine)
         if row is not None:
-            self.marks.machine(row)
+            self.dirty.machine(row)
 
-    def clear_marks(self) -> None:
+    def clear_dirty(self) -> None:
         """Forget all marks: waiting tasks have been held against them."""
-        self.marks.clear()
+        self.dirty.clear()
 
     # --- classes -------------------------------------------------------------------------------------------------
 
@@ -145,9 +146,9 @@ class Cluster:
         tasks = self.tasks
         known = tasks.state[: len(tasks.uid)] != State.UNUSED
         of_tasks = np.unique(tasks.cls[: len(known)][known]).tolist()
-        moved = self.classes.forget({*used, *self.marks.touched, *of_tasks})
+        moved = self.classes.forget({*used, *self.dirty.touched, *of_tasks})
         tasks.cls[: len(known)] = np.where(known, moved.classes[tasks.cls[: len(known)]], 0)
-        self.marks.touched = {int(moved.classes[row]) for row in self.marks.touched}
+        self.dirty.touched = {int(moved.classes[row]) for row in self.dirty.touched}
         self._requests.forget()
         self._selector.reset()
         return moved
@@ -168,12 +169,12 @@ class Cluster:
         priority than ``least``. The task in row ``without`` takes nothing.
         """
         room = self.machines.capacity - self.used(without)
-        promised = self.promises.amounts(self, beside, least) if len(self.promises) else None
+        promised = self.promises.amounts(self, beside, least) if self.promises.machine_of else None
         return room if promised is None else room - promised
 
     def free_beside(self, taking_part: Int64) -> Int64:
         """Return ``free`` for a round: what is promised to the tasks that take part in it (rows) is theirs to have."""
-        return self.free(frozenset(taking_part.tolist()) if len(self.promises) else ())
+        return self.free(frozenset(taking_part.tolist()) if self.promises.machine_of else ())
 
     def request_of(self, cls: int) -> Int64:
         """Request of a class's tasks, int64[<= K], ``pods`` included."""
@@ -213,8 +214,8 @@ class Cluster:
         self.jobs.touch(tasks.job[task])
         if machine >= 0:
             self.book(machine, int(tasks.cls[task]), -1)
-            self.marks.touched.add(int(tasks.cls[task]))
-            self.marks.machine(machine)
+            self.dirty.touched.add(int(tasks.cls[task]))
+            self.dirty.machine(machine)
             tasks.machine[task] = -1
         elif tasks.orphan_of[task]:
             self._orphans.get(tasks.orphan_of[task], set()).discard(task)
@@ -249,7 +250,7 @@ class Cluster:
         known = rows >= 0
         there = tasks[known]
         self.occupy_all(there, rows[known])
-        self.marks.touched.update(np.unique(self.tasks.cls[there]).tolist())
+        self.dirty.touched.update(np.unique(self.tasks.cls[there]).tolist())
         if not known.all():
             owner = np.repeat(np.arange(len(machines)), sizes)
             for place in np.flatnonzero(~known).tolist():
@@ -265,7 +266,7 @@ class Cluster:
         )
 
     def _occupy(self, task: int, machine: int) -> None:
-        self.marks.touched.add(int(self.tasks.cls[task]))
+        self.dirty.touched.add(int(self.tasks.cls[task]))
         self.book(machine, int(self.tasks.cls[task]), 1)
         self.tasks.machine[task] = machine
         self.tasks.orphan_of[task] = ""
@@ -285,8 +286,8 @@ class Cluster:
         if len(self.resources) > columns:
             self._count_new(columns)
         if known and self.machines.static_version != before:
-            self.marks.domains_changed = True
-        self.marks.machine(row)
+            self.dirty.domains_changed = True
+        self.dirty.machine(row)
         for orphan in sorted(self._orphans.pop(machine.name, ())):
             self._occupy(orphan, row)
 
@@ -322,8 +323,8 @@ class Cluster:
         for task in np.flatnonzero(tasks.machine == row).tolist():
             tasks.machine[task] = -1
             self._keep_aside(task, name)
-        self.marks.domains_changed = True  # an empty one may be gone
+        self.dirty.domains_changed = True  # an empty one may be gone
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row
-        self.marks.machine_removed(row, moved)
+        self.dirty.machine_removed(row, moved)

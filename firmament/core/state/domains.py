@@ -13,7 +13,7 @@ from firmament.core.state.machines import MachineTable
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class Domains:
     """``domain``: int64[M], -1 where the label is missing; ``count``: D, numbers are below it; ``coarse``: some domain
     holds several machines.
     """
@@ -23,21 +23,21 @@ class Topology:
     coarse: bool
 
 
-class Topologies:
-    """Topologies of the machines as they are now, each worked out once."""
+class DomainsByKey:
+    """Domains of the machines by key, as they are now, each worked out once."""
 
     def __init__(self, machines: MachineTable) -> None:
         self._machines = machines
-        self._by_key: dict[str, Topology] = {}
+        self._by_key: dict[str, Domains] = {}
         self._eligible: dict[tuple[object, ...], Bool] = {}
 
     @property
-    def single(self) -> Topology:
+    def single(self) -> Domains:
         """Every machine is a domain of its own."""
         count = len(self._machines)
-        return Topology(np.arange(count), count, coarse=False)
+        return Domains(np.arange(count), count, coarse=False)
 
-    def of(self, key: str) -> Topology:
+    def of(self, key: str) -> Domains:
         """Domains by the value of a label."""
         topology = self._by_key.get(key)
         if topology is None:
@@ -46,7 +46,7 @@ class Topologies:
             domain = column.codes[:count].astype(np.int64) - 1
             domains = column.bound - 1
             sizes = np.bincount(domain[domain >= 0], minlength=domains)
-            topology = Topology(domain, domains, coarse=bool((sizes > 1).any()))
+            topology = Domains(domain, domains, coarse=bool((sizes > 1).any()))
             self._by_key[key] = topology
         return topology
 

@@ -10,13 +10,14 @@ from firmament.core.model import Job
 class JobTable:
     """Jobs by id, and the rows of the tasks of each, whether or not the job has been defined.
 
-    ``changed``: gangs whose definition or tasks have changed since somebody last looked; the looker clears it.
+    ``gangs``: ids of the jobs of which several tasks must be placed together. ``changed``: gangs whose definition or
+    tasks have changed since somebody last looked; the looker clears it.
     """
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._members: dict[str, set[int]] = {}
-        self._gangs: set[str] = set()
+        self.gangs: set[str] = set()
         self.changed: set[str] = set()
 
     @property
@@ -24,36 +25,26 @@ class JobTable:
         """Ids of the jobs that are defined."""
         return self._jobs.keys()
 
-    @property
-    def gangs(self) -> frozenset[str]:
-        """Ids of the jobs of which several tasks must be placed together."""
-        return frozenset(self._gangs)
-
-    @property
-    def any_gang(self) -> bool:
-        """Whether there is a gang at all."""
-        return bool(self._gangs)
-
     def define(self, job: Job) -> None:
         """Add or replace a job."""
         self._jobs[job.id] = job
         if job.min_members > 1:
-            self._gangs.add(job.id)
+            self.gangs.add(job.id)
             self.changed.add(job.id)
-        elif job.id in self._gangs:
-            self._gangs.discard(job.id)
+        elif job.id in self.gangs:
+            self.gangs.discard(job.id)
             self.changed.add(job.id)
 
     def remove(self, job_id: str) -> None:
         """Forget a job's definition; its tasks stay."""
         self._jobs.pop(job_id, None)
-        if job_id in self._gangs:
-            self._gangs.discard(job_id)
+        if job_id in self.gangs:
+            self.gangs.discard(job_id)
             self.changed.add(job_id)
 
     def gang(self, job_id: str) -> Job | None:
         """The job, if it is a gang."""
-        return self._jobs[job_id] if job_id in self._gangs else None
+        return self._jobs[job_id] if job_id in self.gangs else None
 
     @property
     def with_tasks(self) -> KeysView[str]:
@@ -87,5 +78,5 @@ class JobTable:
 
     def touch(self, job_id: str) -> None:
         """Note that something has happened to a task of the job."""
-        if job_id in self._gangs:
+        if job_id in self.gangs:
             self.changed.add(job_id)

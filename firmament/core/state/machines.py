@@ -9,8 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.model import Machine
-from firmament.core.resources.columns import ResourceIndex, widened
-from firmament.core.resources.saturating import SaturatingSums
+from firmament.core.resources import ResourceIndex, SaturatingSums, widened
 from firmament.core.selectors.images import ImageIndex
 from firmament.core.selectors.labels import LabelColumn, LabelIndex
 from firmament.core.selectors.node_selectors import Selectors
@@ -193,10 +192,12 @@ class MachineTable:
         self._flags[row] = (machine.unschedulable, machine.not_ready)
         if changed:
             self.labels.set(row, machine.labels)
-            self.taints.set(row, machine.taints)
+            if machine.taints or self.taints.groups:
+                self.taints.set(row, machine.taints)
             self._names.set(row, machine.name)
             self.static_version += 1
-        self.images.set(row, machine.images)
+        if machine.images or self.images.rows:
+            self.images.set(row, machine.images)
         for volume in machine.attached:
             self.attached.setdefault(volume, set()).add(machine.name)
         self.changes.touch(row)
@@ -209,7 +210,7 @@ class MachineTable:
         del self.row_of[self.specs[row].name]
         self._detach(self.specs[row])
         self.labels.remove(row)
-        self.images.remove(row)
+        self.images.remove(last, row)
         self.taints.remove(last, row)
         moved, name, annotations = self.specs.pop(), self._named.pop(), self._annotations.pop()
         self.static_version += 1

@@ -29,9 +29,13 @@ class _Notice:
 
 
 class Evictions:
-    """The tasks of a cluster that were told to go and have neither gone nor been let off."""
+    """The tasks of a cluster that were told to go and have neither gone nor been let off.
+
+    ``under_way``: whether anything is known here at all; else nothing else need be asked.
+    """
 
     def __init__(self) -> None:
+        self.under_way = False
         self._notices: dict[str, _Notice] = {}
         self._counted_on: dict[_Waiting, list[str]] = {}
         self._waiting: Int64 | None = None
@@ -40,6 +44,7 @@ class Evictions:
 
     def tell(self, cluster: Cluster, victims: Iterable[int]) -> None:
         """Note that ``victims`` (rows of bound tasks) are told to go."""
+        self.under_way = True
         tasks = cluster.tasks
         for victim in victims:
             transitions.ask_to_leave(cluster, victim)
@@ -51,6 +56,7 @@ class Evictions:
         for uid in leaving:
             if not self._still_goes(cluster, uid):
                 continue
+            self.under_way = True
             self._counted_on.setdefault(who, []).append(uid)
             self._waiting = None
             transitions.owe(cluster, waiting)
@@ -60,6 +66,7 @@ class Evictions:
 
     def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
         """Note that tasks (rows, just assumed) lose their places together if somebody whom one counts on stays."""
+        self.under_way = True
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
         for row, _ in together:
             transitions.owe(cluster, row)
@@ -109,6 +116,7 @@ class Evictions:
             if not self._still_goes(cluster, uid):
                 del self._notices[uid]
                 self._needless.discard(uid)
+        self.under_way = bool(self._companions or self._notices or self._counted_on)
 
     # --- what nobody needs any more ------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from firmament.core.state.tasks import State, TaskTable
 _NOBODY: frozenset[int] = frozenset()
 
 
-class Cluster(Protocol):
+class ClusterView(Protocol):
     """What promises have to know of the cluster that keeps them."""
 
     tasks: TaskTable
@@ -38,8 +38,8 @@ class Cluster(Protocol):
         """Something may fit on a machine that did not before."""
 
 
-class Promises:
-    """The tasks (by uid) to which room is promised, and the machine (by name) of each.
+class PromisedRoom:
+    """``machine_of``: the tasks (by uid) to which room is promised, and the machine (by name) of each.
 
     A promise counts only while its task is pending; one that is assumed there again has its room by that. Tasks that
     are ``owed`` room (see ``TaskTable``) get a promise wherever they lose their place: others were told to leave for
@@ -47,34 +47,33 @@ class Promises:
     """
 
     def __init__(self) -> None:
-        self._machine: dict[str, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._machine)
+        self.machine_of: dict[str, str] = {}
 
     def make(self, uid: str, machine: str) -> None:
         """Promise the room that a task asks for on the machine that it has just lost its place on."""
-        self._machine[uid] = machine
+        self.machine_of[uid] = machine
 
-    def refresh(self, cluster: Cluster) -> None:
+    def refresh(self, cluster: ClusterView) -> None:
         """Forget what has ended, and mark the machines concerned as worth another look."""
         tasks = cluster.tasks
-        for uid, machine in list(self._machine.items()):
+        for uid, machine in list(self.machine_of.items()):
             task = tasks.row_of.get(uid)
-            pending = task is not None and tasks.state[task] == State.PENDING and not tasks.parked[task]
+            pending = (
+                task is not None and tasks.state[task] == State.PENDING and not tasks.unschedulable[task]
+            )
             back = task is not None and tasks.state[task] == State.ASSUMED and cluster.where(task) == machine
             if machine not in cluster.machines.row_of or not (pending or back):
-                del self._machine[uid]
+                del self.machine_of[uid]
                 cluster.mark(machine)
 
-    def called(self, cluster: Cluster, waiting: Int64) -> Int64:
+    def called(self, cluster: ClusterView, waiting: Int64) -> Int64:
         """Rows of tasks that have to take part in a round with ``waiting`` (rows), their back-offs aside.
 
         A more important task comes before them, and need not wait until they are tried again. Gangs are called whole,
         and so not before their time.
         """
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
-        if not self._machine or not len(waiting):
+        if not len(waiting):
             return np.empty(0, dtype=np.int64)
         highest = int(tasks.priority[waiting].max())
         found = [
@@ -85,7 +84,7 @@ class Promises:
         return np.array(found, dtype=np.int64)
 
     def amounts(
-        self, cluster: Cluster, beside: Collection[int] = _NOBODY, least: int | None = None
+        self, cluster: ClusterView, beside: Collection[int] = _NOBODY, least: int | None = None
     ) -> Int64 | None:
         """int64[M, K]: what is promised on each machine, None for nothing.
 
@@ -101,9 +100,9 @@ class Promises:
             found[row, : len(request)] += request
         return found
 
-    def _claims(self, cluster: Cluster, beside: Collection[int]) -> Iterator[tuple[int, int]]:
+    def _claims(self, cluster: ClusterView, beside: Collection[int]) -> Iterator[tuple[int, int]]:
         """Rows of task and machine of each promise that counts."""
-        for uid, machine in self._machine.items():
+        for uid, machine in self.machine_of.items():
             task = cluster.tasks.row_of.get(uid, -1)
             row = cluster.machines.row_of.get(machine, -1)
             if task >= 0 and row >= 0 and task not in beside and cluster.tasks.state[task] == State.PENDING:

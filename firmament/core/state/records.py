@@ -1,29 +1,30 @@
-"""Typed records that models read, by kind and name, and how they have come and gone."""
+"""Typed records that models read, by kind and name: what is wrong with them, and how they have come and gone."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator
-
-from firmament.core.state.payloads import payload_fault
+from typing import Any
 
 
 class RecordTable(Collection[tuple[str, str]]):
     """``payloads``: by kind and name; empty where a record cannot be read by anybody (see ``payload_fault``), so that
     whoever reads it sees that, and none fails over it. ``came``: likewise, the place of each in the order in which
-    ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``losses``: how
-    often they went.
+    ``tasks.came`` counts, when it came last. ``changes``: by kind, how often records came and went; ``removals``: how
+    often they went. ``faults``: what is wrong with each that cannot be read.
     """
 
     def __init__(self, most_bytes: int, read_kinds: frozenset[str]) -> None:
         """``read_kinds``: those that somebody reads."""
         self._most_bytes = most_bytes
         self._read_kinds = read_kinds
-        self._faults: dict[tuple[str, str], str] = {}
+        self.faults: dict[tuple[str, str], str] = {}
         self.payloads: dict[str, dict[str, bytes]] = {}
         self.came: dict[str, dict[str, int]] = {}
         self.changes: Counter[str] = Counter()
-        self.losses: Counter[str] = Counter()
+        self.removals: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return sum(map(len, self.payloads.values()))
@@ -38,9 +39,9 @@ class RecordTable(Collection[tuple[str, str]]):
     def keep(self, kind: str, name: str, payload: bytes, came: int) -> None:
         """Take in a record, which has the place ``came``; it replaces the one before it."""
         fault = payload_fault(payload, self._most_bytes) if kind in self._read_kinds else ""
-        self._faults.pop((kind, name), None)
+        self.faults.pop((kind, name), None)
         if fault:
-            self._faults[kind, name] = fault
+            self.faults[kind, name] = fault
         sound = not fault and len(payload) <= self._most_bytes
         self.payloads.setdefault(kind, {})[name] = payload if sound else b""
         self.came.setdefault(kind, {})[name] = came
@@ -48,14 +49,66 @@ class RecordTable(Collection[tuple[str, str]]):
 
     def notes(self) -> Iterator[str]:
         """Say which records cannot be read, and why."""
-        for (kind, name), fault in self._faults.items():
+        for (kind, name), fault in self.faults.items():
             yield f"record {kind} {name[:80]!r}: the payload {fault}; it counts as one that says nothing"
 
     def drop(self, kind: str, name: str) -> None:
         """Forget a record, if it is known."""
         if (kind, name) not in self:
             return
-        self._faults.pop((kind, name), None)
+        self.faults.pop((kind, name), None)
         del self.payloads[kind][name], self.came[kind][name]
         self.changes[kind] += 1
-        self.losses[kind] += 1
+        self.removals[kind] += 1
+
+
+# --- Payloads of records as they arrive: whether anybody can read them at all.
+
+
+DEEPEST = 64
+"""Objects and lists within each other. What models read has a handful of levels; some thousand exhaust the stack."""
+
+
+def payload_fault(payload: bytes, most_bytes: int) -> str:
+    """Say why a payload must not reach those who read records, or return "".
+
+    What passes is JSON of at most ``most_bytes``, not deeper than ``DEEPEST``, all of whose numbers are finite and
+    whose texts can be written down. Whether it says what a model expects is for that model.
+    """
+    if len(payload) > most_bytes:
+        return f"has {len(payload)} bytes, more than limits.recordBytes ({most_bytes})"
+    try:
+        document = json.loads(payload, parse_constant=_finite, parse_float=_finite)
+        if b"\\u" in payload:
+            json.dumps(document, ensure_ascii=False).encode()
+    except RecursionError:
+        return f"is nested deeper than {DEEPEST} levels"
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair"
+    except ValueError as error:
+        return f"is not valid JSON ({str(error)[:100]})"
+    if payload.count(b"{") + payload.count(b"[") > DEEPEST and _is_deep(document):
+        return f"is nested deeper than {DEEPEST} levels"
+    return ""
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is not a number that can be reckoned with")
+    return number
+
+
+def _is_deep(document: Any) -> bool:
+    """Whether there are more than ``DEEPEST`` levels, looked at level by level."""
+    level = [document]
+    for _ in range(DEEPEST + 1):
+        level = [
+            entry
+            for each in level
+            if isinstance(each, (dict, list))
+            for entry in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True

@@ -50,10 +50,10 @@ def enlist(cluster: Cluster, task: int, job: str) -> None:
         cluster.jobs.discharge(task, tasks.job[task])
         tasks.job[task] = job
         tasks.revised[task] = True
-        tasks.parked[task] = tasks.refused[task]
+        tasks.unschedulable[task] = tasks.refused[task]
     cluster.jobs.enlist(task, job)
     if cluster.jobs.gang(job) is not None and tasks.revised[task]:
-        waiting.rouse(cluster, job)
+        waiting.activate_members(cluster, job)
 
 
 def regroup(cluster: Cluster, task: int, group: str) -> None:

@@ -40,16 +40,16 @@ class TaskTable:
     Per row: ``cls`` (row of the class), ``priority``, ``group_priority`` (of its group, see ``Importance``), ``state``,
     ``machine`` (row, -1: none), ``sequence`` (order of arrival), ``created`` (seconds since the epoch, 0 unknown),
     ``arrived`` (clock when first seen), ``not_before`` (clock before which it is not tried), ``failures`` (bindings in
-    a row that failed), ``parked`` (found unschedulable; waits for an event that could help), ``passed_over`` (rounds in
-    which others were placed while it was parked), ``passed_at`` (clock when that was last counted), ``refused`` (its
-    binding was refused for good: parked until an event about the task itself), ``revised`` (came or changed since the
-    last round was opened, so what that round found does not hold for it), ``assigned`` and
+    a row that failed), ``unschedulable`` (found unschedulable; waits for an event that could help), ``passed_over``
+    (rounds in which others were placed while it was unschedulable), ``passed_at`` (clock when that was last counted),
+    ``refused`` (its binding was refused for good: unschedulable until an event about the task itself), ``revised``
+    (came or changed since the last round was opened, so what that round found does not hold for it), ``assigned`` and
     ``initialized`` (seconds since the epoch when it got its machine, and when it was initialized; 0: not, or unknown),
     ``dated`` (``assigned`` is when it got its machine, not only when this was heard of), ``came`` (its place among all
     that came to machines, and among records; 0 for none), ``leaving`` (it is bound and has been told to go), ``owed``
-    (others were told to leave for it, and it has neither been bound nor found no place since),
-    ``displacing`` (others had to leave its machine for it, and it came where the order of arrival counts), ``spread``
-    (number of the group of tasks that would rather be apart, 0: none).
+    (others were told to leave for it, and it has neither been bound nor found no place since), ``displacing`` (others
+    had to leave its machine for it, and it came where the order of arrival counts), ``spread`` (number of the group of
+    tasks that would rather be apart, 0: none).
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class TaskTable:
         self.arrived: Float64 = np.zeros(size)
         self.not_before: Float64 = np.zeros(size)
         self.failures: Int64 = np.zeros(size, dtype=np.int64)
-        self.parked: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
+        self.unschedulable: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         self.passed_over: Int64 = np.zeros(size, dtype=np.int64)
         self.passed_at: Float64 = np.zeros(size)
         self.refused: NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
@@ -98,7 +98,7 @@ class TaskTable:
         "arrived",
         "not_before",
         "failures",
-        "parked",
+        "unschedulable",
         "passed_over",
         "passed_at",
         "refused",
@@ -184,7 +184,7 @@ class TaskTable:
         del self.row_of[self.uid[row]]
         self.state[row] = State.UNUSED
         self.machine[row] = -1
-        self.parked[row] = False
+        self.unschedulable[row] = False
         self.uid[row] = self.name[row] = self.job[row] = self.message[row] = self.orphan_of[row] = ""
         self._free.append(row)
         self._removed += 1
@@ -211,6 +211,17 @@ class TaskTable:
         index.update(islice(self.row_of.items(), half))
         index.update(self.row_of)
         self.row_of, self._removed, self._room = index, 0, half
+
+    def begin_round(self) -> None:
+        """A round is opened: what it finds holds for the tasks as they are now."""
+        self.revised[:] = False
+
+    @property
+    def any_unschedulable(self) -> bool:
+        """Whether a task waits that is not tried; those refused for good are not meant."""
+        size = len(self.uid)
+        waits = self.unschedulable[:size] & ~self.refused[:size] & (self.state[:size] == State.PENDING)
+        return bool(waits.any())
 
     def in_state(self, state: State) -> Int64:
         """Rows of all tasks in ``state``, ascending."""

@@ -56,17 +56,17 @@ def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
 
     They come to their machines in this order, and take up room there; ``date_assumptions`` says when. They are neither
-    parked nor told anything any more. Their gangs are touched.
+    unschedulable nor told anything any more. Their gangs are touched.
     """
     tasks = cluster.tasks
     cluster.number_arrivals(rows)
     tasks.state[rows] = State.ASSUMED
-    tasks.parked[rows] = False
+    tasks.unschedulable[rows] = False
     tasks.passed_over[rows] = 0
     cluster.undated.append(rows)
     for task in rows.tolist():
         tasks.message[task] = ""
-    if cluster.jobs.any_gang:
+    if cluster.jobs.gangs:
         for task in rows.tolist():
             cluster.jobs.touch(tasks.job[task])
     cluster.occupy_all(rows, machines)
@@ -82,7 +82,8 @@ def date_assumptions(cluster: Cluster, now: float) -> None:
 
 def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
     """Note that others have to leave for assumed tasks (int64[N] rows); ``ordered`` (bool[N]): and that it matters at
-    their machines who came first. These come only once they are bound."""
+    their machines who came first. These come only once they are bound.
+    """
     cluster.tasks.displacing[rows] = ordered
 
 
@@ -124,7 +125,7 @@ def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float
     cluster.vacate(task)
     tasks.cls[task] = cls
     tasks.leaving[task] = told_to_go or cluster.classes.rows[cls].content.terminating
-    tasks.owed[task] = tasks.dated[task] = tasks.parked[task] = tasks.refused[task] = False
+    tasks.owed[task] = tasks.dated[task] = tasks.unschedulable[task] = tasks.refused[task] = False
     tasks.message[task] = ""
     tasks.assigned[task] = now
     tasks.state[task] = State.BOUND
@@ -171,15 +172,17 @@ def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
 def give_up_place(cluster: Cluster, task: int) -> None:
     """Let an assumed task wait again, open to the next round. Decisions in the making are to be checked."""
     release(cluster, task)
-    cluster.tasks.parked[task] = False
+    cluster.tasks.unschedulable[task] = False
     cluster.version += 1
 
 
 def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
-    """The binding of a task that has just lost its place was refused; not to ``retry``: for good, so that it is parked
-    until it changes, and owed nothing. Decisions in the making are to be checked."""
+    """The binding of a task that has just lost its place was refused. Decisions in the making are to be checked.
+
+    Not to ``retry``: for good, so that it is unschedulable until it changes, and owed nothing.
+    """
     tasks = cluster.tasks
-    tasks.parked[task] = tasks.refused[task] = not retry
+    tasks.unschedulable[task] = tasks.refused[task] = not retry
     tasks.owed[task] &= retry
     cluster.version += 1
 
@@ -187,7 +190,7 @@ def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
 def put_off(cluster: Cluster, task: int, until: float) -> None:
     """Let a pending task wait till a moment and take part in rounds then, unless it was refused for good."""
     cluster.tasks.not_before[task] = until
-    cluster.tasks.parked[task] = bool(cluster.tasks.refused[task])
+    cluster.tasks.unschedulable[task] = bool(cluster.tasks.refused[task])
 
 
 def forget(cluster: Cluster, task: int) -> None:
@@ -238,14 +241,14 @@ def put_back(cluster: Cluster, lifted: Lifted) -> None:
     tasks, task = cluster.tasks, lifted.task
     tasks.state[task], tasks.machine[task] = State.ASSUMED, lifted.machine
     tasks.came[task], tasks.displacing[task] = lifted.came, lifted.displacing
-    tasks.assigned[task], tasks.parked[task] = lifted.assigned, False
+    tasks.assigned[task], tasks.unschedulable[task] = lifted.assigned, False
 
 
 def leave_former(cluster: Cluster, lifted: Lifted) -> None:
     """A task that was lifted has another place: give back, and mark, the room that it had."""
     cls = int(cluster.tasks.cls[lifted.task])
     cluster.book(lifted.machine, cls, -1)
-    cluster.marks.touched.add(cls)
+    cluster.dirty.touched.add(cls)
     cluster.mark(cluster.machines.specs[lifted.machine].name)
 
 

@@ -13,21 +13,21 @@ from firmament.core.state.tasks import TaskTable
 from firmament.core.usage.samples import TaskSamples
 
 MARK_EVERY = 1.0
-"""Seconds between looks at whether reports of use opened machines to parked tasks."""
+"""Seconds between looks at whether reports of use opened machines to unschedulable tasks."""
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
 class ReportsOfUse:
     """Reports on their way to the tables of samples. ``of_tasks``: figures of tasks are kept; ``history``: so are past
-    reports, where their source aggregates nothing.
+    reports, where their source aggregates nothing. ``looked_at``: the last change when ``due`` last gave rows.
     """
 
     def __init__(self, task_samples: TaskSamples, *, of_tasks: bool, history: bool) -> None:
         self._task_samples = task_samples
         self._of_tasks = of_tasks
         self._history = history
-        self._looked = 0
+        self.looked_at = 0
         self._marked = -math.inf
 
     def take(
@@ -53,13 +53,11 @@ class ReportsOfUse:
         be some.
         """
         last = machines.samples.last_change
-        if last == self._looked:
-            return None, _NONE
         wait = self._marked + MARK_EVERY - now
         if 0 < wait <= MARK_EVERY:  # a clock that was set back delays nothing
             return wait, _NONE
-        rows = np.flatnonzero(machines.samples.changed_since(self._looked, len(machines)))
-        self._looked, self._marked = last, now
+        rows = np.flatnonzero(machines.samples.changed_since(self.looked_at, len(machines)))
+        self.looked_at, self._marked = last, now
         return None, rows
 
     def _machine(self, event: MachineSampled, machines: MachineTable, tasks: TaskTable) -> None:

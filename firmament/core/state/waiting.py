@@ -1,7 +1,7 @@
-"""What changes about tasks while they wait: who is parked, refused for good, passed over, and what they are told.
+"""What changes about tasks while they wait: who is unschedulable, refused for good, passed over, and told what.
 
-Called as ``waiting.park(...)`` and so on. None of it changes a task's state; all tasks concerned are pending, except
-where it is said that others are left alone.
+Called as ``waiting.mark_unschedulable(...)`` and so on. None of it changes a task's state; all tasks concerned are
+pending, except where it is said that others are left alone.
 """
 
 from __future__ import annotations
@@ -15,53 +15,48 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import State
 
 
-def begin_round(cluster: Cluster) -> None:
-    """A round is opened: what it finds holds for the tasks as they are now."""
-    cluster.tasks.revised[:] = False
-
-
-def park(cluster: Cluster, rows: Int64) -> None:
+def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
     """Put those of ``rows`` (int64[N]) that are pending aside until something changes that could help them.
 
     They found no place although others may have left: they are owed nothing more.
     """
     pending = rows[cluster.tasks.state[rows] == State.PENDING]
-    cluster.tasks.parked[pending] = True
+    cluster.tasks.unschedulable[pending] = True
     cluster.tasks.owed[pending] = False
 
 
 def hold_back(cluster: Cluster, rows: Int64 | Sequence[int]) -> None:
     """Put pending tasks aside that have not been tried, as their gang lacks members or has enough."""
-    cluster.tasks.parked[rows] = True
+    cluster.tasks.unschedulable[rows] = True
 
 
 def set_aside(cluster: Cluster, task: int, why: str) -> None:
-    """Park a pending task as if it was refused for good, and note ``why``."""
-    cluster.tasks.parked[task] = cluster.tasks.refused[task] = True
+    """Take a pending task out of rounds as if it was refused for good, and note ``why``."""
+    cluster.tasks.unschedulable[task] = cluster.tasks.refused[task] = True
     cluster.tasks.message[task] = why
 
 
-def unpark(cluster: Cluster, rows: Int64) -> None:
+def activate(cluster: Cluster, rows: Int64) -> None:
     """Let tasks (int64[N] rows, pending and not refused for good) take part in rounds again."""
-    cluster.tasks.parked[rows] = False
+    cluster.tasks.unschedulable[rows] = False
 
 
-def rouse(cluster: Cluster, job: str) -> None:
-    """Unpark the waiting members of a job: there may be enough of them now, or it may be no gang any more."""
+def activate_members(cluster: Cluster, job: str) -> None:
+    """Requeue the waiting members of a job: there may be enough of them now, or it may be no gang any more."""
     if not job:
         return
     members = np.array(cluster.jobs.members(job), dtype=np.int64)
-    cluster.tasks.parked[members[~cluster.tasks.refused[members]]] = False
+    cluster.tasks.unschedulable[members[~cluster.tasks.refused[members]]] = False
 
 
 def readmit(cluster: Cluster, rows: Int64) -> None:
     """Let pending tasks (int64[N] rows) take part in rounds again, also those that were refused for good."""
-    cluster.tasks.parked[rows] = cluster.tasks.refused[rows] = False
+    cluster.tasks.unschedulable[rows] = cluster.tasks.refused[rows] = False
 
 
 def reconsider(cluster: Cluster, task: int) -> None:
     """A pending task has changed: it takes part in rounds again, and what an open round finds is not about it."""
-    cluster.tasks.parked[task] = cluster.tasks.refused[task] = False
+    cluster.tasks.unschedulable[task] = cluster.tasks.refused[task] = False
     cluster.tasks.revised[task] = True
 
 
@@ -72,7 +67,7 @@ def tell(cluster: Cluster, rows: Iterable[int], message: str) -> None:
 
 
 def pass_over(cluster: Cluster, rows: Int64, *, anew: Bool, now: float) -> None:
-    """Count one more round in which others were placed and parked tasks (int64[N] rows) were not.
+    """Count one more round in which others were placed and unschedulable tasks (int64[N] rows) were not.
 
     ``anew``, bool[N]: the count begins with it.
     """

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.resources.columns import ResourceIndex
+from firmament.core.resources import ResourceIndex
 
 SLOTS = 128
 SPACING = 15.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.events import MachineSampled, TaskUses
-from firmament.core.resources.columns import NO_COLUMN, ResourceIndex, widened
+from firmament.core.resources import NO_COLUMN, ResourceIndex, widened
 from firmament.core.usage.history import History
 
 _ROWS = 64
@@ -193,12 +193,13 @@ class MachineSamples:
     def reset(self, row: int) -> None:
         """Forget what was reported about a row."""
         self._grow(row + 1)
+        if self._stamp[row]:
+            self._history.reset(row)
         self._time[row] = np.nan
         self._stamp[row] = self._changed[row] = 0
         self._aggregates[row] = 0
         for table in (self._usage, self._system, *self._windows.values()):
             table.clear(row)
-        self._history.reset(row)
 
     def move(self, source: int, target: int) -> None:
         """Let a row take the place of another; the source is reset."""

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from firmament.server.cluster import NoPictureError
+from firmament.server.cluster import NoStateError
 from firmament.server.driving.batching import BatchingWindow
 from firmament.wire import EncodedRound, encode_round
 
 if TYPE_CHECKING:
     from firmament.core.results import RoundResult
-    from firmament.server.cluster import Cluster, Driver
+    from firmament.server.cluster import Driver, ServedCluster
     from firmament.server.metrics import Metrics
     from firmament.server.outbox import Outbox
 
@@ -39,16 +39,16 @@ class RoundRunner:
         self._metrics = metrics
         self._clock = clock
 
-    async def run(self, cluster: Cluster) -> EncodedRound | None:
+    async def run(self, cluster: ServedCluster) -> EncodedRound | None:
         """Run a round and return its result, or None if a new snapshot has overtaken it."""
         return await asyncio.to_thread(self.run_here, cluster)
 
-    def run_here(self, cluster: Cluster) -> EncodedRound | None:
+    def run_here(self, cluster: ServedCluster) -> EncodedRound | None:
         """The same in the caller's thread."""
         started = self._clock()
         try:
             result = cluster.run_round()
-        except NoPictureError:
+        except NoStateError:
             raise
         except Exception as error:
             self._metrics.round_failed(cluster.set_aside_culprits(error))
@@ -61,7 +61,7 @@ class RoundRunner:
             _log_round(cluster.name, result, seconds)
             return encode_round(result)
         except Exception:
-            cluster.lose_picture()
+            cluster.lose_state()
             raise
 
 
@@ -74,7 +74,7 @@ class DriverLoop:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ServedCluster,
         driver: Driver,
         outbox: Outbox,
         runner: RoundRunner,

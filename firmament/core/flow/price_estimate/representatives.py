@@ -25,7 +25,7 @@ def representatives(
     present = np.flatnonzero(tasks > 0)
     if len(present) <= most:
         return present, tasks[present]
-    present = present[np.argsort(_leanings(problem, present, tuning), kind="stable")]
+    present = present[np.argsort(_preferences(problem, present, tuning), kind="stable")]
     total = float(tasks.sum())
     points = (np.arange(most) + 0.5) * (total / most)
     hit = present[np.searchsorted(np.cumsum(tasks[present]), points)]
@@ -33,7 +33,7 @@ def representatives(
     return shapes.astype(np.int64), times.astype(np.float64) * (total / most)
 
 
-def _leanings(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> Float64:
+def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> Float64:
     """Which of two kinds of machines each of ``shapes`` prefers, and how much: float64[S'].
 
     The first principal component of their costs on some machines, apart from what tasks cost everywhere and what
@@ -45,11 +45,11 @@ def _leanings(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) -> 
     cost -= cost.mean(axis=0)
     # Not from equal parts: each row sums to 0, so nothing would be left of them.
     along = cost[np.argmax(np.abs(cost).max(axis=1))]
-    leaning: Float64 = np.zeros(len(shapes))
+    preferred: Float64 = np.zeros(len(shapes))
     for _ in range(tuning.power_steps):
         length = float(np.sqrt(along @ along))
         if length == 0.0:  # all prefer the same
             break
-        leaning = np.einsum("sm,m->s", cost, along / length)
-        along = np.einsum("sm,s->m", cost, leaning)
-    return leaning
+        preferred = np.einsum("sm,m->s", cost, along / length)
+        along = np.einsum("sm,s->m", cost, preferred)
+    return preferred

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from firmament.submit.workload import Float64, Int64, Workload
 
 
-class Ledger:
+class SubmissionLog:
     """Times are seconds on one clock of the caller's.
 
     ``used``: int64[M, 3], requests of what runs on a machine.

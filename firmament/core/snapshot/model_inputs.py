@@ -1,17 +1,70 @@
-"""Use in detail, for models that look at it: per machine, per task, and over periods."""
+"""What models may see of the tasks on machines, if they ask: counts by shape, who came after records, use in detail."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cost_models.interface import Assigned, Bool, Float64, Int64, Load
-from firmament.core.resources.saturating import CEILING
-from firmament.core.scoring.shape_descriptions import shape_rows
-from firmament.core.snapshot.residents import on_machines
+from cost_models.interface import Arrivals, Assigned, Bool, Float64, Int64, Load, Residents, ShapeRow
+from firmament.core.resources import CEILING
+from firmament.core.scoring.asking import shape_rows
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import State
 from firmament.core.usage.samples import MachineSamples
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeKinds:
+    """Kinds of tasks that are shapes of the cluster."""
+
+    cluster: Cluster
+
+    def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
+        """What may be seen of each shape."""
+        return shape_rows(self.cluster, kinds.tolist())
+
+    def requests(self, kinds: Int64) -> Int64:
+        """int64[len(kinds), K]."""
+        return self.cluster.request_rows(kinds.tolist())
+
+
+def arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
+    """Bound and assumed tasks on machines that records of ``kinds`` are about, except the task in row ``without``.
+
+    None if there are no such records.
+    """
+    record_came = _record_came(cluster, kinds)
+    if record_came is None:
+        return None
+    tasks = cluster.tasks
+    machine = tasks.machine[: len(tasks.uid)]
+    on = np.flatnonzero(machine >= 0)
+    on = on[(record_came[machine[on]] > 0) & (on != without)]
+    on = on[np.argsort(tasks.came[on], kind="stable")]
+    displacing = tasks.displacing[on]
+    shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
+    return Arrivals(
+        machine=machine[on],
+        kind=shape_of_class[tasks.cls[on]],
+        task=on,
+        after=(tasks.came[on] > record_came[machine[on]]) | (displacing & (tasks.state[on] == State.ASSUMED)),
+        displacing=displacing,
+        time=np.where(tasks.dated[on], tasks.assigned[on], np.nan),
+        uids=tasks.uid,
+        kinds=ShapeKinds(cluster),
+    )
+
+
+def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
+    """int64[M]: when the last record about each machine came, 0 for never; None if there are none at all."""
+    by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
+    if not by_kind:
+        return None
+    names = cluster.machines.names
+    return np.array([[came.get(name, 0) for name in names] for came in by_kind], dtype=np.int64).max(axis=0)
+
 
 DEFAULT_INTERVAL = 60.0
 """Seconds between reports of a source that does not say."""
@@ -116,3 +169,38 @@ def _known(times: Float64) -> Float64:
     """``times`` with NaN for those that are not known."""
     known = times > 0
     return times if known.all() else np.where(known, times, np.nan)
+
+
+def residents(cluster: Cluster, *, without: int = -1) -> Residents:
+    """Count bound and assumed tasks per machine and shape, except the task in row ``without``.
+
+    Tasks whose machine is not known are on none.
+    """
+    tasks = cluster.tasks
+    on = on_machines(cluster)
+    on = on[on != without]
+    classes, of_task = np.unique(tasks.cls[on], return_inverse=True)
+    shape_of = np.array([cluster.classes.rows[row].shape for row in classes.tolist()], dtype=np.int64)
+    shapes, of_class = np.unique(shape_of, return_inverse=True)
+    width = max(1, len(shapes))
+    pairs, count = np.unique(tasks.machine[on] * width + of_class[of_task], return_counts=True)
+    numbers = shapes.tolist()
+    return Residents(
+        machine=pairs // width,
+        kind=pairs % width,
+        count=count.astype(np.int64),
+        kinds=shape_rows(cluster, numbers),
+        requests=cluster.request_rows(numbers),
+    )
+
+
+def on_machines(cluster: Cluster) -> Int64:
+    """Rows of the tasks that are on machines, ascending: those that models see one by one, in that order."""
+    tasks = cluster.tasks
+    return np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
+
+
+def resident_shapes(cluster: Cluster) -> Int64:
+    """The shapes of the tasks that are on machines, ascending: the kinds of `residents`, in that order."""
+    classes = np.unique(cluster.tasks.cls[on_machines(cluster)]).tolist()
+    return np.unique(np.array([cluster.classes.rows[row].shape for row in classes], dtype=np.int64))

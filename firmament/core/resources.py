@@ -1,0 +1,289 @@
+"""Resources as columns: which names have one, sums of amounts that stay in 64 bits, and what tasks of a shape request.
+
+Sums saturate instead of wrapping around. What no machine offers has no column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cost_models.interface import Int64
+from firmament.core.model import PODS, TaskClass
+
+Number = TypeVar("Number", np.int64, np.float64, np.bool_)
+
+FIRST_RESOURCES = (PODS, "cpu", "memory", "ephemeral-storage")
+"""Columns that always exist, in the order in which a lack of them is named as the root cause."""
+
+
+LEAST_SURPLUS = 16
+"""Columns that no machine has any use for before it is worth taking them back."""
+
+NO_COLUMN = -1
+
+
+class ResourceIndex:
+    """Gives a column to each resource that some machine offers, in the order in which they came.
+
+    What tasks ask for makes no column: names are free to choose, and every column is as long as there are machines.
+    The column of a resource that no machine offers any more is still there, empty, until ``compact`` is called.
+    ``version`` grows when names get columns, or lose them.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = list(FIRST_RESOURCES)
+        self.version = 0
+        self._column = {name: column for column, name in enumerate(self.names)}
+        self._machines = [0] * len(self.names)  # by column: how many offer it
+        self._idle = 0
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def has_surplus(self) -> bool:
+        """Whether many columns are of no use: at least a fourth of those that could go."""
+        return self._idle >= max(LEAST_SURPLUS, len(self.names) // 4)
+
+    def offer(self, names: Iterable[str]) -> None:
+        """One more machine offers each of ``names``; new ones get columns, in their order."""
+        for name in names:
+            column = self._column.get(name)
+            if column is None:
+                column = self._column[name] = len(self.names)
+                self.names.append(name)
+                self._machines.append(0)
+                self._idle += 1
+                self.version += 1
+            self._idle -= column >= len(FIRST_RESOURCES) and not self._machines[column]
+            self._machines[column] += 1
+
+    def withdraw(self, names: Iterable[str]) -> None:
+        """One machine less offers each of ``names``, which it has offered before."""
+        for name in names:
+            column = self._column[name]
+            self._machines[column] -= 1
+            self._idle += column >= len(FIRST_RESOURCES) and not self._machines[column]
+
+    def compact(self) -> Int64:
+        """Take back the columns of resources that no machine offers; the others keep their order.
+
+        Returns where those that stay have been: int64[K]. Whoever has arrays over resources has to take these alone.
+        """
+        kept = [
+            column
+            for column, machines in enumerate(self._machines)
+            if machines or column < len(FIRST_RESOURCES)
+        ]
+        self.names[:] = [self.names[column] for column in kept]
+        self._machines = [self._machines[column] for column in kept]
+        self._column = {name: column for column, name in enumerate(self.names)}
+        self._idle = 0
+        self.version += 1
+        return np.array(kept, dtype=np.int64)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._column
+
+    def columns(self, names: Iterable[str]) -> list[int]:
+        """Columns of ``names``, `NO_COLUMN` for those that have none."""
+        return [self._column.get(name, NO_COLUMN) for name in names]
+
+    def vector(self, amounts: Mapping[str, int]) -> Int64:
+        """Amounts as int64[K], of the names that have columns."""
+        vector = np.zeros(len(self.names), dtype=np.int64)
+        for name, amount in amounts.items():
+            column = self._column.get(name)
+            if column is not None:
+                vector[column] = amount
+        return vector
+
+
+def widened(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
+    """``array`` (2-d) with at least ``rows`` x ``columns``, new cells 0; itself if it is large enough."""
+    if array.shape[0] >= rows and array.shape[1] >= columns:
+        return array
+    grown_rows = array.shape[0] if array.shape[0] >= rows else max(rows, 2 * array.shape[0], 64)
+    grown = np.zeros((grown_rows, max(columns, array.shape[1])), dtype=array.dtype)
+    grown[: array.shape[0], : array.shape[1]] = array
+    return grown
+
+
+CEILING = 2**62
+"""What a sum shows that is larger. With a single amount added or subtracted it still fits 64 bits."""
+
+
+class SaturatingSums:
+    """Sums by row and column. ``cells``: int64[rows, K]; one that is beyond `CEILING` shows that.
+
+    The true sum is known nevertheless: once enough has been taken away, the cell shows it again.
+    """
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.cells: Int64 = np.zeros((rows, columns), dtype=np.int64)
+        self._beyond: dict[tuple[int, int], int] = {}
+
+    @property
+    def beyond(self) -> Int64:
+        """Rows of which some cell does not show the true sum, ascending."""
+        return np.array(sorted({row for row, _ in self._beyond}), dtype=np.int64)
+
+    def add(self, row: int, amounts: Int64, count: int) -> None:
+        """Add (``count`` 1) or take away (-1) amounts, int64[<= K], of 0 to `MAX_QUANTITY` each."""
+        cells = self.cells[row, : len(amounts)]
+        if self._beyond:
+            self._add_exactly(row, 0, amounts, count)
+        elif count == 1:
+            cells += amounts
+            if cells.max(initial=0) > CEILING:
+                self._settle()
+        else:
+            cells -= amounts
+
+    def add_all(self, rows: Int64, amounts: Int64, first: int = 0) -> None:
+        """Add a row of ``amounts`` (int64[N, <= K]) to each of ``rows`` (int64[N]), in columns from ``first`` on."""
+        if self._beyond or int(amounts.max(initial=0)) * len(rows) > CEILING // 2:
+            for row, each in zip(rows.tolist(), amounts, strict=True):
+                self._add_exactly(row, first, each, 1)
+            return
+        for column in range(amounts.shape[1]):  # several times faster than all at once
+            np.add.at(self.cells[:, first + column], rows, amounts[:, column])
+        if self.cells.max(initial=0) > CEILING:
+            self._settle()
+
+    def without(self, row: int, amounts: Int64) -> Int64:
+        """int64[K]: what a row would show with ``amounts`` (int64[<= K]) taken away; nothing changes."""
+        left = self.cells[row].copy()
+        for column, amount in enumerate(amounts.tolist()):
+            left[column] = min(self._beyond.get((row, column), int(left[column])) - amount, CEILING)
+        return left
+
+    def clear(self, row: int) -> None:
+        """Let a row sum up to nothing."""
+        self.cells[row] = 0
+        self._beyond = {cell: total for cell, total in self._beyond.items() if cell[0] != row}
+
+    def move(self, source: int, target: int) -> None:
+        """Let a row take the place of another; it leaves nothing behind."""
+        self.clear(target)
+        self.cells[target] = self.cells[source]
+        for (row, column), total in list(self._beyond.items()):
+            if row == source:
+                self._beyond[target, column] = total
+        self.clear(source)
+
+    def fit(self, rows: int, columns: int) -> None:
+        """Make room."""
+        self.cells = widened(self.cells, rows, columns)
+
+    def keep_columns(self, kept: Int64) -> None:
+        """Columns have been taken back: ``kept`` says where those that stay have been."""
+        self.cells = widened(self.cells, 0, int(kept.max()) + 1).take(kept, axis=1)
+        place = {column: index for index, column in enumerate(kept.tolist())}
+        self._beyond = {
+            (row, place[column]): total for (row, column), total in self._beyond.items() if column in place
+        }
+
+    def _add_exactly(self, row: int, first: int, amounts: Int64, count: int) -> None:
+        """The same for one row, in integers without bounds."""
+        for column, amount in enumerate(amounts.tolist(), first):
+            if amount:
+                total = self._beyond.pop((row, column), int(self.cells[row, column])) + amount * count
+                self.cells[row, column] = min(total, CEILING)
+                if total > CEILING:
+                    self._beyond[row, column] = total
+
+    def _settle(self) -> None:
+        """Bring cells down that exceed the ceiling, by no more than what was added at once."""
+        for row, column in zip(*np.nonzero(self.cells > CEILING), strict=True):
+            self._beyond[int(row), int(column)] = int(self.cells[row, column])
+            self.cells[row, column] = CEILING
+
+
+class ShapeRequests:
+    """One row per row of the table of shapes, written when it is first asked for.
+
+    What no machine offers has no column, and is not in any row. A row is written anew once that has changed.
+    """
+
+    def __init__(self, resources: ResourceIndex, shapes: Sequence[TaskClass]) -> None:
+        """``shapes``: the table, which may grow. When its rows change, `forget` has to be called."""
+        self._resources = resources
+        self._shapes = shapes
+        self._rows = np.zeros((0, len(resources)), dtype=np.int64)
+        self._assumed = np.zeros((0, len(resources)), dtype=np.int64)
+        self._known = np.zeros(0, dtype=np.bool_)
+        self._version = resources.version
+
+    def of(self, shape: int) -> Int64:
+        """Requests of one shape, int64[<= K]; not to be written to."""
+        self._look()
+        if shape >= len(self._known) or not self._known[shape]:
+            self._learn(np.array([shape]))
+        return self._rows[shape]
+
+    def assumed_of(self, shape: int) -> Int64:
+        """What a task of one shape is assumed to need beyond its requests, int64[<= K]; not to be written to."""
+        self.of(shape)
+        return self._assumed[shape]
+
+    def rows(self, shapes: Sequence[int]) -> Int64:
+        """Requests of several shapes: int64[len(shapes), K]."""
+        asked = self._learnt(shapes)
+        return self._rows[asked]
+
+    def assumed_rows(self, shapes: Sequence[int]) -> Int64:
+        """What tasks of several shapes are assumed to need beyond their requests: int64[len(shapes), K]."""
+        asked = self._learnt(shapes)
+        return self._assumed[asked]
+
+    def _learnt(self, shapes: Sequence[int]) -> Int64:
+        """``shapes`` as an array; their rows are written."""
+        asked = np.array(shapes, dtype=np.int64)
+        self._look()
+        self._fit()
+        if not self._known[asked].all():
+            self._learn(asked[~self._known[asked]])
+            self._fit()
+        return asked
+
+    def forget(self) -> None:
+        """Shapes have other rows now."""
+        self._known[:] = False
+
+    def _learn(self, shapes: Int64) -> None:
+        """Write the rows of ``shapes`` (int64[N])."""
+        contents = [self._shapes[shape] for shape in shapes.tolist()]
+        for name, stated in (
+            ("_rows", [content.requests for content in contents]),
+            ("_assumed", [content.assumed for content in contents]),
+        ):
+            named = [resource for amounts in stated for resource, _ in amounts]
+            columns = np.array(self._resources.columns(named), dtype=np.int64)
+            self._fit()
+            rows = getattr(self, name)
+            rows[shapes] = 0
+            of_shape = np.repeat(shapes, [len(amounts) for amounts in stated])
+            asked = np.array([amount for amounts in stated for _, amount in amounts], dtype=np.int64)
+            offered = columns != NO_COLUMN
+            rows[of_shape[offered], columns[offered]] = asked[offered]
+        self._known[shapes] = True
+
+    def _look(self) -> None:
+        """Forget rows over other columns than there are now."""
+        if self._version != self._resources.version:
+            self._version = self._resources.version
+            self._rows = np.zeros((0, len(self._resources)), dtype=np.int64)
+            self._assumed = np.zeros((0, len(self._resources)), dtype=np.int64)
+            self._known = np.zeros(0, dtype=np.bool_)
+
+    def _fit(self) -> None:
+        """Make room for all shapes and resources that there are."""
+        self._rows = widened(self._rows, len(self._shapes), len(self._resources))
+        self._assumed = widened(self._assumed, len(self._shapes), len(self._resources))
+        new = len(self._rows) - len(self._known)
+        self._known = np.append(self._known, np.zeros(new, dtype=np.bool_)) if new else self._known
