@@ -20,23 +20,23 @@ UNKNOWN = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Domains:
+class NetworkDomains:
     """``of``: int64[M], the domain of each machine; ``names``: region and zone of each domain, "" for no label."""
 
     of: Int64
     names: tuple[tuple[str, str], ...]
 
 
-def domains_of(labels: Sequence[Mapping[str, str]]) -> Domains:
+def domains_of(labels: Sequence[Mapping[str, str]]) -> NetworkDomains:
     """Domains of the machines with these labels, numbered as they come."""
     numbers: dict[tuple[str, str], int] = {}
     of = [
         numbers.setdefault((row.get(REGION_KEY, ""), row.get(ZONE_KEY, "")), len(numbers)) for row in labels
     ]
-    return Domains(np.array(of, dtype=np.int64), tuple(numbers))
+    return NetworkDomains(np.array(of, dtype=np.int64), tuple(numbers))
 
 
-def costs_between(domains: Domains, weights: Mapping[str, Pairs]) -> tuple[Float64, Float64]:
+def costs_between(domains: NetworkDomains, weights: Mapping[str, Pairs]) -> tuple[Float64, Float64]:
     """Costs and ratings of all pairs of domains, float64[D, D] each; see ``PairTerms``.
 
     A target without region and zone costs 100 and keeps no limit; one in the same zone costs 1 and keeps every limit;
@@ -60,7 +60,7 @@ def costs_between(domains: Domains, weights: Mapping[str, Pairs]) -> tuple[Float
     return cost, rating
 
 
-def links_between(domains: Domains, topology: TopologyRecord) -> tuple[Int64, Int64]:
+def links_between(domains: NetworkDomains, topology: TopologyRecord) -> tuple[Int64, Int64]:
     """Row of the link of each pair of domains, int64[D, D] (-1: no capacity is known), and capacities, int64[R].
 
     Zones of one region are joined by the link of the zones, others by that of their regions.

@@ -18,9 +18,9 @@ from cost_models.api.arrays import Arrays
 from cost_models.pairs import PairTerms
 from firmament.artefacts.entries import Entries
 from firmament.artefacts.errors import MalformedEntryError
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.size_costs import Charge, Heights
+from firmament.core.flow.size_costs import Charge, RoundHeights
 from firmament.core.flow.spread_terms import SpreadTerms
 from firmament.core.rules.pairs import PairRules
 
@@ -91,8 +91,8 @@ def encode_terms(problem: PlacementProblem) -> dict[str, NDArray[Any]]:
         given = {name: getattr(problem.heights, name) for name in _AMOUNTS}
         entries |= _HEIGHTS.encoded(given | {"charge": np.array(charges).reshape(len(charges), 3)})
         entries |= {f"heights_raw_{number}": each.raw for number, each in enumerate(problem.heights.charges)}
-    if problem.worths is not None:
-        entries |= {"worths_shape": problem.worths.shape, "worths_worth": problem.worths.worth}
+    if problem.dual_prices is not None:
+        entries |= {"worths_shape": problem.dual_prices.shape, "worths_worth": problem.dual_prices.price}
     if problem.pairs is not None:
         terms = problem.pairs.terms
         entries |= _PAIR_RULES.encoded(_fields(problem.pairs, _PAIR_RULES))
@@ -111,7 +111,7 @@ def decode_terms(arrays: Arrays, classes: int, shapes: int, machines: int) -> di
     return {
         "spread": SpreadTerms(**spread) if spread else None,
         "heights": _heights(arrays, shapes, machines),
-        "worths": _worths(arrays, shapes),
+        "dual_prices": _dual_prices(arrays, shapes),
         "pairs": _pairs(arrays, classes, machines),
     }
 
@@ -120,7 +120,7 @@ def _fields(value: object, entries: Entries) -> dict[str, Any]:
     return {name: getattr(value, name) for name in entries.sizes}
 
 
-def _heights(arrays: Arrays, shapes: int, machines: int) -> Heights | None:
+def _heights(arrays: Arrays, shapes: int, machines: int) -> RoundHeights | None:
     given = _HEIGHTS.decoded(arrays, S=shapes, M=machines, F=3)
     if not given:
         return None
@@ -130,10 +130,10 @@ def _heights(arrays: Arrays, shapes: int, machines: int) -> Heights | None:
         if raw.dtype.kind not in "iuf" or raw.shape != (shapes, machines):
             raise MalformedEntryError(f"heights_raw_{number} is {raw.dtype} of the size {raw.shape}")
         charges.append(Charge(raw, *values))
-    return Heights(**{name: given[name] for name in _AMOUNTS}, charges=tuple(charges))
+    return RoundHeights(**{name: given[name] for name in _AMOUNTS}, charges=tuple(charges))
 
 
-def _worths(arrays: Arrays, shapes: int) -> Worths | None:
+def _dual_prices(arrays: Arrays, shapes: int) -> DualPrices | None:
     if "worths_shape" not in arrays:
         return None
     shape, worth = arrays["worths_shape"], arrays["worths_worth"]
@@ -143,7 +143,7 @@ def _worths(arrays: Arrays, shapes: int) -> Worths | None:
         raise MalformedEntryError("worths_shape holds numbers out of range or out of order")
     if not np.isfinite(worth).all():
         raise MalformedEntryError("worths_worth holds numbers that are not finite")
-    return Worths(shape, worth)
+    return DualPrices(shape, worth)
 
 
 def _pairs(arrays: Arrays, classes: int, machines: int) -> PairRules | None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from cost_models.interface import Bool
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.outcome import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, PlacementProblem
 from firmament.core.flow.reduction.symmetry import AlikeMachines
@@ -34,7 +34,7 @@ class Placement:
     ``first``: the flow of the first pass, over what all tasks wait for; ``first_alike``: what the machine rows of its
     network stand for, None if for themselves; ``first_classes``: the same of its classes. ``evictions``: places for
     tasks that found none, for which others go. ``shortages``: by gang, why a group with rules found no place.
-    ``worths``: what shapes were found to be worth, see ``FlowOutcome``.
+    ``dual_prices``: what shapes were found to be worth, see ``FlowOutcome``.
     """
 
     assignments: Assignments
@@ -45,7 +45,7 @@ class Placement:
     first_classes: Sequence[Sequence[int]] | None = None
     evictions: tuple[Eviction, ...] = ()
     shortages: Mapping[int, str] = field(default_factory=dict)
-    worths: Worths | None = None
+    dual_prices: DualPrices | None = None
 
 
 def decide(
@@ -82,7 +82,7 @@ def decide(
         _first_classes(placed),
         evictions,
         shortages,
-        None if first is None else first.outcome.worths,
+        None if first is None else first.outcome.dual_prices,
     )
 
 

@@ -53,7 +53,7 @@ from firmament.core.results import (
 from firmament.core.rounds import OpenRound, Placement
 from firmament.core.scoring.assessment import Notes
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.core.snapshot.price_memory import KnownWorths
+from firmament.core.snapshot.price_memory import PriceMemory
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import Evictions
@@ -97,7 +97,7 @@ class Scheduler:
         )
         self._static_rows = StaticRows(self._cluster.machines, self._cluster.classes.shapes)
         self._kept_rows = KeptRows() if kept_rows is None else kept_rows
-        self._worths = KnownWorths()
+        self._price_memory = PriceMemory()
         self._reservations = Reservations(configuration.options)
         self._evictions = Evictions()
         self._moves = Moves(self._evictions)
@@ -193,7 +193,7 @@ class Scheduler:
                 self._trees,
                 admitted,
                 now,
-                self._worths.recall if self._worths.rounds else None,
+                self._price_memory.recall if self._price_memory.rounds else None,
             )
         self._rounds += 1
         return OpenRound(
@@ -235,8 +235,8 @@ class Scheduler:
         notes = self._notes.new(self._cluster.records.notes()) if self._cluster.records.faults else ()
         stats, placed, last = placement.stats, Placements((), ()), list[Delta]()
         if opened.snapshot is not None:
-            if placement.worths is not None:
-                self._worths.learn(opened.snapshot, placement.worths)
+            if placement.dual_prices is not None:
+                self._price_memory.learn(opened.snapshot, placement.dual_prices)
             placed, last, refused, pending = self._put_into_effect(opened.snapshot, placement)
             unscheduled += refused
             notes += self._notes.new(opened.snapshot.assessed.notes())
@@ -302,7 +302,7 @@ class Scheduler:
             moved = self._cluster.forget_classes(self._evictions.classes())
             self._static_rows.renumber(moved.shapes)
             self._kept_rows.renumber(moved.shapes)
-            self._worths.renumber(moved.shapes)
+            self._price_memory.renumber(moved.shapes)
             self._reservations.renumber(moved.classes)
             self._evictions.renumber(moved.classes)
         if self._cluster.resources.has_surplus:

@@ -9,7 +9,7 @@ import pytest
 
 from cost_models.interface import Bool
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.price_estimate.continuation import continued_prices
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.price_estimate.market import Stairs, typical_step
@@ -40,16 +40,16 @@ def fits_of(given: PlacementProblem) -> tuple[Residual, dict[int, Bool]]:
     return residual, {shape: residual.fits(shape) for shape in range(CLASSES)}
 
 
-def learned(given: PlacementProblem) -> Worths:
+def learned(given: PlacementProblem) -> DualPrices:
     found = expected_spread(*fits_of(given), PRICES)
     assert found.sharp
-    assert found.worths is not None
-    assert found.worths.shape.tolist() == list(range(CLASSES))
-    return found.worths
+    assert found.dual_prices is not None
+    assert found.dual_prices.shape.tolist() == list(range(CLASSES))
+    return found.dual_prices
 
 
-def continued(given: PlacementProblem, worths: Worths | None):
-    given = replace(given, worths=worths)
+def continued(given: PlacementProblem, dual_prices: DualPrices | None):
+    given = replace(given, dual_prices=dual_prices)
     residual, fits = fits_of(given)
     stairs = Stairs.of(
         given,
@@ -74,17 +74,17 @@ def test_prices_are_those_that_are_found_afresh(now: PlacementProblem, moved: in
     afresh = learned(now)
     assert present.tolist() == list(range(CLASSES))
     assert (np.diff(machines) > 0).all()
-    assert prices.worth == pytest.approx(afresh.worth, abs=0.05 * typical_step(now))
+    assert prices.worth == pytest.approx(afresh.price, abs=0.05 * typical_step(now))
     assert prices.load.sum() == pytest.approx(market.tasks.sum(), rel=0.01)
-    assert abs(float((prices.worth - before.worth).mean()) - moved) < 2.5 * typical_step(now)
+    assert abs(float((prices.worth - before.price).mean()) - moved) < 2.5 * typical_step(now)
 
 
 def test_a_new_shape_is_priced_by_what_machines_charge():
     before = learned(cluster())
     rest = np.delete(np.arange(CLASSES), 7)
-    found = continued(cluster(), Worths(rest, before.worth[rest]))
+    found = continued(cluster(), DualPrices(rest, before.price[rest]))
     assert found is not None
-    assert found[3].worth == pytest.approx(before.worth, abs=0.05 * typical_step(cluster()))
+    assert found[3].worth == pytest.approx(before.price, abs=0.05 * typical_step(cluster()))
 
 
 def astray() -> np.ndarray:
@@ -95,26 +95,26 @@ def astray() -> np.ndarray:
     "spoilt",
     [
         lambda _: None,
-        lambda _: Worths.none(),
-        lambda before: Worths(before.shape[: CLASSES // 2], before.worth[: CLASSES // 2]),
-        lambda before: Worths(before.shape, before.worth + astray()),
-        lambda before: Worths(
-            before.shape, before.worth + np.float32(2 * PRICES.continuation.most_moved * 250)
+        lambda _: DualPrices.none(),
+        lambda before: DualPrices(before.shape[: CLASSES // 2], before.price[: CLASSES // 2]),
+        lambda before: DualPrices(before.shape, before.price + astray()),
+        lambda before: DualPrices(
+            before.shape, before.price + np.float32(2 * PRICES.continuation.most_moved * 250)
         ),
-        lambda before: Worths(
-            before.shape, before.worth - np.float32(2 * PRICES.continuation.most_moved * 250)
+        lambda before: DualPrices(
+            before.shape, before.price - np.float32(2 * PRICES.continuation.most_moved * 250)
         ),
-        lambda before: Worths(before.shape, before.worth * np.float32(-1e30)),
-        lambda before: Worths(before.shape, before.worth * np.float32(1e30)),
+        lambda before: DualPrices(before.shape, before.price * np.float32(-1e30)),
+        lambda before: DualPrices(before.shape, before.price * np.float32(1e30)),
     ],
     ids=["none", "empty", "too few", "astray", "too high", "too low", "absurdly low", "absurdly high"],
 )
 def test_prices_that_mislead_are_not_used(spoilt):
     now = cluster()
-    worths = spoilt(learned(now))
-    assert continued(now, worths) is None
+    dual_prices = spoilt(learned(now))
+    assert continued(now, dual_prices) is None
     spread, afresh = (
-        expected_spread(*fits_of(replace(now, worths=worths)), PRICES),
+        expected_spread(*fits_of(replace(now, dual_prices=dual_prices)), PRICES),
         expected_spread(*fits_of(now), PRICES),
     )
     assert np.array_equal(spread.price, afresh.price)
@@ -124,29 +124,31 @@ def test_prices_that_mislead_are_not_used(spoilt):
 def test_a_shape_that_fits_nowhere_is_left_to_others():
     now = cluster()
     now.feasible[3] = False
-    worths = learned(cluster())
-    assert continued(now, worths) is None
-    assert continued(now, Worths(np.delete(worths.shape, 3), np.delete(worths.worth, 3))) is None
+    dual_prices = learned(cluster())
+    assert continued(now, dual_prices) is None
+    assert (
+        continued(now, DualPrices(np.delete(dual_prices.shape, 3), np.delete(dual_prices.price, 3))) is None
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_flows_cost_the_same_however_prices_began(seed: int):
     options = GenerationOptions(whole=0)
     costs = []
-    for worths in (None, learned(cluster(seed, tasks=15)), learned(cluster(seed + 10))):
-        residual, fits = fits_of(replace(cluster(seed), worths=worths))
+    for dual_prices in (None, learned(cluster(seed, tasks=15)), learned(cluster(seed + 10))):
+        residual, fits = fits_of(replace(cluster(seed), dual_prices=dual_prices))
         best = optimal_flow(residual, fits, OrToolsSolver(), options, tuning=FLOW)
         assert best is not None
         assert best.certified
-        assert best.worths is not None
+        assert best.dual_prices is not None
         costs.append(best.bound)
     assert costs[0] == costs[1] == costs[2]
 
 
 def test_equal_worths_of_one_shape_are_told_once():
-    worths = Worths.of(np.array([4, 2, 4]), np.array([1, 2, 3], dtype=np.float32))
-    assert worths.shape.tolist() == [2, 4]
-    assert worths.worth.tolist() == [2, 1]
-    found = worths.at(np.array([5, 4, 0, 2]))
+    dual_prices = DualPrices.of(np.array([4, 2, 4]), np.array([1, 2, 3], dtype=np.float32))
+    assert dual_prices.shape.tolist() == [2, 4]
+    assert dual_prices.price.tolist() == [2, 1]
+    found = dual_prices.at(np.array([5, 4, 0, 2]))
     assert np.isnan(found[[0, 2]]).all()
     assert found[[1, 3]].tolist() == [1, 2]

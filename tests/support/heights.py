@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.size_costs import Charge, Heights
+from firmament.core.flow.size_costs import Charge, RoundHeights
 
 
 def with_heights(
@@ -31,7 +31,7 @@ def with_heights(
         problem,
         cost=problem.cost + raw.astype(np.int32),
         crowd=problem.crowd + np.ceil(growth).astype(np.int64),
-        heights=Heights(
+        heights=RoundHeights(
             start=np.array(start, dtype=np.float64),
             rate=rate[None, :],
             amount=size[:, None],

@@ -93,11 +93,11 @@ def optimal_flow(
     whole = whole_network(residual, fits, penalties, options.whole)
     if whole is not None:
         return FlowOutcome.of_whole(whole, solver.solve(whole.problem, time_limit=time_limit))
-    search = _Search(residual, fits, solver, options, tuning, penalties, time_limit)
+    search = _Generation(residual, fits, solver, options, tuning, penalties, time_limit)
     return search.run() if len(search.columns) else None
 
 
-class _Search:
+class _Generation:
     """One run of column generation: the columns and steps so far, and what the solves have taken."""
 
     def __init__(
@@ -243,6 +243,6 @@ class _Search:
             solves=self._solves,
             seconds=self._seconds,
             time_limited=self._time_limited,
-            worths=self._spread.worths,
+            dual_prices=self._spread.dual_prices,
             mends=self._mends,
         )

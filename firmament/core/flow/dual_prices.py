@@ -11,26 +11,26 @@ from cost_models.interface import Int64
 
 
 @dataclass(frozen=True, slots=True)
-class Worths:
-    """Prices of shapes in units: ``worth``: float32[K], of the shapes numbered ``shape``: int64[K], ascending.
+class DualPrices:
+    """Prices of shapes in units: ``price``: float32[K], of the shapes numbered ``shape``: int64[K], ascending.
 
     They count relative to each other; their common level is found anew wherever they are used.
     """
 
     shape: Int64
-    worth: NDArray[np.float32]
+    price: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.shape)
 
     @classmethod
-    def of(cls, shapes: Int64, worth: NDArray[np.float32]) -> Worths:
+    def of(cls, shapes: Int64, price: NDArray[np.float32]) -> DualPrices:
         """Prices of ``shapes`` (int64[A], in any order); of a shape that occurs twice the first counts."""
         distinct, first = np.unique(shapes, return_index=True)
-        return cls(distinct, worth[first])
+        return cls(distinct, price[first])
 
     @classmethod
-    def none(cls) -> Worths:
+    def none(cls) -> DualPrices:
         """No price of any shape."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
@@ -40,5 +40,5 @@ class Worths:
         if len(self.shape):
             place = np.minimum(np.searchsorted(self.shape, shapes), len(self.shape) - 1)
             known = self.shape[place] == shapes
-            found[known] = self.worth[place[known]]
+            found[known] = self.price[place[known]]
         return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cost_models.interface import Int64
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.network.carried_flow import carried_over
 from firmament.core.flow.network.network import Network, flow_cost, unmerged
 from firmament.core.flow.problem import Assignments
@@ -21,8 +21,8 @@ class FlowOutcome:
     ``network``, ``flows`` have every step on its own, so that the arcs' costs are what the placement costs. ``arcs``:
     how many those are. ``bound``: cost of the flow in units; if ``certified``, no placement of the residual costs less.
     ``solves``: how often the solver found a flow, in ``seconds``; ``mends``: how often it was mended without.
-    ``time_limited``: a later solve was cut off. ``worths``: what shapes were expected to be worth, None if that was
-    not found out.
+    ``time_limited``: a later solve was cut off. ``dual_prices``: what shapes were expected to be worth, None if
+    that was not found out.
     """
 
     solved: Network
@@ -33,7 +33,7 @@ class FlowOutcome:
     solves: int
     seconds: float
     time_limited: bool = False
-    worths: Worths | None = None
+    dual_prices: DualPrices | None = None
     mends: int = 0
 
     @classmethod

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, Opening
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.group_terms import GroupTerms
-from firmament.core.flow.size_costs import Heights
+from firmament.core.flow.size_costs import RoundHeights
 from firmament.core.flow.spread_terms import SpreadTerms
 from firmament.core.rules.pairs import PairRules
 from firmament.core.rules.ruleset import RuleSet
@@ -53,8 +53,8 @@ class PlacementProblem:
     * ``heights``: what models say of the sizes of tasks, which the network takes for equal; None: nothing;
     * ``spread``: groups of tasks that would rather be apart, which the network does not know of; None: there are none;
     * ``most``: class -> most of its tasks that one machine may take in this problem, for classes with such a limit;
-    * ``worths``: what shapes (as ledgers know them) were worth in an earlier round, None: nothing is known of it. It
-      steers the choice of columns, and what is found by it; no cost;
+    * ``dual_prices``: what shapes (as ledgers know them) were worth in an earlier round, None: nothing is known of it.
+      It steers the choice of columns, and what is found by it; no cost;
     * ``rotation``: row of the machine at which the first class begins among machines that cost the same.
     """
 
@@ -80,9 +80,9 @@ class PlacementProblem:
     gang_need: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     topology: GroupTerms | None = None
     multiplicity: Int64 | None = None
-    heights: Heights | None = None
+    heights: RoundHeights | None = None
     spread: SpreadTerms | None = None
-    worths: Worths | None = None
+    dual_prices: DualPrices | None = None
 
     @property
     def classes(self) -> int:

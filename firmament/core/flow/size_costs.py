@@ -43,7 +43,7 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True)
-class Heights:
+class RoundHeights:
     """Heights of all models that state them, added up.
 
     ``start``: float64[M], before the round; ``rate``: float64[R, M] and ``amount``: float64[S, R], of which a task's

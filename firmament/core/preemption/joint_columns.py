@@ -19,7 +19,7 @@ ENDLESS = 2**60
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RoomColumns:
     """K resources, then J columns of joint rows.
 
     ``requests``: int64[S, K + J], what a task of each shape takes; ``heeded``: bool[S, K + J], columns that matter to
@@ -34,7 +34,7 @@ class Columns:
     room: Int64
 
 
-def columns(problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual) -> Columns:
+def columns(problem: PlacementProblem, preemption: PreemptionProblem, residual: Residual) -> RoomColumns:
     """The columns of a round after the placements in ``residual``."""
     requests, room = [problem.requests], [residual.free.T]
     heeded = [problem.requests > 0]
@@ -47,7 +47,7 @@ def columns(problem: PlacementProblem, preemption: PreemptionProblem, residual: 
     if preemption.returning:
         sizes = np.concatenate([sizes, preemption.returns], axis=1)
     nobody = np.zeros_like(sizes[:1], shape=(1, sizes.shape[1]))
-    return Columns(
+    return RoomColumns(
         np.concatenate(requests, axis=1),
         np.concatenate(heeded, axis=1),
         np.vstack([sizes, nobody]),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
-from firmament.core.flow.size_costs import Charge, Heights
+from firmament.core.flow.size_costs import Charge, RoundHeights
 from firmament.core.scoring.asking import holds, scatter, take_over
 from firmament.core.scoring.assessment import LARGEST_COST, RoundAssessment, native_figures
 from firmament.core.scoring.kept_rows import Charges, Recall
@@ -208,7 +208,7 @@ def _line(units: Float64, low: int, *, apart: bool) -> tuple[float, float] | Non
     return slope, float(whole[0]) - slope * low
 
 
-def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> Heights | None:
+def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> RoundHeights | None:
     """Heights of all models of a round; None if no model states any, or if tasks do not differ in size."""
     counts = assessed.batch.counts
     stated = [
@@ -232,4 +232,4 @@ def stated_heights(assessed: RoundAssessment, models: Sequence[WeightedModel]) -
         charges.append(Charge(raw, span.best, signed, most))
     rate, amount = np.concatenate(rates), np.concatenate(amounts, axis=1)
     growth = (counts @ amount / max(1, int(counts.sum()))) @ rate
-    return Heights(start, rate, amount, growth, tuple(charges))
+    return RoundHeights(start, rate, amount, growth, tuple(charges))

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.snapshot.snapshot import Snapshot
 
 MOST_ROUNDS = 16
 
 
-class KnownWorths:
+class PriceMemory:
     """Prices of shapes, by their rows in the cluster's table of classes.
 
     A price is kept for ``most_rounds`` rounds that found prices of other shapes only, and moves with those meanwhile.
@@ -26,43 +26,43 @@ class KnownWorths:
 
     def __init__(self, most_rounds: int = MOST_ROUNDS) -> None:
         self._most_rounds = most_rounds
-        self._known = Worths.none()
+        self._known = DualPrices.none()
         self._found: Int64 = np.empty(0, dtype=np.int64)  # in which round, counted in those that found prices
         self.rounds = 0
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def recall(self, shapes: Sequence[int]) -> Worths | None:
+    def recall(self, shapes: Sequence[int]) -> DualPrices | None:
         """What is known of a round's shapes, which are those rows; None: nothing."""
-        worth = self._known.at(np.array(shapes, dtype=np.int64))
-        known = np.flatnonzero(~np.isnan(worth))
-        return Worths(known, worth[known]) if len(known) else None
+        price = self._known.at(np.array(shapes, dtype=np.int64))
+        known = np.flatnonzero(~np.isnan(price))
+        return DualPrices(known, price[known]) if len(known) else None
 
-    def learn(self, snapshot: Snapshot, found: Worths) -> None:
+    def learn(self, snapshot: Snapshot, found: DualPrices) -> None:
         """Take over what a round ``found`` out: prices by the shapes of ``snapshot``."""
         shapes = np.array(snapshot.assessed.shapes, dtype=np.int64)
-        self.take_over(Worths.of(shapes[found.shape], found.worth))
+        self.take_over(DualPrices.of(shapes[found.shape], found.price))
 
     def renumber(self, new_row: Int64) -> None:
         """Shapes have other rows now: ``new_row[old]``, int64[S], -1 for those that are gone; in the same order."""
         rows = new_row[self._known.shape]
-        self._known = Worths(rows[rows >= 0], self._known.worth[rows >= 0])
+        self._known = DualPrices(rows[rows >= 0], self._known.price[rows >= 0])
         self._found = self._found[rows >= 0]
 
-    def take_over(self, new: Worths) -> None:
+    def take_over(self, new: DualPrices) -> None:
         """Add ``new`` prices; others move by as much as those that were known before have moved on average."""
         self.rounds += 1
-        moved = new.worth - self._known.at(new.shape)
+        moved = new.price - self._known.at(new.shape)
         moved = moved[~np.isnan(moved)]
         stays = ~np.isin(self._known.shape, new.shape)
         stays &= self._found >= self.rounds - self._most_rounds
         if not len(moved):
             stays[:] = False  # nothing tells where they would be by now
         shape = np.concatenate([self._known.shape[stays], new.shape])
-        worth = np.concatenate(
-            [self._known.worth[stays] + (moved.mean() if len(moved) else 0), new.worth], dtype=np.float32
+        price = np.concatenate(
+            [self._known.price[stays] + (moved.mean() if len(moved) else 0), new.price], dtype=np.float32
         )
         found = np.concatenate([self._found[stays], np.full(len(new), self.rounds)])
         order = np.argsort(shape)
-        self._known, self._found = Worths(shape[order], worth[order]), found[order]
+        self._known, self._found = DualPrices(shape[order], price[order]), found[order]

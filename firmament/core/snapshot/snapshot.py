@@ -15,7 +15,7 @@ from firmament.core.constraints.tree_groups import Called, Trees, compile_groups
 from firmament.core.filters.attached_volumes import with_attached
 from firmament.core.filters.node_filters import StaticRows
 from firmament.core.filters.pinning import pinned_rows
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.group_terms import GroupTerms
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.spread_terms import SpreadTerms
@@ -79,11 +79,11 @@ def take_snapshot(
     trees: Trees,
     admitted: AdmittedTasks,
     now: float,
-    recall_worths: Callable[[Sequence[int]], Worths | None] | None,
+    recall_prices: Callable[[Sequence[int]], DualPrices | None] | None,
 ) -> Snapshot:
     """Build the placement problem of the tasks that ``admitted`` calls.
 
-    ``recall_worths`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
+    ``recall_prices`` says what shapes (rows) were worth in earlier rounds, None if none found prices.
     """
     groups = called_groups(cluster, reservations, configuration, admitted, now)
     columns = model_columns(cluster, configuration, now)
@@ -99,7 +99,7 @@ def take_snapshot(
         assessed,
         charged,
         trees,
-        None if recall_worths is None else recall_worths(groups.shapes),
+        None if recall_prices is None else recall_prices(groups.shapes),
     )
     members = _in_order(cluster, problem.topology, groups)
     tasks = groups.tasks if members is groups.members else np.concatenate(members)
@@ -144,7 +144,7 @@ def _problem(
     assessed: RoundAssessment,
     charged: Charges,
     trees: Trees,
-    worths: Worths | None,
+    dual_prices: DualPrices | None,
 ) -> tuple[PlacementProblem, Bool | None]:
     """The placement problem of ``groups``, and which machines are occupied for their shapes (bool[S, M]).
 
@@ -187,7 +187,7 @@ def _problem(
         gang=groups.gang if len(admitted.need) else _NO_GANGS,
         gang_need=admitted.need,
         topology=topology,
-        worths=worths,
+        dual_prices=dual_prices,
     )
     return problem, occupied
 

@@ -22,14 +22,14 @@ from firmament.core.tree_solver.shares import Shares, caps
 from firmament.core.tree_solver.tree import Tree
 
 PART = 64
-Worths = NDArray[np.object_]
+Objectives = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
     """Per question, what its best placement is worth and the counts of the unit's children in their order."""
 
-    worths: Worths
+    objectives: Objectives
     held: Sequence[Sequence[int] | Int64]
 
 
@@ -63,13 +63,13 @@ class Comparison:
         weights = self._weights[level]
         return sum(weights[count] for count in profile)
 
-    def of_profiles(self, level: int, profiles: Int64) -> Worths:
+    def of_profiles(self, level: int, profiles: Int64) -> Objectives:
         """The same for many, one per row."""
-        worths: Worths = np.zeros(len(profiles), dtype=object)
+        objectives: Objectives = np.zeros(len(profiles), dtype=object)
         for count, weight in self._weights[level].items():
             if weight:
-                worths += (profiles == count).sum(axis=1).astype(object) * weight
-        return worths
+                objectives += (profiles == count).sum(axis=1).astype(object) * weight
+        return objectives
 
 
 def answer(
@@ -82,7 +82,9 @@ def answer(
     answers = [_of_leaves(tree, found, comparison, cost, room[-1], asked[-1])]
     for level in range(leaves - 1, -1, -1):
         answers.append(
-            _of_units(tree, found.shares[level], comparison, level, room[level], asked, answers[-1].worths)
+            _of_units(
+                tree, found.shares[level], comparison, level, room[level], asked, answers[-1].objectives
+            )
         )
     return answers[::-1]
 
@@ -93,7 +95,7 @@ def _of_leaves(
     """Answers of the units right above the leaves."""
     level = len(tree.levels) - 1
     shares, first = found.shares[level], tree.first_children(level)
-    worths: Worths = np.zeros(len(asked.units), dtype=object)
+    objectives: Objectives = np.zeros(len(asked.units), dtype=object)
     held: list[Sequence[int] | Int64] = [()] * len(asked.units)
     for batch in asked.batches:
         most = caps(shares, batch.children, batch.exists) * shares.step
@@ -101,7 +103,7 @@ def _of_leaves(
         counts = regular.held_by(batch.profiles, most, price, space)
         total = (counts * price).sum(axis=1).astype(object)
         used = ((counts > 0) * space).sum(axis=1).astype(object)
-        worths[batch.positions] = comparison.of_profiles(level, batch.profiles) + (total << PART) + used
+        objectives[batch.positions] = comparison.of_profiles(level, batch.profiles) + (total << PART) + used
         for question, row in zip(batch.positions.tolist(), counts, strict=True):
             held[question] = row
     for question, profile in asked.others.items():
@@ -116,8 +118,8 @@ def _of_leaves(
             )
         must = shares.must[children.start : children.stop].tolist()
         held[question], total_of = assign(profile, weights, must)
-        worths[question] = total_of + comparison.of_profile(level, profile)
-    return Answers(worths, held)
+        objectives[question] = total_of + comparison.of_profile(level, profile)
+    return Answers(objectives, held)
 
 
 def _of_units(
@@ -127,7 +129,7 @@ def _of_units(
     level: int,
     room: Int64,
     asked: Sequence[Questions],
-    below: Worths,
+    below: Objectives,
 ) -> Answers:
     """Answers whose children, on ``level``, have been answered: ``below``."""
     first, bit = tree.first_children(level).tolist(), comparison.room(level)
@@ -141,14 +143,14 @@ def _of_units(
         for question, row in zip(batch.positions.tolist(), batch.profiles.tolist(), strict=True):
             profiles[question] = tuple(count for count in row if count)
     must = shares.must.tolist()
-    worths: Worths = np.zeros(len(own.units), dtype=object)
+    objectives: Objectives = np.zeros(len(own.units), dtype=object)
     held: list[Sequence[int] | Int64] = [()] * len(own.units)
     for question, unit in enumerate(own.units.tolist()):
         profile = profiles[question]
         children = slice(first[unit], first[unit + 1])
         held[question], total = assign(profile, _limited(known[children], profile), must[children])
-        worths[question] = total + comparison.of_profile(level, profile)
-    return Answers(worths, held)
+        objectives[question] = total + comparison.of_profile(level, profile)
+    return Answers(objectives, held)
 
 
 def _limited(known: Sequence[Mapping[int, int]], profile: Profile) -> list[dict[int, int]]:

@@ -21,7 +21,7 @@ def assign(
     if len(needed) == 1:
         chosen = _cheapest(profile[0], len(profile), weights, must)
     else:
-        chosen = _Exchange(needed, weights, must).solve()
+        chosen = _Augmentation(needed, weights, must).solve()
         _earlier_first(chosen, weights, must)
     return chosen, sum(weights[child][count] for child, count in enumerate(chosen) if count)
 
@@ -52,7 +52,7 @@ def _earlier_first(chosen: list[int], weights: Sequence[Mapping[int, int]], must
                 chosen[child] = count
 
 
-class _Exchange:
+class _Augmentation:
     """Successive shortest paths over kinds of counts: each step one child more holds a count, and a chain of children
     that exchange their counts makes room for it in the cheapest way (a min-cost flow whose nodes are the kinds).
 

@@ -30,22 +30,22 @@ def continued_prices(
     tasks: Float64,
     prices: PriceTuning,
 ) -> tuple[Int64, Market, Int64, Cleared] | None:
-    """Sharp prices of ``shapes``, of each of which ``tasks`` (float64[S]) wait, found from ``problem.worths``.
+    """Sharp prices of ``shapes``, of each of which ``tasks`` (float64[S]) wait, found from ``problem.dual_prices``.
 
     Returns the machines that take part, ascending, their market, the places in ``shapes`` of those that it has, and
     the prices; None if too little is known, or if it misleads.
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
-    worth = _known(problem, shapes, tasks, tuning.enough_known)
-    if worth is None:
+    price = _known(problem, shapes, tasks, tuning.enough_known)
+    if price is None:
         return None
-    known = ~np.isnan(worth)
-    paid = best_offers(problem, fits, shapes[known], worth[known])
+    known = ~np.isnan(price)
+    paid = best_offers(problem, fits, shapes[known], price[known])
     price_of = _Pricing(tuning, finest)
     level = price_of.common_level(stairs, paid, float(tasks.sum()))
     if level is None:
         return None
-    worth += level
+    price += level
     paid += level
     new = np.flatnonzero(~known)
     if len(new):
@@ -54,23 +54,23 @@ def continued_prices(
             if len(usable) == 0:
                 return None
             cost = problem.cost[shapes[place], usable].astype(np.float32)
-            worth[place] = price_of.worth_beside(stairs.at(usable), paid[usable], cost, float(tasks[place]))
-        paid = np.maximum(paid, best_offers(problem, fits, shapes[new], worth[new]))
+            price[place] = price_of.price_beside(stairs.at(usable), paid[usable], cost, float(tasks[place]))
+        paid = np.maximum(paid, best_offers(problem, fits, shapes[new], price[new]))
     machines = machines_near(stairs, paid, tuning.reach)
     market, present = Market.of(problem, fits, stairs.at(machines), machines, shapes, tasks)
     if len(present) < len(shapes):
         return None  # some shape fits none of the machines that others want
-    found = continued(market, worth[present], finest, prices.newton, most_lacking=tuning.misleading)
+    found = continued(market, price[present], finest, prices.newton, most_lacking=tuning.misleading)
     return None if found is None else (machines, market, present, found)
 
 
 def _known(problem: PlacementProblem, shapes: Int64, tasks: Float64, enough: float) -> Float32 | None:
     """Earlier prices of ``shapes``, NaN for those without one; None if they are known for too few tasks."""
-    if problem.worths is None:
+    if problem.dual_prices is None:
         return None
-    worth = problem.worths.at(problem.known_as(shapes))
-    share = float(tasks[~np.isnan(worth)].sum()) / float(tasks.sum())
-    return worth if share >= enough else None
+    price = problem.dual_prices.at(problem.known_as(shapes))
+    share = float(tasks[~np.isnan(price)].sum()) / float(tasks.sum())
+    return price if share >= enough else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class _Pricing:
         """Whether machines take fewer than ``tasks`` if ``level`` more than ``paid`` is offered."""
         return float(self._load(stairs, paid + np.float32(level)).sum()) < tasks
 
-    def worth_beside(self, stairs: Stairs, paid: Float32, cost: Float32, tasks: float) -> np.float32:
+    def price_beside(self, stairs: Stairs, paid: Float32, cost: Float32, tasks: float) -> np.float32:
         """Price at which ``tasks`` tasks of a shape find places beside those who offer ``paid``, all float32[M], M > 0.
 
         A machine takes as many tasks as the better offer pays for, and shares them out between the two by the smoothed
@@ -116,15 +116,15 @@ class _Pricing:
         temperature = self._finest.temperature * stairs.step
         low, high = least - self._tuning.new_range * stairs.step, least + self._tuning.new_range * stairs.step
         for _ in range(self._tuning.new_bisections):
-            worth = (low + high) / 2
-            offer = np.float32(worth) - cost
+            price = (low + high) / 2
+            offer = np.float32(price) - cost
             beaten = np.clip(
                 (paid - offer) / np.float32(temperature), -self._tuning.farthest, self._tuning.farthest
             )
             if float((self._load(stairs, np.maximum(paid, offer)) / (1 + np.exp(beaten))).sum()) < tasks:
-                low = worth
+                low = price
             else:
-                high = worth
+                high = price
         return np.float32(high)
 
     def _load(self, stairs: Stairs, price: Float32) -> Float32:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.price_estimate.candidates import first_worth, wanted_machines
 from firmament.core.flow.price_estimate.continuation import continued_prices
 from firmament.core.flow.price_estimate.market import Float32, Market, Stairs
@@ -43,8 +43,8 @@ class Spread:
 
     ``candidates``: machines that are likely to be used, ascending; ``temperature``: the last one, in units;
     ``appeal``: float32[C], tasks for which each candidate should have columns; ``sharp``: prices are at about the
-    middle of what the machine's last task and its next one would cost, and as exact as the temperature; ``worths``:
-    what goes with them for the shapes (as ledgers know them), None if prices are not sharp.
+    middle of what the machine's last task and its next one would cost, and as exact as the temperature;
+    ``dual_prices``: what goes with them for the shapes (as ledgers know them), None if prices are not sharp.
     """
 
     price: Int64
@@ -53,7 +53,7 @@ class Spread:
     temperature: float
     appeal: Float32
     sharp: bool = False
-    worths: Worths | None = None
+    dual_prices: DualPrices | None = None
 
 
 _QUIET = np.errstate(invalid="ignore")
@@ -109,8 +109,8 @@ def _settled(
     short = np.minimum((charged - cleared.price) / np.float32(doubt), tuning.shortest)
     appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
     sharp = float(cleared.load.sum()) >= tuning.enough * float(market.tasks.sum())
-    worths = Worths.of(problem.known_as(shapes[present]), cleared.worth) if sharp else None
-    return Spread(price, load, machines, doubt, appeal, sharp, worths)
+    dual_prices = DualPrices.of(problem.known_as(shapes[present]), cleared.worth) if sharp else None
+    return Spread(price, load, machines, doubt, appeal, sharp, dual_prices)
 
 
 def _afresh(

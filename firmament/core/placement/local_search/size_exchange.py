@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.size_costs import Heights, entries
+from firmament.core.flow.size_costs import RoundHeights, entries
 from firmament.core.placement.local_search.exchange_room import ExchangeRoom, movable
 from firmament.core.placement.tuning import ExchangeTuning
 
@@ -88,7 +88,7 @@ class _Exchange:
     def __init__(
         self,
         problem: PlacementProblem,
-        heights: Heights,
+        heights: RoundHeights,
         placed: Assignments,
         slots: _Slots,
         tuning: ExchangeTuning,

@@ -39,7 +39,7 @@ class DomainPlan:
         self._waiting = residual.remaining[self.classes].sum(axis=1)
         self._kind = pairs.rules.kind[self.classes]
         self._alone = self.pairs.self_paired(self._kind)
-        self._room = _Room(residual, state, self.classes, pairs)
+        self._room = _DomainRoom(residual, state, self.classes, pairs)
         for chunk in self._chunks(residual, tuning.chunks):
             self._decide(chunk)
 
@@ -101,7 +101,7 @@ class DomainPlan:
         self._room.book(classes, domains, counts)
 
 
-class _Room:
+class _DomainRoom:
     """Room and cost of domains for classes, by what the plan leaves of them on average."""
 
     def __init__(self, residual: Residual, state: RuleState, classes: Int64, pairs: PairState) -> None:

@@ -35,11 +35,11 @@ def improve_applications(
         np.repeat(placed.machine, placed.count),
         np.ones(int(placed.count.sum()), dtype=np.int64),
     )
-    search = _Search(residual, pairs, units, ruled, tuning)
+    search = _PairSearch(residual, pairs, units, ruled, tuning)
     return search.improved()
 
 
-class _Search:
+class _PairSearch:
     def __init__(
         self,
         residual: Residual,

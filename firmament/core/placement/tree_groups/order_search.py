@@ -39,7 +39,7 @@ def rearranged(
     first. Raises what the solver raises.
     """
     left = tuning.placements + (len(found.placed) + len(blocked)) // tuning.share
-    search = _Search(begin, placer, found, left, tuning)
+    search = _OrderSearch(begin, placer, found, left, tuning)
     in_vain: set[tuple[object, ...]] = set()
     for gang in blocked:
         kind = placer.kind(gang)
@@ -54,7 +54,7 @@ def rearranged(
     return search.found
 
 
-class _Search:
+class _OrderSearch:
     """``found``: the best arrangement so far; ``left``: groups that may still be placed once more."""
 
     def __init__(

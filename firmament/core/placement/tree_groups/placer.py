@@ -27,7 +27,7 @@ IN_THE_WAY = "its pods are in each other's way, by limits or rules that they sha
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
+class _LeafRoom:
     """``classes``: int64[B], ascending; ``slots``, ``cost``: int64[B, L], as `deal` takes them; ``counted``: int64[L],
     as `GroupSolver.place` takes it.
     """
@@ -105,7 +105,7 @@ class GroupPlacer:
                 return self._around_choosy(group, room)
         return found
 
-    def _around_choosy(self, group: Group, room: _Room) -> Assignments | str:
+    def _around_choosy(self, group: Group, room: _LeafRoom) -> Assignments | str:
         """Places for a group some of whose classes may use few leaves, by trying where those could go."""
         slots = room.slots.max(axis=0)
         for taken in islice(Choosy(group.order, room.slots, room.cost).starts(), self._tries):
@@ -115,7 +115,7 @@ class GroupPlacer:
         return UNLIKE_PLACES
 
     def _within(
-        self, group: Group, room: _Room, slots: Int64, taken: Int64 | None = None
+        self, group: Group, room: _LeafRoom, slots: Int64, taken: Int64 | None = None
     ) -> Assignments | str:
         """Places for a group: on each leaf those in ``taken``, and at most ``slots`` more (int64[L] each)."""
         tree = self._terms.tree
@@ -177,14 +177,14 @@ class GroupPlacer:
 
     # --- room ----------------------------------------------------------------------------------------------------
 
-    def _room(self, group: Group) -> _Room:
+    def _room(self, group: Group) -> _LeafRoom:
         leaves = self._terms.tree.rows
         classes = np.unique(group.order)
         slots = [leaf_slots(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
         residual = self.standing.residual
         price = self._prices[leaves] + crowding_cost(residual, leaves, np.zeros_like(leaves))
         cost = [price + leaf_cost(self._problem, self.standing, cls, leaves) for cls in classes.tolist()]
-        return _Room(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
+        return _LeafRoom(classes, np.stack(slots), np.stack(cost), self._counted(int(classes[0])))
 
     def _counted(self, cls: int) -> Int64 | None:
         """int64[L]: tasks that the leaves take by the resources that count; None if the tasks ask for none of them."""
@@ -219,7 +219,7 @@ class GroupPlacer:
         self.standing = trial
         return _in_order(admitted, self._terms.position) if trial.state is None else admitted
 
-    def _narrowed(self, slots: Int64, room: _Room, wanted: Int64, trial: Standing) -> Int64:
+    def _narrowed(self, slots: Int64, room: _LeafRoom, wanted: Int64, trial: Standing) -> Int64:
         """Slots that leave out what turned out not to go together with the places that do."""
         leaves = self._terms.tree.rows
         got = trial.residual.placed[leaves] - self.standing.residual.placed[leaves]

@@ -8,13 +8,13 @@ import pytest
 
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.problem import Assignments
 from tests.support.core import problem
 
 PROBLEM = replace(
     problem(tasks=[2, 1, 4], requests=[[1], [2], [1]], free=[[3]] * 3),
-    worths=Worths(np.array([0, 2]), np.array([120.5, -3], dtype=np.float32)),
+    dual_prices=DualPrices(np.array([0, 2]), np.array([120.5, -3], dtype=np.float32)),
 )
 
 
@@ -28,16 +28,19 @@ def changed(**entries: object) -> bytes:
 
 
 def test_worths_come_back_as_they_were():
-    found = decode_arrays(changed())[0].worths
+    found = decode_arrays(changed())[0].dual_prices
     assert found is not None
     assert found.shape.tolist() == [0, 2]
-    assert found.worth.tolist() == [120.5, -3]
-    assert found.worth.dtype == np.float32
+    assert found.price.tolist() == [120.5, -3]
+    assert found.price.dtype == np.float32
 
 
 def test_rounds_that_knew_none_have_none():
-    assert decode_arrays(encode_arrays(replace(PROBLEM, worths=None), Assignments.empty()))[0].worths is None
-    assert decode_arrays(changed(worths_shape=None, worths_worth=None))[0].worths is None
+    assert (
+        decode_arrays(encode_arrays(replace(PROBLEM, dual_prices=None), Assignments.empty()))[0].dual_prices
+        is None
+    )
+    assert decode_arrays(changed(worths_shape=None, worths_worth=None))[0].dual_prices is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whatever is known of shapes' worths, right or wrong, a flow is certified and costs the same."""
+"""Whatever is known of shapes' prices, right or wrong, a flow is certified and costs the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.flow.price_estimate.equilibrium import expected_spread
 from firmament.core.flow.problem import PlacementProblem, Residual
 from firmament.core.placement.outcome import Means
@@ -23,7 +23,7 @@ from tests.support.tuning import FLOW, PRICES
 SOLVER = OrToolsSolver()
 SIZES = {"seed": SEEDS, "classes": st.integers(2, 6), "machines": st.integers(1, 9)}
 OFF = st.sampled_from([0.0, 0.1, 3.0, 1e4, 1e30])
-"""How far known worths are from the right ones, in units."""
+"""How far known prices are from the right ones, in units."""
 
 
 def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProblem:
@@ -31,16 +31,16 @@ def with_worths(given: PlacementProblem, seed: int, off: float) -> PlacementProb
     random = np.random.default_rng(seed)
     residual = Residual(given)
     found = (
-        expected_spread(residual, fits_of(residual), tuning=PRICES).worths
+        expected_spread(residual, fits_of(residual), tuning=PRICES).dual_prices
         if residual.remaining.any()
         else None
     )
     if found is None:
         shapes = np.arange(len(given.requests))
-        found = Worths(shapes, np.zeros(len(shapes), dtype=np.float32))
+        found = DualPrices(shapes, np.zeros(len(shapes), dtype=np.float32))
     kept = random.random(len(found)) < random.choice([0.5, 1.0])
-    astray = found.worth + np.float32(off) * random.normal(size=len(found)).astype(np.float32)
-    return replace(given, worths=Worths(found.shape[kept], astray[kept]))
+    astray = found.price + np.float32(off) * random.normal(size=len(found)).astype(np.float32)
+    return replace(given, dual_prices=DualPrices(found.shape[kept], astray[kept]))
 
 
 @settings(max_examples=examples(120))
@@ -52,7 +52,7 @@ def test_a_flow_is_certified_whatever_is_known(seed, classes, machines, off, few
     outcome = optimal_flow(residual, fits_of(residual), SOLVER, options, tuning=FLOW)
     if outcome is None:
         return
-    event(f"known: {len(known.worths or ())}")
+    event(f"known: {len(known.dual_prices or ())}")
     arcs, supply = full_network(plain(residual), penalties_of(residual))
     assert outcome.certified
     assert outcome.bound == cost_by_ortools(arcs, supply)

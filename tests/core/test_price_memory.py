@@ -1,4 +1,4 @@
-"""What is remembered of shapes' worths between rounds, for how long, and that it changes no cost."""
+"""What is remembered of shapes' prices between rounds, for how long, and that it changes no cost."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from firmament.core.events import (
     TaskRemoved,
     TasksSubmitted,
 )
-from firmament.core.flow.dual_prices import Worths
+from firmament.core.flow.dual_prices import DualPrices
 from firmament.core.placement.stopwatch import no_timer
 from firmament.core.scheduler import Scheduler
-from firmament.core.snapshot.price_memory import MOST_ROUNDS, KnownWorths
+from firmament.core.snapshot.price_memory import MOST_ROUNDS, PriceMemory
 from firmament.core.state.classes import LEAST_SURPLUS
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import GIB, Clock, machine, task_class, uids
@@ -77,14 +77,14 @@ def test_the_next_round_knows_what_the_last_one_found():
     scheduler = new_scheduler()
     scheduler.apply(wave("a"))
     first = run(scheduler)
-    assert first.snapshot.problem.worths is None
-    assert first.placement.worths is not None
+    assert first.snapshot.problem.dual_prices is None
+    assert first.placement.dual_prices is not None
     scheduler.apply([*gone("a"), *wave("b")])
     second = run(scheduler)
-    known = second.snapshot.problem.worths
+    known = second.snapshot.problem.dual_prices
     assert known is not None
-    assert known.shape.tolist() == first.placement.worths.shape.tolist() == list(range(CLASSES))
-    assert known.worth.tolist() == first.placement.worths.worth.tolist()
+    assert known.shape.tolist() == first.placement.dual_prices.shape.tolist() == list(range(CLASSES))
+    assert known.price.tolist() == first.placement.dual_prices.price.tolist()
 
 
 def test_rounds_cost_the_same_as_those_of_a_core_that_knows_nothing():
@@ -107,7 +107,7 @@ def test_a_saved_round_comes_out_the_same_with_what_was_known():
     run(scheduler)
     scheduler.apply([*gone("a")[: CLASSES * PER_CLASS // 2], *wave("b")])
     saved = decode_round(encode_round(run(scheduler), CoreConfiguration(), {}))
-    assert saved.problem.worths is not None
+    assert saved.problem.dual_prices is not None
     again = replay(saved, OrToolsSolver(), no_timer)
     assert (again.same, again.now.arcs, again.now.solves) == (True, saved.description.stats.arcs, 1)
 
@@ -135,49 +135,49 @@ def test_shapes_that_are_gone_are_forgotten_and_the_others_renumbered():
     scheduler.apply([*gone("a", 1, 2), ClassRemoved(1), ClassRemoved(2)])
     scheduler.apply([*passing, *(ClassRemoved(number) for number in extra)])
     scheduler.apply(wave("b", 3, CLASSES - 2))
-    known = run(scheduler).snapshot.problem.worths
+    known = run(scheduler).snapshot.problem.dual_prices
     assert known is not None
     fresh = new_scheduler()
     fresh.apply(wave("a"))
-    expected = run(fresh).placement.worths
+    expected = run(fresh).placement.dual_prices
     assert expected is not None
-    assert known.worth.tolist() == expected.worth.tolist()[2:]
+    assert known.price.tolist() == expected.price.tolist()[2:]
 
 
 class TestTable:
     """The table by itself, fed with prices of rows."""
 
     @staticmethod
-    def learn(known: KnownWorths, **prices: float) -> None:
+    def learn(known: PriceMemory, **prices: float) -> None:
         rows = sorted((int(name[1:]), price) for name, price in prices.items())
         known.take_over(
-            Worths(
+            DualPrices(
                 np.array([row for row, _ in rows]), np.array([price for _, price in rows], dtype=np.float32)
             )
         )
 
     @staticmethod
-    def told(known: KnownWorths, *rows: int) -> list[float | None]:
+    def told(known: PriceMemory, *rows: int) -> list[float | None]:
         found = known.recall(rows)
         if found is None:
             return [None] * len(rows)
-        by_row = dict(zip(found.shape.tolist(), found.worth.tolist(), strict=True))
+        by_row = dict(zip(found.shape.tolist(), found.price.tolist(), strict=True))
         return [by_row.get(place) for place in range(len(rows))]
 
     def test_prices_that_are_not_found_move_with_those_that_are(self):
-        known = KnownWorths()
+        known = PriceMemory()
         self.learn(known, r3=100, r5=200, r9=300)
         self.learn(known, r3=110, r5=230)
         assert self.told(known, 9, 3, 5, 4) == [320, 110, 230, None]
 
     def test_nothing_is_kept_whose_level_is_not_known(self):
-        known = KnownWorths()
+        known = PriceMemory()
         self.learn(known, r3=100)
         self.learn(known, r4=900)
         assert self.told(known, 3, 4) == [None, 900]
 
     def test_prices_not_found_for_long_are_forgotten(self):
-        known = KnownWorths(most_rounds=3)
+        known = PriceMemory(most_rounds=3)
         self.learn(known, r1=10, r2=20)
         for _ in range(3):
             self.learn(known, r2=20)
@@ -187,13 +187,13 @@ class TestTable:
         assert len(known) == 1
 
     def test_memory_follows_the_shapes_of_the_last_rounds(self):
-        known = KnownWorths()
+        known = PriceMemory()
         for number in range(10 * MOST_ROUNDS):
             self.learn(known, r0=5, **{f"r{number + 1}": 7.0})
         assert len(known) == MOST_ROUNDS + 2
 
     def test_rows_are_renumbered(self):
-        known = KnownWorths()
+        known = PriceMemory()
         self.learn(known, r1=10, r3=30, r4=40)
         known.renumber(np.array([0, 1, -1, -1, 2]))
         assert self.told(known, 0, 1, 2, 3, 4) == [None, 10, 40, None, None]
@@ -203,21 +203,21 @@ def test_what_misled_is_forgotten():
     scheduler = new_scheduler()
     scheduler.apply(wave("a"))
     opened = scheduler.open_round()
-    scheduler.close_round(opened, replace(opened.solve(), worths=Worths.none()))
+    scheduler.close_round(opened, replace(opened.solve(), dual_prices=DualPrices.none()))
     scheduler.apply(wave("b"))
-    assert run(scheduler).snapshot.problem.worths is None
+    assert run(scheduler).snapshot.problem.dual_prices is None
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_rounds_that_look_for_no_prices_change_nothing(count: int):
     scheduler = new_scheduler()
     scheduler.apply(wave("a"))
-    before = run(scheduler).placement.worths
+    before = run(scheduler).placement.dual_prices
     assert before is not None
     for number in range(count):
         scheduler.apply([TasksSubmitted(2, (f"single-{number}",))])
-        assert run(scheduler).placement.worths is None
+        assert run(scheduler).placement.dual_prices is None
     scheduler.apply(wave("b"))
-    known = run(scheduler).snapshot.problem.worths
+    known = run(scheduler).snapshot.problem.dual_prices
     assert known is not None
-    assert known.worth.tolist() == before.worth.tolist()
+    assert known.price.tolist() == before.price.tolist()
