@@ -84,6 +84,14 @@ def series() -> tuple[Series, ...]:
             (2 * handful - 1,),
             lambda size: Scenario(size, handful, 4),
         ),
+        Series(  # networks of up to ``columns.whole`` columns and steps are solved whole: no one size is the edge
+            "small rounds",
+            "machines, each with a task of one of 10 classes",
+            20,
+            400,
+            (),
+            lambda size: Scenario(size, size, 10),
+        ),
         Series(
             "owners",
             "Deployments of 10,000 tasks on 10,000 machines in three zones",
