@@ -11,7 +11,7 @@ from cost_models.interface import Int64
 from firmament.artefacts.saving import SavedRound
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.cost import placement_cost
-from firmament.core.placement.stopwatch import Timer
+from firmament.core.placement.outcome import Timer
 from firmament.core.results import RoundStats
 from firmament.core.rounds import decide
 from firmament.solvers.base import Solver

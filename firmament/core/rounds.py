@@ -15,10 +15,9 @@ from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments, Place
 from firmament.core.flow.reduction.symmetry import AlikeMachines
 from firmament.core.placement.cost import network_cost, pair_figures, placed_cost
 from firmament.core.placement.local_search.size_exchange import levelled
-from firmament.core.placement.outcome import Means, PassOptions, Placed
+from firmament.core.placement.outcome import Means, PassOptions, Placed, Timer
 from firmament.core.placement.placing import place
 from firmament.core.placement.spread.default_spread import spread_out
-from firmament.core.placement.stopwatch import Timer
 from firmament.core.preemption.preemption import preempt
 from firmament.core.preemption.problem import Eviction, PreemptionProblem
 from firmament.core.preemption.tuning import PreemptionTuning
@@ -63,8 +62,11 @@ def decide(
     means = Means(solver, options, timer)
     placed = place(problem, means)
     watch = means.stopwatch()
-    assignments = levelled(problem, placed.assignments, means.tuning.exchange)
-    assignments = spread_out(problem, assignments, means.tuning.spread)
+    assignments = placed.assignments
+    if problem.heights is not None:
+        assignments = levelled(problem, assignments, means.tuning.exchange)
+    if problem.spread is not None:
+        assignments = spread_out(problem, assignments, means.tuning.spread)
     shortages = dict(placed.shortages)
     evictions: tuple[Eviction, ...] = ()
     if preemption is not None:

@@ -34,7 +34,7 @@ from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.intake.quota import check_quota
 from firmament.core.model import TaskClass
-from firmament.core.placement.stopwatch import Stopwatch, Timer, no_timer
+from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
 from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.relocation import Moves
 from firmament.core.requeue.requeue import Requeue, StaleReasons

@@ -19,7 +19,7 @@ from firmament.artefacts.saving import decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import Event, TasksBound
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.stopwatch import no_timer
+from firmament.core.placement.outcome import no_timer
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.artefacts.rounds import VERSIONS, record
 from tests.numa.builders import asks, machine_events, payload, task_class, zone

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from firmament.artefacts.replaying import differing_tasks, replay
 from firmament.artefacts.saving import decode_round
 from firmament.core.flow.problem import Assignments
-from firmament.core.placement.stopwatch import no_timer
+from firmament.core.placement.outcome import no_timer
 from firmament.core.rounds import decide
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.artefacts.rounds import files

@@ -17,7 +17,7 @@ from firmament.artefacts.replaying import replay
 from firmament.artefacts.saving import RoundRecord, decode_round, encode_round
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.placement.stopwatch import no_timer
+from firmament.core.placement.outcome import no_timer
 from firmament.core.rules.ruleset import (
     Attraction,
     ClassRules,

@@ -10,8 +10,7 @@ import pytest
 from firmament.artefacts.arrays import decode_arrays, encode_arrays
 from firmament.artefacts.errors import ArtefactError
 from firmament.core.events import ClassDefined, TasksBound
-from firmament.core.placement.outcome import PassOptions
-from firmament.core.placement.stopwatch import no_timer
+from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.rounds import decide
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.core.test_default_spread import core, in_zone, waiting

@@ -19,7 +19,7 @@ from firmament.core.events import (
     TasksSubmitted,
 )
 from firmament.core.flow.dual_prices import DualPrices
-from firmament.core.placement.stopwatch import no_timer
+from firmament.core.placement.outcome import no_timer
 from firmament.core.scheduler import Scheduler
 from firmament.core.snapshot.price_memory import MOST_ROUNDS, PriceMemory
 from firmament.core.state.classes import LEAST_SURPLUS

@@ -18,8 +18,7 @@ from firmament.artefacts.errors import ArtefactError
 from firmament.core.configuration import WeightedModel
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import TaskClass
-from firmament.core.placement.outcome import PassOptions
-from firmament.core.placement.stopwatch import no_timer
+from firmament.core.placement.outcome import PassOptions, no_timer
 from firmament.core.results import DeltaKind
 from firmament.core.rounds import decide
 from firmament.core.scheduler import Scheduler
