@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from poseidon.kube.api.core import KubeStruct
+from poseidon.outbox import Outbox
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -53,8 +54,7 @@ class CustomRecords:
     def __init__(self) -> None:
         self._payloads: dict[_Key, dict[int, tuple[str, bytes]]] = {}
         self._key_of: dict[tuple[str, int, str], _Key] = {}
-        self._changed: dict[_Key, None] = {}
-        self._told: dict[_Key, bytes] = {}
+        self._outbox: Outbox[_Key, bytes] = Outbox()
         self._complaints: dict[_Key, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class CustomRecords:
             self._payloads.pop(key, None)
         else:
             self._payloads[key] = {0: ("", payload)}
-        self._changed[key] = None
+        self._settle(key)
 
     def _put(self, custom: CustomResource[T], version: int, uid: str, found: T) -> None:
         reading = custom.read(found)
@@ -90,7 +90,7 @@ class CustomRecords:
             self._remove(custom.kind, version, uid)
         self._key_of[custom.kind, version, uid] = key
         self._payloads.setdefault(key, {})[version] = (uid, reading.payload)
-        self._changed[key] = None
+        self._settle(key)
         self._complain(key, reading.defects)
 
     def _remove(self, kind: str, version: int, uid: str) -> None:
@@ -102,7 +102,15 @@ class CustomRecords:
         if not versions:
             del self._payloads[key]
             self._complaints.pop(key, None)
-        self._changed[key] = None
+        self._settle(key)
+
+    def _settle(self, key: _Key) -> None:
+        """Have the solver know the payload of the preferred version."""
+        versions = self._payloads.get(key)
+        if versions is None:
+            self._outbox.drop(key)
+        else:
+            self._outbox.put(key, versions[min(versions)][1])
 
     def _complain(self, key: _Key, defects: Sequence[Defect]) -> None:
         """Log what is wrong with an object, each defect once as long as it lasts."""
@@ -114,22 +122,17 @@ class CustomRecords:
 
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no record."""
-        self._told.clear()
-        self._changed = dict.fromkeys(self._payloads)
+        self._outbox.begin_stream()
 
     def take(self) -> list[pb.Event]:
         """Return the records that are new to the solver, have changed, or are gone, once."""
-        events = []
-        for key in self._changed:
-            versions = self._payloads.get(key)
-            address = pb.RecordKey(kind=key[0], name=key[1])
-            if versions is None:
-                if self._told.pop(key, None) is not None:
-                    events.append(pb.Event(record_removed=address))
-                continue
-            payload = versions[min(versions)][1]
-            if self._told.get(key) != payload:
-                self._told[key] = payload
-                events.append(pb.Event(record=pb.Record(key=address, payload=payload)))
-        self._changed.clear()
-        return events
+        gone = [pb.Event(record_removed=_address(key)) for key in self._outbox.take_gone()]
+        changed = self._outbox.take_changed()
+        return [
+            *gone,
+            *(pb.Event(record=pb.Record(key=_address(key), payload=each)) for key, each in changed),
+        ]
+
+
+def _address(key: _Key) -> pb.RecordKey:
+    return pb.RecordKey(kind=key[0], name=key[1])

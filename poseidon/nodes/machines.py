@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.outbox import NameIndex, Outbox
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -22,30 +23,27 @@ class Machines:
     """
 
     def __init__(self) -> None:
-        self._machines: dict[str, pb.Machine] = {}
+        self._outbox: Outbox[str, pb.Machine] = Outbox()
         self._reported: dict[str, pb.Machine] = {}
         self._offers: dict[str, _Offers] = {}
-        self._names: dict[str, str] = {}
-        self._uids: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._names = NameIndex()
         self._told_gone: set[str] = set()
-        self._changed: dict[str, None] = {}
 
     def __len__(self) -> int:
-        return len(self._machines)
+        return len(self._outbox)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._machines
+        return name in self._outbox
 
     def get(self, name: str) -> pb.Machine | None:
         """Return a machine as it is now, or None. A machine that has changed is another object."""
-        return self._machines.get(name)
+        return self._outbox.get(name)
 
     def total(self, resource: str) -> int:
         """Return what all machines together have of a resource. Looks at every machine."""
         return sum(
             each.amount
-            for machine in self._machines.values()
+            for machine in self._outbox
             for each in machine.allocatable
             if each.resource == resource
         )
@@ -53,9 +51,8 @@ class Machines:
     def put(self, uid: str, machine: pb.Machine) -> bool:
         """Take a node as it is now. Returns whether its name was not known before."""
         name = machine.name
-        known = name in self._machines
-        self._names[uid] = name
-        self._uids[name] = uid
+        known = name in self._outbox
+        self._names.put(uid, name)
         if self._reported.get(name) != machine:
             self._reported[name] = machine
             self._describe(name)
@@ -84,19 +81,17 @@ class Machines:
 
     def remove(self, uid: str) -> str:
         """Forget a node. Returns its name, or "" when it was unknown or a namesake has taken its place."""
-        name = self._names.pop(uid, "")
-        if self._uids.get(name) != uid:
-            return ""
-        del self._uids[name], self._machines[name], self._reported[name]
-        self._offers.pop(name, None)
-        self._changed[name] = None
+        name = self._names.remove(uid)
+        if name:
+            del self._reported[name]
+            self._offers.pop(name, None)
+            self._outbox.drop(name)
         return name
 
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no machine."""
-        self._told.clear()
         self._told_gone.clear()
-        self._changed = dict.fromkeys(self._machines)
+        self._outbox.begin_stream()
 
     def has_returned(self, name: str) -> bool:
         """Whether the stream's solver was told that a machine is gone which is there now, perhaps anew."""
@@ -104,20 +99,13 @@ class Machines:
 
     def take_removed(self) -> list[str]:
         """Return the names that the solver knows and that are gone, once."""
-        removed = [name for name in self._changed if name not in self._machines]
-        for name in removed:
-            del self._changed[name]
-        gone = [name for name in removed if name in self._told]
-        self._told.difference_update(gone)
+        gone = self._outbox.take_gone()
         self._told_gone.update(gone)
         return gone
 
     def take_changed(self) -> list[pb.Machine]:
         """Return the machines that are new to the solver or have changed, once."""
-        changed = [self._machines[name] for name in self._changed if name in self._machines]
-        self._told.update(machine.name for machine in changed)
-        self._changed = {name: None for name in self._changed if name not in self._machines}
-        return changed
+        return [machine for _, machine in self._outbox.take_changed()]
 
     def _describe(self, name: str) -> None:
         machine = self._reported[name]
@@ -132,6 +120,4 @@ class Machines:
             )
             described.attached.extend(offers.attached)
             machine = described
-        if self._machines.get(name) != machine:
-            self._machines[name] = machine
-            self._changed[name] = None
+        self._outbox.put(name, machine)

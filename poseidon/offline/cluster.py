@@ -30,7 +30,7 @@ from poseidon.manifests.left_out import LeftOut
 from poseidon.manifests.missing import missing_app_groups
 from poseidon.manifests.storage import volume_state
 from poseidon.metrics_sources.listed import ListedUse
-from poseidon.nodes import namespace_records as namespaces
+from poseidon.nodes import namespaces
 from poseidon.nodes.images import NodeImages
 from poseidon.nodes.machine import machine
 from poseidon.numa.node_topology import RECORD_KIND, CountedPod, described
@@ -208,7 +208,10 @@ class _Feed:
         """Yield the namespaces of the input, and those of its pods that are not described: they have a name."""
         labels = {each.metadata.name: each.metadata.labels for each in self._manifests.namespaces}
         for name in sorted({*labels, *(pod.metadata.namespace for pod in self._manifests.pods)}):
-            yield pb.Event(record=namespaces.record(name, labels.get(name, {})))
+            payload = namespaces.payload(name, labels.get(name, {}))
+            yield pb.Event(
+                record=pb.Record(key=pb.RecordKey(kind=namespaces.KIND, name=name), payload=payload)
+            )
 
     def _budget_records(self) -> Iterator[pb.Event]:
         """Yield disruption budgets; classes show what their selectors look at."""
