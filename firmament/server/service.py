@@ -21,6 +21,7 @@ from firmament.server.registry import (
 )
 from firmament.server.session import ProtocolError, SessionSettings, check_hello
 from firmament.server.session import Session as DriverSession
+from firmament.solvers.base import SolverClosedError
 from firmament.wire import explanation_to_proto, machine_state_to_proto, task_state_to_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -133,6 +134,8 @@ class SchedulerService:
             result = await asyncio.shield(asked)
         except NoStateError as error:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except SolverClosedError:
+            await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server stops; ask again in a moment")
         except TooManyQuestionsError as error:
             await self._refuse(context, str(error))
         if result is None:
@@ -197,6 +200,8 @@ class SchedulerService:
             return await self._questions.ask(lambda: question().SerializeToString())
         except NoStateError as error:
             await _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except SolverClosedError:
+            await _abort(context, grpc.StatusCode.UNAVAILABLE, "the server stops; ask again in a moment")
         except TooManyQuestionsError as error:
             await self._refuse(context, str(error))
 

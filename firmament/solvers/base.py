@@ -43,6 +43,13 @@ class SolverError(RuntimeError):
     """The solver refused the problem or died; the message says which status it returned."""
 
 
+class SolverClosedError(SolverError):
+    """The solver takes no more problems, as its process ends."""
+
+    def __init__(self) -> None:
+        super().__init__("the solver is closed")
+
+
 class SolverTimeoutError(SolverError):
     """The solve was cut off at its time limit; nothing of it is usable."""
 

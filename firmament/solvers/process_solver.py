@@ -8,7 +8,13 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
+from firmament.solvers.base import (
+    FlowProblem,
+    FlowSolution,
+    SolverClosedError,
+    SolverError,
+    SolverTimeoutError,
+)
 from firmament.solvers.worker_handle import WorkerDiedError, WorkerHandle
 
 DEFAULT_SOLVER = "firmament.solvers.ortools_solver:OrToolsSolver"
@@ -111,9 +117,9 @@ class ProcessSolver:
             closed = self._closed
         worker.dispose()
         if closed:
-            raise SolverError("the solver is closed")
+            raise SolverClosedError
         self._on_restart()
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
-            raise SolverError("the solver is closed")
+            raise SolverClosedError

@@ -96,6 +96,14 @@ async def test_a_server_that_stops_ends_the_stream_of_a_driver_that_waits_for_a_
         await round_
 
 
+async def test_a_round_that_finds_the_solver_closed_is_refused_as_one_that_comes_too_late():
+    async with running_server() as running:
+        running.server._solver.close()
+        await running.driving(*WORLD, tasks("a"))
+        call = running.stub.Schedule(pb.ScheduleRequest(cluster="c"))
+        assert await call.code() is grpc.StatusCode.UNAVAILABLE
+
+
 async def _round_at(gate: Gate, running: Running) -> asyncio.Task[bool]:
     """A round that has been asked for, and waits at the gate, now shut, with the cluster locked."""
     gate.shut()
@@ -113,11 +121,12 @@ async def _newcomer(running: Running) -> Driver:
 
 
 async def _schedule(stub: Any) -> bool:
-    """Ask for a round; returns whether there was one."""
+    """Ask for a round; returns whether there was one: not without a state, nor once the server stops."""
     try:
         await stub.Schedule(pb.ScheduleRequest(cluster="c"))
     except grpc.aio.AioRpcError as error:
-        if error.code() not in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ABORTED):
+        refusals = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ABORTED, grpc.StatusCode.UNAVAILABLE
+        if error.code() not in refusals:
             raise
         return False
     return True
