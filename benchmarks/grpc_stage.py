@@ -66,7 +66,11 @@ def run_grpc(scenario: Scenario, target: str, number: int, machines: list[Event]
     ]
     with grpc.insecure_channel(target, options=options) as channel:
         replies = scheduler_pb2_grpc.SchedulerStub(channel).Session(iter(outgoing.get, None))
-        outgoing.put(pb.ClientMessage(hello=pb.Hello(version_major=1, cluster=CLUSTER, fencing=number)))
+        outgoing.put(
+            pb.ClientMessage(
+                hello=pb.Hello(version_major=1, version_minor=2, cluster=CLUSTER, fencing=number)
+            )
+        )
         outgoing.put(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
         begin = time.perf_counter()
         sequence = _send(outgoing, list(batches(events, 1)), 1)

@@ -133,10 +133,10 @@ async def _grpc(
 ) -> list[list[Measured]]:
     async def run(address: str, number: int) -> list[Measured]:
         name = f"benchmark-{number}"
-        policy, overlays = configuration.policy.name, [model.name for model in configuration.cost_models]
-        async with GrpcTarget(address, name, policy, overlays, timeout=options.timeout) as target:
+        async with GrpcTarget(address, name, needs, timeout=options.timeout) as target:
             return await Runner(workload, target, progress=options.progress).run()
 
+    needs = build_core(configuration).words
     with solver_process(path) as address:
         return [await run(address, number) for number in range(options.runs + 1)][1:]
 

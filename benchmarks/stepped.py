@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.state import BridgeState
-from poseidon.embedding import Configuration, EmbeddedScheduler, base_policy, overlays
+from poseidon.embedding import Configuration, EmbeddedScheduler
 from poseidon.kube.api.core import KubeStruct, Node, Pod
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metrics import NodeMetric
@@ -54,7 +54,7 @@ class SteppedCluster:
         self._koordlets = KoordletSimulation(self.operations, self.use, reports)
         self._kubelets = KubeletSimulation(store)
         self._scheduler = EmbeddedScheduler(configuration, lambda: self.now)
-        self.state = BridgeState(("poseidon",), base_policy(configuration), overlays(configuration))
+        self.state = BridgeState(("poseidon",), self._scheduler.needs)
         intake = Intake(
             NODE_METRIC,
             self.state.samples,

@@ -7,10 +7,12 @@ exercise the same translation as the bridge.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from poseidon.app_network.options import NetworkOptions
@@ -29,6 +31,29 @@ class ConfigurationError(ValueError):
         super().__init__("\n".join(self.lines))
 
 
+class _Argument(NamedTuple):
+    described: str
+    admits: Callable[[object], bool]
+
+
+def _is_text(given: object) -> bool:
+    return given is None or isinstance(given, str)
+
+
+def _are_texts(given: object) -> bool:
+    return given is None or (isinstance(given, list | tuple) and all(isinstance(each, str) for each in given))
+
+
+_TEXT, _TEXTS = _Argument("a text", _is_text), _Argument("a list of texts", _are_texts)
+_HEEDED: Mapping[str, tuple[str, Mapping[str, _Argument]]] = MappingProxyType(
+    {
+        "app_network": ("network_overhead", {"namespaces": _TEXTS, "percentile": _TEXT}),
+        "group_trees": ("topology", {"topologyConfigMapNameSpace": _TEXT, "nodeLabels": _TEXTS}),
+    }
+)
+"""The arguments of cost models that the bridge heeds, by the subject that they are about."""
+
+
 class Configuration(Protocol):
     """The scheduler's configuration, as far as poseidon reads it; ``*`` stands for every name."""
 
@@ -38,14 +63,21 @@ class Configuration(Protocol):
         ...
 
 
-def load_configuration(path: Path | None) -> Configuration:
-    """Read and check a configuration file, None for the defaults; raises ``ConfigurationError``."""
+def load_configuration(path: Path | None, *, models: bool = True) -> Configuration:
+    """Read and check a configuration file, None for the defaults; raises ``ConfigurationError``.
+
+    ``models``: check the models too, which have to be installed here for that.
+    """
     from firmament.configuration import document as configuration
 
     try:
-        return configuration.load(path)
+        loaded = configuration.load(path, models=models)
     except configuration.ConfigurationError as error:
         raise ConfigurationError(error.lines) from None
+    faults = [f"{path}: {fault}" for fault in _argument_faults(loaded)]
+    if faults:
+        raise ConfigurationError(faults)
+    return loaded
 
 
 def effective_yaml(configuration: Configuration) -> str:
@@ -57,20 +89,25 @@ def effective_yaml(configuration: Configuration) -> str:
     return render(configuration)
 
 
-def base_policy(configuration: Configuration) -> str:
-    """Return the name of the base policy."""
+def model_arguments(configuration: Configuration, subject: str) -> Mapping[str, Any]:
+    """Return the arguments of the overlay for which a subject of the bridge is looked after, none without it.
+
+    They say where objects are that only the bridge reads.
+    """
     from firmament.configuration.document import SchedulerConfiguration
 
     assert isinstance(configuration, SchedulerConfiguration)
-    return configuration.policy.name
+    name = _HEEDED[subject][0]
+    return next((each.args for each in configuration.cost_models if each.name == name), {})
 
 
-def overlays(configuration: Configuration) -> tuple[str, ...]:
-    """Return the names of the overlays."""
-    from firmament.configuration.document import SchedulerConfiguration
-
-    assert isinstance(configuration, SchedulerConfiguration)
-    return tuple(overlay.name for overlay in configuration.cost_models)
+def _argument_faults(configuration: Configuration) -> Iterator[str]:
+    """Yield what is wrong with those arguments: overlays, which would refuse them, may not be installed here."""
+    for subject, (name, types) in _HEEDED.items():
+        given = model_arguments(configuration, subject)
+        for key, kind in types.items():
+            if not kind.admits(given.get(key)):
+                yield f"costModels: {name}: args.{key}: is {given[key]!r}; write {kind.described}"
 
 
 def recovery_options(configuration: Configuration) -> RecoveryOptions:
@@ -101,14 +138,6 @@ def silent_seconds(configuration: Configuration) -> float:
 
     assert isinstance(configuration, SchedulerConfiguration)
     return configuration.stream.silence_timeout
-
-
-def shares_fairly(configuration: Configuration) -> bool:
-    """Return whether the cluster is divided between namespaces."""
-    from firmament.configuration.document import SchedulerConfiguration
-
-    assert isinstance(configuration, SchedulerConfiguration)
-    return configuration.fair_share.enabled
 
 
 def spreads_by_default(configuration: Configuration) -> bool:
@@ -151,32 +180,23 @@ def network_options(configuration: Configuration) -> NetworkOptions:
 
     assert isinstance(configuration, SchedulerConfiguration)
     section = configuration.network
-    overlay = next((each for each in configuration.cost_models if each.name == "network_overhead"), None)
-    args = overlay.args if overlay is not None else {}
-    namespaces = args.get("namespaces")
-    wanted = section.controllers == "always" or (section.controllers == "auto" and overlay is not None)
+    given = model_arguments(configuration, "app_network")
     return NetworkOptions(
-        overlay=overlay is not None,
-        controllers=wanted,
-        namespaces=tuple(namespaces) if namespaces else NetworkOptions().namespaces,
-        percentile=args.get("percentile") or section.percentile,
+        controllers=None if section.controllers == "auto" else section.controllers == "always",
+        namespaces=tuple(given.get("namespaces") or NetworkOptions().namespaces),
+        percentile=given.get("percentile") or section.percentile,
         annotations=section.bandwidth_annotations,
     )
 
 
 def topology_options(configuration: Configuration) -> TopologyOptions:
     """Return what is done about groups that are placed by a tree."""
-    from firmament.configuration.document import SchedulerConfiguration
     from poseidon.group_trees.spec.options import TopologyOptions
 
-    assert isinstance(configuration, SchedulerConfiguration)
-    overlay = next((each for each in configuration.cost_models if each.name == "topology"), None)
-    if overlay is None:
-        return TopologyOptions()
+    given = model_arguments(configuration, "group_trees")
     return TopologyOptions(
-        overlay=True,
-        namespace=overlay.args.get("topologyConfigMapNameSpace") or TopologyOptions().namespace,
-        node_labels=tuple(overlay.args.get("nodeLabels") or ()),
+        namespace=given.get("topologyConfigMapNameSpace") or TopologyOptions().namespace,
+        node_labels=tuple(given.get("nodeLabels") or ()),
     )
 
 
@@ -242,6 +262,8 @@ class EmbeddedScheduler:
         self._scheduler = Scheduler(
             configuration=core, solver=OrToolsSolver(), clock=clock, timer=time.perf_counter
         )
+        self.needs = frozenset(core.words)
+        """What the models look at, in the words of ``Welcome``."""
         self.notes: list[str] = []
         """What models have remarked on bad input, each once."""
 

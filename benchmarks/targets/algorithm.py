@@ -37,11 +37,7 @@ class AlgorithmTarget:
         timer: Callable[[], float] = time.perf_counter,
         observer: Observer | None = None,
     ) -> None:
-        self._books = Books(
-            configuration.policy.model.name,
-            [overlay.model.name for overlay in configuration.overlays],
-            timer,
-        )
+        self._books = Books(configuration.words, timer)
         self._scheduler = Scheduler(
             configuration=configuration, solver=solver or OrToolsSolver(), clock=time.time, timer=timer
         )

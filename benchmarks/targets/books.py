@@ -46,14 +46,12 @@ _STRUCTS: dict[str, type[KubeStruct]] = {
 class Books:
     """What a bridge would know, told of manifests instead of watch events; bindings succeed at once.
 
-    Objects have ``namespace/name`` as their uid; namespaces appear with their first object. ``policy`` and
-    ``overlays``: what the solver is configured with, by which pods are told apart.
+    Objects have ``namespace/name`` as their uid; namespaces appear with their first object. ``needs``: what
+    the solver's models look at, by which pods are told apart.
     """
 
-    def __init__(
-        self, policy: str, overlays: Sequence[str] = (), timer: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._state = BridgeState(["poseidon"], policy, overlays)
+    def __init__(self, needs: Sequence[str], timer: Callable[[], float] = time.perf_counter) -> None:
+        self._state = BridgeState(["poseidon"], needs)
         state = self._state
         # What pods refer to comes first.
         self._take: dict[str, Callable[[Sequence[Change[Any]]], None]] = {

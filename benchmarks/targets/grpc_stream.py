@@ -37,14 +37,15 @@ class GrpcTarget:
         self,
         address: str,
         cluster: str,
-        policy: str,
-        overlays: Sequence[str] = (),
+        needs: Sequence[str],
         *,
         timeout: float = 600.0,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._books = Books(policy, overlays, timer)
-        self._hello = pb.Hello(version_major=1, cluster=cluster, fencing=1, client="benchmarks")
+        self._books = Books(needs, timer)
+        self._hello = pb.Hello(
+            version_major=1, version_minor=2, cluster=cluster, fencing=1, client="benchmarks"
+        )
         self._timeout = timeout
         self._timer = timer
         self._channel = aio.insecure_channel(address, options=_OPTIONS)

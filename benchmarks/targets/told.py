@@ -22,8 +22,7 @@ class ToldEvents:
     stage = "told"
 
     def __init__(self, configuration: CoreConfiguration) -> None:
-        overlays = [overlay.model.name for overlay in configuration.overlays]
-        self._books = Books(configuration.policy.model.name, overlays)
+        self._books = Books(configuration.words)
         self.cluster: list[Event] = []
         self.burst: list[Event] = []
         self._taken = self.cluster

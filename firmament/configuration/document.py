@@ -164,8 +164,11 @@ class SchedulerConfiguration(Section):
     pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
 
 
-def load(path: Path | None) -> SchedulerConfiguration:
-    """Read and check a configuration file; None gives the defaults. Raises ``ConfigurationError``."""
+def load(path: Path | None, *, models: bool = True) -> SchedulerConfiguration:
+    """Read and check a configuration file; None gives the defaults. Raises ``ConfigurationError``.
+
+    ``models``: check the models too, which have to be installed for that.
+    """
     if path is None:
         return SchedulerConfiguration()
     document = _read(path)
@@ -176,7 +179,7 @@ def load(path: Path | None) -> SchedulerConfiguration:
     except ValidationError as error:
         faults += (schema_fault(detail, SchedulerConfiguration) for detail in error.errors())
     faults += (f"{key}: is missing; write {key}: {value}" for key, value in _header() if key not in document)
-    faults += _model_faults(document)
+    faults += _model_faults(document) if models else ()
     if faults or configuration is None:
         raise ConfigurationError(f"{path}: {fault}" for fault in faults)
     return configuration

@@ -131,3 +131,9 @@ class CoreConfiguration:
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def words(self) -> list[str]:
+        """What drivers have to tell, sorted: what the models need (``Needs.words``), and whose tasks are."""
+        own = {"namespaces"} if self.fair_share is not None else set()
+        return sorted({*self.needs.words(), *own})

@@ -85,6 +85,7 @@ class SolverServer:
             SessionSettings(
                 batching_window=configuration.round.batching_window,
                 limits=configuration.limits,
+                needs=self._core.words,
                 record_kinds=self._core.needs.records,
             ),
             self._metrics,

@@ -31,16 +31,18 @@ log = logging.getLogger(__name__)
 _LONGEST_FAULT = 2000  # a stream ends with a header of gRPC's, of a few kilobytes at most
 _LONGEST_NAME = 1024
 VERSION_MAJOR = 1
-VERSION_MINOR = 1
+VERSION_MINOR = 2
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """What all sessions share. ``record_kinds``: kinds of records that some loaded model reads. ``alive_seconds``: how
-    often a driver whose message waits is told that the server is at work.
+    """What all sessions share. ``needs``: what drivers have to tell, as words; ``record_kinds``: kinds of records that
+    some loaded model reads. ``alive_seconds``: how often a driver whose message waits is told that the server is at
+    work.
     """
 
     batching_window: float
+    needs: Sequence[str] = ()
     record_kinds: Sequence[str] = ()
     limits: LimitSection = field(default_factory=LimitSection)
     alive_seconds: float = EVERY
@@ -256,6 +258,7 @@ class Session:
                 server=f"firmament {firmament.__version__}",
                 record_kinds=sorted(self._settings.record_kinds),
                 reset_required=True,
+                needs=self._settings.needs,
             )
         )
 

@@ -110,7 +110,7 @@ class SubmitClient:
         """Say hello and send the snapshot."""
         hello = pb.Hello(
             version_major=1,
-            version_minor=1,
+            version_minor=2,
             cluster=self._options.cluster,
             fencing=time.time_ns() // 1_000_000,
             client=f"firmament submit {firmament.__version__}",

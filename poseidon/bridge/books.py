@@ -47,19 +47,17 @@ from poseidon.volumes.state import BIND_SECONDS, VolumeState
 class StateOptions:
     """What the state of a bridge is to look at, and how patient it is.
 
-    ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays: what they look at tells pods
-    apart. ``volume_seconds`` is how long binding a pod's claims may take, ``counts_seconds`` how long the counts in
-    what is said of a pending pod may be out of date, ``gang_seconds`` how long a gang may take to be whole.
+    ``needs``: what the solver's models look at, in the words of ``Welcome``; it tells pods apart. ``volume_seconds``
+    is how long binding a pod's claims may take, ``counts_seconds`` how long the counts in what is said of a pending
+    pod may be out of date, ``gang_seconds`` how long a gang may take to be whole.
     ``default_spread``: pods of one owner or service are to be kept apart by default.
     """
 
-    policy: str = ""
-    overlays: Collection[str] = ()
+    needs: Collection[str] = ()
     volume_seconds: float = BIND_SECONDS
     counts_seconds: float = COUNTS_SECONDS
     recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
-    fair_share: bool = False
     gang_seconds: float = GANG_SECONDS
     topology: TopologyOptions = field(default_factory=TopologyOptions)
     evictions: EvictionLimits = field(default_factory=EvictionLimits)
@@ -166,11 +164,5 @@ def open_books(
 
 
 def _class_table(options: StateOptions, daemon_sets: DaemonSets) -> ClassTable:
-    """Classes that show what the configured models look at."""
-    visible = visible_to(
-        options.policy,
-        options.overlays,
-        bandwidth=options.network.annotations,
-        namespaces=options.fair_share,
-    )
-    return ClassTable(visible, daemon_sets.owns)
+    """Classes that show what the solver's models look at."""
+    return ClassTable(visible_to(options.needs, bandwidth=options.network.annotations), daemon_sets.owns)

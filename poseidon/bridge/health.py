@@ -46,13 +46,13 @@ class Heartbeat:
 
 
 def application(
-    registry: CollectorRegistry, fault: Callable[[], str], story: Callable[[str], list[str]]
+    registry: Callable[[], CollectorRegistry], fault: Callable[[], str], story: Callable[[str], list[str]]
 ) -> WSGIApplication:
-    """Return what answers ``/livez`` with 200, or with 503 and what is wrong, and most other paths with the metrics.
+    """Return what answers ``/livez`` with 200, or with 503 and what is wrong, and most other paths with the metrics
+    of ``registry``, which is asked each time.
 
     ``/debug/pod/UID`` is what has become of a pod lately, line by line: its ``story``, asked from another thread.
     """
-    metrics = make_wsgi_app(registry)
 
     def answer(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environment.get("PATH_INFO", "")
@@ -66,7 +66,7 @@ def application(
                 "\n".join(lines) or "nothing lately",
             )
         else:
-            return metrics(environment, start_response)
+            return make_wsgi_app(registry())(environment, start_response)
         start_response(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8")])
         return [f"{text}\n".encode()]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from poseidon.app_network.options import NetworkOptions
 from poseidon.bridge.groups.gangs import GANG_SECONDS
@@ -17,6 +18,7 @@ from poseidon.kube.write.pod_recovery import RecoveryOptions
 from poseidon.kube.write.write_behind import WriteBehindOptions
 from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
 from poseidon.metrics_sources.options import UtilisationOptions
+from poseidon.pods.visibility import visible_to
 from poseidon.volumes.state import BIND_SECONDS
 
 
@@ -24,9 +26,8 @@ from poseidon.volumes.state import BIND_SECONDS
 class BridgeOptions:
     """What a bridge is to do.
 
-    ``policy`` is the solver's base policy ("": unknown), ``overlays`` are its overlays; they say what pods are
-    told apart by. ``conditions`` of pods that stay pending are waited for by autoscalers: some are written also while
-    bindings go on.
+    ``needs``: what the solver's models look at, in the words of ``Welcome``. ``conditions`` of pods that stay
+    pending are waited for by autoscalers: some are written also while bindings go on.
     ``cluster`` is the name under which the solver keeps this cluster's state, for a ``dry_run`` one of its own, which
     the solver forgets afterwards; ``fencing`` is a number larger than that of any earlier driver, ``instance`` the name
     of this process in events. Drain times, and how long binding the claims of a pod may take, are in seconds;
@@ -36,8 +37,7 @@ class BridgeOptions:
 
     firmament: str
     scheduler_names: tuple[str, ...] = ("poseidon",)
-    policy: str = ""
-    overlays: tuple[str, ...] = ()
+    needs: frozenset[str] = frozenset()
     cluster: str = "default"
     fencing: int = 1
     client: str = "poseidon"
@@ -57,11 +57,16 @@ class BridgeOptions:
     conditions: WriteBehindOptions = field(default_factory=lambda: WriteBehindOptions(patience=1.0, late=8))
     utilisation: UtilisationOptions = field(default_factory=UtilisationOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
-    fair_share: bool = False
     gang_seconds: float = GANG_SECONDS
     topology: TopologyOptions = field(default_factory=TopologyOptions)
     evictions: EvictionLimits = field(default_factory=EvictionLimits)
     default_spread: bool = False
+
+    def needing(self, needs: frozenset[str]) -> Self:
+        """Return the same for a solver whose models need this."""
+        records = visible_to(needs).records
+        network, topology = self.network.with_records(records), self.topology.with_records(records)
+        return replace(self, needs=needs, network=network, topology=topology)
 
     @property
     def component(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.app_network.controllers.controllers import NetworkController
 from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.solver_stream.needs import NeedsChangedError
 from poseidon.bridge.solver_stream.round_parts import parts_of
 from poseidon.bridge.solver_stream.session import Session
 from poseidon.bridge.state import BridgeState
@@ -87,6 +88,7 @@ class Bridge:
             clock=clock,
             options=options.session,
             ephemeral=options.dry_run,
+            needs=options.needs,
         )
         self._network = self._new_network_controller()
         self._watching = Watching(
@@ -176,7 +178,11 @@ class Bridge:
     # --- running -------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Bridge until ``stop`` is set, then finish what is under way. Raises whatever breaks a part."""
+        """Bridge until ``stop`` is set, then finish what is under way. Raises whatever breaks a part.
+
+        Raises ``NeedsChangedError`` when the solver needs something else than it is told, likewise after what is under
+        way has been finished.
+        """
         session = asyncio.create_task(self._session.run(), name="session")
         parts = [
             session,
@@ -187,7 +193,7 @@ class Bridge:
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({*parts, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if stop.is_set():
+            if stop.is_set() or _needs_changed(session):
                 await self._drain(session)
         finally:
             stopping.cancel()
@@ -247,6 +253,10 @@ class Bridge:
             self._session.wake()
 
 
+def _needs_changed(session: asyncio.Task[None]) -> bool:
+    return session.done() and not session.cancelled() and isinstance(session.exception(), NeedsChangedError)
+
+
 def _delta_kind(kind: int) -> str:
     """Return the name of a kind of deltas; a solver that is newer may send others."""
     found = pb.Delta.Kind.DESCRIPTOR.values_by_number.get(kind)
@@ -262,8 +272,7 @@ def _new_state(
 ) -> BridgeState:
     return BridgeState(
         options.scheduler_names,
-        options.policy,
-        options.overlays,
+        options.needs,
         clock=clock,
         wall=wall,
         # Bindings of a dry run stay under way for ever.
@@ -271,7 +280,6 @@ def _new_state(
         counts_seconds=options.counts_seconds,
         recovery=options.recovery,
         network=options.network,
-        fair_share=options.fair_share,
         gang_seconds=options.gang_seconds,
         topology=options.topology,
         quarantine=quarantine,

@@ -27,6 +27,7 @@ from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
 from poseidon.lifecycle.stories import Stories
 from poseidon.lifecycle.validation import violations
 from poseidon.numa.followed import NodeTopologies
+from poseidon.numa.node_topology import RECORD_KIND
 from poseidon.volumes.state import BIND_SECONDS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -51,9 +52,9 @@ class BridgeState:
     """Nodes, pods and what has been said about them.
 
     ``scheduler_names`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*":
-    all). Pods of other schedulers count on the nodes that they are bound to. ``policy`` is the solver's base
-    policy, ``overlays`` are its overlays: what they look at tells pods apart. ``volume_seconds`` is how long
-    binding a pod's claims may take by ``clock``, which is monotonic, ``counts_seconds`` how long the counts
+    all). Pods of other schedulers count on the nodes that they are bound to. ``needs``:
+    what the solver's models look at, which tells pods apart, in the words of ``Welcome``. ``volume_seconds`` is how
+    long binding a pod's claims may take by ``clock``, which is monotonic, ``counts_seconds`` how long the counts
     in what is said of a pending pod may be out of date. ``gang_seconds`` is how long a gang may take to be
     whole. ``quarantine`` takes what cannot be dealt with: whatever is said here of one object, only that one is set
     aside. ``stories`` are told each step of each pod. Not thread-safe.
@@ -62,8 +63,7 @@ class BridgeState:
     def __init__(
         self,
         scheduler_names: Iterable[str],
-        policy: str = "",
-        overlays: Collection[str] = (),
+        needs: Collection[str] = (),
         *,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -71,7 +71,6 @@ class BridgeState:
         counts_seconds: float = COUNTS_SECONDS,
         recovery: RecoveryOptions | None = None,
         network: NetworkOptions | None = None,
-        fair_share: bool = False,
         gang_seconds: float = GANG_SECONDS,
         topology: TopologyOptions | None = None,
         quarantine: Quarantine | None = None,
@@ -80,13 +79,11 @@ class BridgeState:
         default_spread: bool = False,
     ) -> None:
         options = StateOptions(
-            policy=policy,
-            overlays=overlays,
+            needs=needs,
             volume_seconds=volume_seconds,
             counts_seconds=counts_seconds,
             recovery=recovery or RecoveryOptions(),
             network=network or NetworkOptions(),
-            fair_share=fair_share,
             gang_seconds=gang_seconds,
             topology=topology or TopologyOptions(),
             evictions=evictions or EvictionLimits(),
@@ -202,7 +199,7 @@ class BridgeState:
     @property
     def wants_daemon_sets(self) -> bool:
         """Whether it makes a difference which DaemonSets exist."""
-        return self._classes.visibility.estimates
+        return self._classes.visibility.daemons
 
     def daemon_sets_changed(self, changes: Sequence[Change[ScaledOwner]]) -> None:
         """Take DaemonSets as they are now."""
@@ -298,6 +295,6 @@ class BridgeState:
 def _custom_resources(books: Books) -> tuple[CustomResource[Any], ...]:
     """Return what becomes records for models, as far as some model looks at it."""
     budgets = budget_resource(books.classes)
-    if not books.classes.visibility.topologies:
+    if RECORD_KIND not in books.classes.visibility.records:
         return (budgets,)
     return budgets, NodeTopologies(books.tasks.on_node, books.classes).custom_resource()

@@ -208,11 +208,7 @@ class Pods:
     def _note_owner(self, uid: str, pod: Pod) -> None:
         """Keep a pod whose DaemonSet is not known yet, if that makes a difference."""
         books = self._books
-        if (
-            books.classes.visibility.estimates
-            and claimed(pod) is not None
-            and not books.daemon_sets.owns(pod)
-        ):
+        if books.classes.visibility.daemons and claimed(pod) is not None and not books.daemon_sets.owns(pod):
             self._unowned[uid] = pod
         else:
             self._unowned.pop(uid, None)

@@ -52,6 +52,7 @@ class _Arguments:
     settings: ConnectionSettings
     options: BridgeOptions
     metrics: tuple[str, int] | None
+    cluster_name: str
 
 
 @click.command("run")
@@ -98,7 +99,7 @@ def run(
 
     configure(log_level, log_format)
     try:
-        configuration = load_configuration(config)
+        configuration = load_configuration(config, models=False)
         if print_config:
             click.echo(effective_yaml(configuration), nl=False)
             return
@@ -110,7 +111,7 @@ def run(
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
     options = _options(configuration, solver=_join(firmament), cluster=cluster_name, dry_run=dry_run)
-    _start(_Arguments(settings, options, metrics))
+    _start(_Arguments(settings, options, metrics, cluster_name))
 
 
 def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run: bool) -> BridgeOptions:
@@ -122,8 +123,6 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
     return BridgeOptions(
         firmament=solver,
         scheduler_names=configuration.scheduler_names,
-        policy=embedding.base_policy(configuration),
-        overlays=embedding.overlays(configuration),
         cluster=observer_of(cluster) if dry_run else cluster,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
         fencing=0 if dry_run else int(time.time() * 1000),
@@ -136,7 +135,6 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
         recovery=embedding.recovery_options(configuration),
         volume_seconds=embedding.volume_seconds(configuration),
         network=embedding.network_options(configuration),
-        fair_share=embedding.shares_fairly(configuration),
         gang_seconds=embedding.gang_seconds(configuration),
         topology=embedding.topology_options(configuration),
         evictions=embedding.eviction_limits(configuration),
@@ -144,9 +142,9 @@ def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run
     )
 
 
-def observer_of(cluster: str) -> str:
+def observer_of(cluster: str, purpose: str = "dry-run") -> str:
     """Return the name under which a process that only observes ``cluster`` is known to a solver: one of its own."""
-    return f"{cluster}.dry-run.{socket.gethostname()}.{os.getpid()}"
+    return f"{cluster}.{purpose}.{socket.gethostname()}.{os.getpid()}"
 
 
 def _start(arguments: _Arguments) -> None:
@@ -161,17 +159,13 @@ def _start(arguments: _Arguments) -> None:
 
 
 async def _bridge(arguments: _Arguments) -> None:
-    from prometheus_client import CollectorRegistry
-
     from poseidon.bridge.health import Heartbeat, application
+    from poseidon.bridge.lives import Lives
     from poseidon.bridge.options import describe
-    from poseidon.bridge.runner import Bridge
     from poseidon.kube.client.transport import Transport
     from poseidon.lifecycle.stories import Stories
 
-    registry = CollectorRegistry()
     heartbeat, stories = Heartbeat(time.monotonic), Stories(time.monotonic)
-    _serve_metrics(arguments.metrics, application(registry, heartbeat.fault, stories.of))
     beating = asyncio.create_task(heartbeat.run(), name="heartbeat")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -179,18 +173,19 @@ async def _bridge(arguments: _Arguments) -> None:
         loop.add_signal_handler(number, stop.set)
     options = arguments.options
     async with Transport(arguments.settings, clock=time.monotonic, user_agent=options.client) as transport:
-        bridge = Bridge(
+        lives = Lives(
             transport,
             options,
-            registry=registry,
+            observer_of(arguments.cluster_name, "needs"),
             random=Random(os.urandom(16)),  # noqa: S311 - jitter, not secrets
             clock=time.monotonic,
             wall=time.time,
             stories=stories,
         )
+        _serve_metrics(arguments.metrics, application(lambda: lives.registry, heartbeat.fault, stories.of))
         _log.info("starting %s", " ".join(describe(options, transport.server)))
         try:
-            await bridge.run(stop)
+            await lives.run(stop)
         finally:
             beating.cancel()
 

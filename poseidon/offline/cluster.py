@@ -13,10 +13,7 @@ from poseidon.disruption_budgets.records import BUDGET_RECORD
 from poseidon.disruption_budgets.records import described as budget_record
 from poseidon.embedding import (
     EmbeddedScheduler,
-    base_policy,
     network_options,
-    overlays,
-    shares_fairly,
     spreads_by_default,
     topology_options,
 )
@@ -90,22 +87,18 @@ def build(
     ``forced`` takes part in any case. ``now`` (seconds since the epoch) stands still, and is the age of
     whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
     """
-    network = network_options(configuration)
-    visible = visible_to(
-        base_policy(configuration),
-        overlays(configuration),
-        bandwidth=network.annotations,
-        namespaces=shares_fairly(configuration),
-    )
+    scheduler = EmbeddedScheduler(configuration, lambda: now)
+    visible = visible_to(scheduler.needs, bandwidth=network_options(configuration).annotations)
+    network = network_options(configuration).with_records(visible.records)
     applications = read_applications(manifests.for_models, manifests.nodes, network.percentile)
-    topology = described_topology(manifests.for_models, manifests.nodes, topology_options(configuration))
+    trees = topology_options(configuration).with_records(visible.records)
+    topology = described_topology(manifests.for_models, manifests.nodes, trees)
     spreading = PlannedSpreading(manifests.services, enabled=spreads_by_default(configuration))
     feed = _Feed(manifests, now, scheduler_names, forced, visible, topology, spreading)
-    scheduler = EmbeddedScheduler(configuration, lambda: now)
-    records = applications.records if visible.applications else ()
+    records = applications.records if network.overlay else ()
     scheduler.apply((*(pb.Event(record=each) for each in records), *feed.events()))
     known = [each.app_group for each in applications.app_groups]
-    lacking = missing_app_groups(manifests.pods, known) if visible.applications else ()
+    lacking = missing_app_groups(manifests.pods, known) if network.overlay else ()
     warnings = (*applications.warnings, *lacking, *topology.warnings, *feed.warnings)
     return OfflineCluster(
         scheduler, feed.groups, topology.trees.tree(), feed.held, warnings, applications.app_groups
@@ -235,7 +228,7 @@ class _Feed:
 
     def _topology_records(self) -> Iterator[pb.Event]:
         """Yield what the input says of NUMA zones, if some overlay reads it, after the pods that they count."""
-        if not self._classes.visibility.topologies:
+        if RECORD_KIND not in self._classes.visibility.records:
             return
         for each in self._manifests.for_models:
             if not isinstance(each, NodeResourceTopology):
@@ -281,7 +274,7 @@ class _Feed:
 
     def _note_owner(self, pod: Pod) -> None:
         """Note a pod whose DaemonSet is not known, if that makes a difference."""
-        owner = claimed(pod) if self._classes.visibility.estimates else None
+        owner = claimed(pod) if self._classes.visibility.daemons else None
         if owner is not None and not self._is_daemon(pod):
             name = f"{pod.metadata.namespace}/{owner.name}"
             self._unowned.setdefault(name, []).append(pods.qualified_name(pod.metadata))

@@ -109,7 +109,7 @@ class TemplateTable:
         known = self._by_spec.get(key)
         if known is not None:
             return known
-        daemon = self._visibility.estimates and self._is_daemon(pod)
+        daemon = self._visibility.daemons and self._is_daemon(pod)
         message, defects = describe(pod, self._visibility, machine=machine, priority=priority, daemon=daemon)
         own = tuple(message.images)
         del message.images[:]
@@ -147,7 +147,8 @@ class TemplateTable:
                 machine,
                 self._visibility.annotations_of(pod),
                 _identity(pod),
-                (_service_class(pod, priority), self._is_daemon(pod)) if self._visibility.estimates else None,
+                _service_class(pod, priority) if self._visibility.service_classes else "",
+                self._visibility.daemons and self._is_daemon(pod),
             )
         )
 
@@ -159,13 +160,16 @@ def _add_detail(
     spec = pod.spec
     known: list[Defect] = []
     if visibility.containers:
-        message.containers.extend(container_messages(spec, limits=visibility.estimates))
+        message.containers.extend(container_messages(spec, limits=visibility.limits))
         message.overhead.extend(quantities(amounts(spec.overhead, "spec.overhead", known)))
-    if visibility.containers or visibility.qualities:
+    if visibility.qualities:
         message.qos = quality_of_service(spec)
-    if visibility.estimates:
+    if visibility.limits:
         message.limits.extend(quantities(effective_limits(spec, known)))
-        message.service_class, message.daemon = _service_class(pod, priority), daemon
+    if visibility.service_classes:
+        message.service_class = _service_class(pod, priority)
+    if visibility.daemons:
+        message.daemon = daemon
 
 
 def _service_class(pod: Pod, priority: int | None) -> str:

@@ -10,36 +10,35 @@ from poseidon.pods.requests.bandwidth import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.requests.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from poseidon.kube.api.core import Pod
 
 ANNOTATION_PREFIX = "firmament.io/"
 """Annotations of pods and nodes that begin like this are meant for models."""
 
-MODEL_LABELS = frozenset({"networkRequirement", "taskType"})
-"""Pod labels that models look at, by the names that the original gave them."""
-
-PROGRAM_POLICIES = frozenset({"sjf", "whare_map"})
-"""Base policies that look at what a task runs."""
-
-LOAD_MODELS = frozenset({"load_threshold"})
-"""Models that estimate what a task will use: by limits, priority class and owner, and container by container."""
-
-USE_POLICIES = frozenset({"cpu_mem"})
-"""Base policies that go by measured use, and must know which pods came too late to be in it."""
-
-NUMA_MODELS = frozenset({"numa_fit"})
-"""Models that align containers with NUMA zones, and must know which came after a node was measured."""
-
-NETWORK_MODELS = frozenset({"network_overhead"})
-"""Models that look at which workload of which application a pod belongs to, and order by quality of service."""
-
 APP_GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 """Pod label: the name of its AppGroup, without a namespace."""
 
 WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
 """Pod label: the selector of its workload."""
+
+_FLAGS = ("namespaces", "programs", "containers", "qos", "limits", "service_classes", "daemons", "timings")
+_LISTS = ("labels", "kind_labels", "annotations", "machine_annotations", "records", "arrivals")
+_SOLVERS_OWN = ("residents", "load", "unseen")
+"""Needs that ask nothing of a driver that has not another word as well."""
+
+_LABELS = ("networkRequirement", "taskType", APP_GROUP_LABEL, WORKLOAD_LABEL)
+
+WHEN_UNTOLD = frozenset(
+    {
+        *_FLAGS,
+        *(f"labels:{label}" for label in _LABELS),
+        *(f"annotations:{each}" for each in POD_ANNOTATIONS),
+        *(f"machine_annotations:{each}" for each in NODE_ANNOTATIONS),
+    }
+)
+"""What a solver is sent that does not say what it needs: all that such solvers can use, but for records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +47,10 @@ class Visibility:
 
     ``labels`` and ``annotations`` by name, further annotations by ``prefix`` ("": none). ``programs``: a pod
     that does not name its program is given that of its owner, so that pods of different jobs differ.
-    ``estimates``: limits, Koordinator's priority class and whether a DaemonSet owns the pod. ``containers``: what
-    each container asks for, and its QoS class. ``timed``: when pods were scheduled and initialized. ``topologies``:
-    NodeResourceTopology objects. ``qualities``: the QoS class of the pod. ``bandwidth``: bandwidth annotations count as
-    requests. ``applications``: AppGroup and NetworkTopology objects.
-    ``node_annotations``: those of nodes, besides those meant for models.
+    ``containers``: what each container asks for; ``limits``: theirs and the pod's; ``qualities``: the QoS class;
+    ``service_classes``: Koordinator's priority class; ``daemons``: whether a DaemonSet owns the pod. ``timed``: when
+    pods were scheduled and initialized. ``bandwidth``: bandwidth annotations count as requests.
+    ``node_annotations``: those of nodes, besides those meant for models. ``records``: kinds of records.
     """
 
     labels: frozenset[str] = frozenset()
@@ -60,14 +58,15 @@ class Visibility:
     namespaces: bool = False
     prefix: str = ""
     programs: bool = False
-    estimates: bool = False
     containers: bool = False
-    timed: bool = False
-    topologies: bool = False
+    limits: bool = False
     qualities: bool = False
+    service_classes: bool = False
+    daemons: bool = False
+    timed: bool = False
     bandwidth: bool = False
-    applications: bool = False
     node_annotations: frozenset[str] = frozenset()
+    records: frozenset[str] = frozenset()
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
         """Return the annotations that count, with the program among them if wanted and known."""
@@ -82,34 +81,38 @@ class Visibility:
         return chosen
 
 
-def visible_to(
-    policy: str, overlays: Collection[str] = (), *, bandwidth: bool = False, namespaces: bool = False
-) -> Visibility:
-    """Return what a base policy and overlays look at, by their names.
+def visible_to(needs: Collection[str], *, bandwidth: bool = False) -> Visibility:
+    """Return what the words by which a solver says what its models need ask for; see ``Welcome`` in the protocol.
 
-    ``bandwidth``: annotations are requests. ``namespaces``: the cluster is divided between them.
+    ``bandwidth``: annotations are requests.
     """
-    estimates = not LOAD_MODELS.isdisjoint(overlays)
-    aligned = not NUMA_MODELS.isdisjoint(overlays)
-    applications = not NETWORK_MODELS.isdisjoint(overlays)
-    annotations = (POD_ANNOTATIONS if estimates else frozenset()) | (
-        BANDWIDTH_ANNOTATIONS if bandwidth else frozenset()
-    )
+    lists: dict[str, set[str]] = {kind: set() for kind in _LISTS}
+    for word in needs:
+        kind, _, entry = word.partition(":")
+        if kind in lists:
+            lists[kind].add(entry)
     return Visibility(
-        labels=MODEL_LABELS | {APP_GROUP_LABEL, WORKLOAD_LABEL} if applications else MODEL_LABELS,
-        annotations=annotations,
-        namespaces=namespaces,
+        labels=frozenset(lists["labels"] | lists["kind_labels"]),
+        annotations=frozenset(lists["annotations"]) | (BANDWIDTH_ANNOTATIONS if bandwidth else frozenset()),
+        namespaces="namespaces" in needs,
         prefix=ANNOTATION_PREFIX,
-        programs=policy in PROGRAM_POLICIES,
-        estimates=estimates,
-        containers=estimates or aligned,
-        timed=estimates or aligned or policy in USE_POLICIES,
-        topologies=aligned,
-        qualities=applications,
+        programs="programs" in needs,
+        containers="containers" in needs,
+        limits="limits" in needs,
+        qualities="qos" in needs,
+        service_classes="service_classes" in needs,
+        daemons="daemons" in needs,
+        timed="timings" in needs,
         bandwidth=bandwidth,
-        applications=applications,
-        node_annotations=NODE_ANNOTATIONS if estimates else frozenset(),
+        node_annotations=frozenset(lists["machine_annotations"]),
+        records=frozenset(lists["records"]),
     )
+
+
+def not_understood(needs: Iterable[str]) -> list[str]:
+    """Return the words that a later version of this program would heed, sorted."""
+    known = {*_FLAGS, *_LISTS, *_SOLVERS_OWN}
+    return sorted(word for word in needs if word.partition(":")[0] not in known)
 
 
 def prefixed(annotations: Mapping[str, str], prefix: str = ANNOTATION_PREFIX) -> dict[str, str]:

@@ -29,6 +29,8 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.view = SolverView()
         self.synced = False
         self.streams = 0
+        self.minor = 2
+        self.needs: frozenset[str] = frozenset()
         self.batches = 0
         self.reports = []
         self.refuse = None
@@ -48,7 +50,13 @@ class ScriptedSolver(pb_grpc.SchedulerServicer):
         self.synced = False
         self.view = SolverView()
         outgoing = self._outgoing = asyncio.Queue()
-        outgoing.put_nowait(pb.ServerMessage(welcome=pb.Welcome(version_major=1, server="scripted")))
+        outgoing.put_nowait(
+            pb.ServerMessage(
+                welcome=pb.Welcome(
+                    version_major=1, version_minor=self.minor, server="scripted", needs=sorted(self.needs)
+                )
+            )
+        )
         reader = asyncio.create_task(self._read(request_iterator, outgoing))
         try:
             while (message := await outgoing.get()) is not None:

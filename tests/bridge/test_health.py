@@ -21,7 +21,7 @@ def story(uid):
 def serving(fault):
     registry = CollectorRegistry()
     Gauge("some_figure", "Of a test.", registry=registry).set(7)
-    server = serve("127.0.0.1", 0, application(registry, fault, story))
+    server = serve("127.0.0.1", 0, application(lambda: registry, fault, story))
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
@@ -62,7 +62,7 @@ def test_probes_and_metrics_share_a_port():
 
 def test_an_address_in_use_is_an_error():
     with serving(lambda: "") as url, pytest.raises(OSError, match="in use"):
-        serve("127.0.0.1", int(url.rpartition(":")[2]), application(CollectorRegistry(), lambda: "", story))
+        serve("127.0.0.1", int(url.rpartition(":")[2]), application(CollectorRegistry, lambda: "", story))
 
 
 async def test_the_heart_beats_while_the_loop_runs():

@@ -17,6 +17,7 @@ from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import SolverView
 from tests.simulated.conftest import new_operations
 from tests.support.cluster import pod as simulated_pod
+from tests.support.needs import words_of
 
 
 def completed(name: str, *, minutes: int):
@@ -58,7 +59,7 @@ def test_a_solver_that_tells_programs_apart_is_told_them():
     job = replace(pod("a"), metadata=replace(pod("a", owner="x").metadata, namespace="ns"))
     owner = replace(job.metadata.owner_references[0], kind="Job", name="sort")
     job = replace(job, metadata=replace(job.metadata, owner_references=(owner,)))
-    state = BridgeState(["poseidon"], "sjf")
+    state = BridgeState(["poseidon"], words_of("sjf"))
     state.pods_changed([present(job)])
     described = [event.task_class for event in state.snapshot() if event.HasField("task_class")]
     assert [dict(each.annotations) for each in described] == [{"firmament.io/program": "ns/sort"}]

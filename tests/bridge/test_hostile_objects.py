@@ -23,6 +23,7 @@ from poseidon.lifecycle.recovery import RECREATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import PENDING, SolverView
+from tests.support.needs import words_of
 from tests.topology_bridge.objects import group_map
 from tests.topology_bridge.objects import pod as member
 
@@ -35,7 +36,7 @@ def state(**more):
         topology=TopologyOptions(overlay=True),
         network=NetworkOptions(overlay=True, controllers=True),
         recovery=RecoveryOptions(recreate_bare=True),
-        overlays=("network_overhead", "topology"),
+        needs=words_of("network_overhead", "topology"),
         wall=lambda: START,
         **more,
     )

@@ -82,8 +82,8 @@ async def test_it_binds_and_ends_cleanly_on_a_signal(tmp_path, number):
             await until(lambda: solver.reports, within=30)
             process.send_signal(number)
             _, err = await asyncio.wait_for(process.communicate(), 20)
-            assert solver.hellos[0].cluster == "mine"
-            assert solver.hellos[0].fencing > 1_600_000_000_000
+            assert solver.hellos[-1].cluster == "mine"
+            assert solver.hellos[-1].fencing > 1_600_000_000_000
         log = err.decode()
         assert process.returncode == 0, log
         assert 'msg="round" round=1 placed=1 evicted=0' in log
@@ -117,7 +117,9 @@ async def test_a_dry_run_has_a_cluster_of_its_own_at_the_solver(tmp_path):
             await until(lambda: solver.synced, within=30)
             process.send_signal(signal.SIGTERM)
             await asyncio.wait_for(process.communicate(), 20)
-        (hello,) = solver.hellos
+        asking, hello = solver.hellos
+        assert asking.ephemeral
+        assert asking.cluster not in ("mine", hello.cluster)
         assert hello.cluster.startswith("mine.dry-run.")
         assert hello.cluster.endswith(f".{process.pid}")
         assert (hello.fencing, hello.ephemeral) == (0, True)

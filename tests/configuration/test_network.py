@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.configuration.document import ConfigurationError, load
+from firmament.configuration.document import ConfigurationError, build_core, load
 from poseidon.app_network.options import NetworkOptions
 from poseidon.embedding import network_options
 
@@ -15,11 +15,12 @@ OVERLAY = "costModels: [{name: network_overhead, args: {namespaces: [apps, defau
 def options(tmp_path, text):
     path = tmp_path / "config.yaml"
     path.write_text(HEADER + text, encoding="utf-8")
-    return network_options(load(path))
+    configuration = load(path)
+    return network_options(configuration).with_records(build_core(configuration).needs.records)
 
 
 def test_nothing_is_looked_at_by_default():
-    found = network_options(load(None))
+    found = network_options(load(None)).with_records(())
     assert found == NetworkOptions()
     assert not found.follows
 

@@ -12,14 +12,7 @@ import pytest
 from cost_models.interface import ModelDeclarationError, Needs
 from cost_models.registry import available, load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from poseidon.pods.requests.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
-from poseidon.pods.visibility import (
-    APP_GROUP_LABEL,
-    MODEL_LABELS,
-    WORKLOAD_LABEL,
-    Visibility,
-    visible_to,
-)
+from poseidon.pods.visibility import WHEN_UNTOLD, not_understood, visible_to
 from tests.support.models import NEEDS, Stated, indifferent
 
 _EVERY: dict[str, Any] = {
@@ -70,38 +63,30 @@ def test_needs_are_values():
         replace(EVERYTHING, labels=["app"])  # type: ignore[arg-type]
 
 
-def shown_by_name(name: str) -> Visibility:
-    """What the bridge shows to a model, which it knows by name."""
-    return visible_to(name) if available()[name] == "policy" else visible_to("trivial", [name])
-
-
 @pytest.mark.parametrize("name", available())
-def test_what_the_bridge_knows_of_a_model_by_its_name_follows_from_its_needs(name: str):
-    words, shown = load_model(name, {}).needs.words(), shown_by_name(name)
-    entries = {kind: {word.partition(":")[2] for word in words if word.startswith(f"{kind}:")} for kind in (
-        "labels", "kind_labels", "annotations", "machine_annotations", "records",
-    )}  # fmt: skip
-    assert entries["labels"] | entries["kind_labels"] <= shown.labels
-    assert {APP_GROUP_LABEL, WORKLOAD_LABEL} & shown.labels == entries["kind_labels"]
-    assert shown.labels - MODEL_LABELS <= entries["labels"] | entries["kind_labels"]
-    assert entries["annotations"] == shown.annotations
-    assert entries["machine_annotations"] == shown.node_annotations
-    assert ("NodeResourceTopology" in entries["records"]) is shown.topologies
-    assert (
-        ("AppGroup" in entries["records"]) is ("NetworkTopology" in entries["records"]) is shown.applications
-    )
-    for word in ("programs", "containers", "namespaces"):
-        assert (word in words) is getattr(shown, word)
-    assert ("timings" in words) is shown.timed
-    assert {word for word in ("limits", "service_classes", "daemons") if word in words} == (
-        {"limits", "service_classes", "daemons"} if shown.estimates else set()
-    )
-    # The class of quality goes along with containers, whether or not it is looked at.
-    assert shown.qualities <= ("qos" in words) <= (shown.qualities or shown.containers)
+def test_what_a_model_needs_is_what_the_bridge_shows(name: str):
+    needs = load_model(name, {}).needs
+    shown = visible_to(needs.words())
+    assert shown.labels == {*needs.labels, *needs.kind_labels}
+    assert shown.annotations == set(needs.annotations)
+    assert shown.node_annotations == set(needs.machine_annotations)
+    assert shown.records == set(needs.records)
+    for flag in ("programs", "containers", "namespaces", "limits", "service_classes", "daemons"):
+        assert getattr(shown, flag) is getattr(needs, flag)
+    assert shown.qualities is needs.qos
+    assert shown.timed is ("timings" in needs.words())
 
 
-def test_what_the_bridge_shows_by_name_is_all_needed_by_somebody():
+def test_all_words_are_understood():
+    assert not_understood(EVERYTHING.words()) == []
+    assert not_understood([*EVERYTHING.words(), "weather", "stars:north"]) == ["stars:north", "weather"]
+
+
+def test_a_solver_that_does_not_say_gets_what_any_known_model_needs():
     needs = Needs.merged(load_model(name, {}).needs for name in available())
-    assert set(needs.labels) >= MODEL_LABELS
-    assert set(needs.annotations) == POD_ANNOTATIONS
-    assert set(needs.machine_annotations) == NODE_ANNOTATIONS
+    shown, untold = (
+        visible_to(needs.words()),
+        visible_to({*WHEN_UNTOLD, *(f"records:{each}" for each in needs.records)}),
+    )
+    assert untold == replace(shown, namespaces=True)
+    assert not_understood(WHEN_UNTOLD) == []

@@ -97,7 +97,7 @@ async def test_bytes_that_are_no_message_are_refused(tmp_path, greeted):
         before = await state(stub)
         call = channel.stream_stream("/firmament.v1.Scheduler/Session")()
         if greeted:
-            hello = pb.Hello(version_major=1, cluster="c", fencing=2)
+            hello = pb.Hello(version_major=1, version_minor=2, cluster="c", fencing=2)
             await call.write(pb.ClientMessage(hello=hello).SerializeToString())
             assert pb.ServerMessage.FromString(await call.read()).WhichOneof("body") == "welcome"
         await call.write(b"\xff\xff\xff nonsense")
@@ -152,8 +152,16 @@ async def test_a_bad_kubeconfig_is_one_line(tmp_path, text, told):
     assert told in err
 
 
-@pytest.mark.parametrize("line", ["polcy: {}", "policy: {name: nonsense}"])
-@pytest.mark.parametrize("words", [("firmament", "serve"), ("poseidon", "run")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("firmament", "serve"), "polcy: {}"),
+        (("firmament", "serve"), "policy: {name: nonsense}"),
+        (("poseidon", "run"), "polcy: {}"),
+        # The bridge need not have the models: what it reads of them are two overlays' arguments.
+        (("poseidon", "run"), "costModels: [{name: topology, args: {nodeLabels: rack}}]"),
+    ],
+)
 async def test_a_bad_configuration_is_one_line(tmp_path, line, words):
     path = tmp_path / "bad.yaml"
     path.write_text(f"apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n{line}\n")

@@ -39,7 +39,7 @@ from poseidon.pods.requests.estimates import (
     PRIORITY_CLASS_LABEL,
     QUALITY_LABEL,
 )
-from poseidon.pods.visibility import APP_GROUP_LABEL, MODEL_LABELS, WORKLOAD_LABEL
+from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 from tests.hostile import values
 
 NAMESPACE = "mallory"
@@ -73,7 +73,8 @@ LABELS = (
     "topology.kubernetes.io/region",
     "kubernetes.io/hostname",
     "app",
-    *sorted(MODEL_LABELS),
+    "networkRequirement",
+    "taskType",
 )
 MAP_KEYS = ("name", "size", "priority", "constraints", "tree", "level-names", "resource-names", "status",
             "schedBeginTime", "schedEndTime", "placement", "rank", "preemptor", "message")  # fmt: skip

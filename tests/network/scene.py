@@ -16,6 +16,7 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.objects.network_definitions import definitions
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import bridging
+from tests.support.needs import words_of
 from tests.support.waiting import until
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -109,9 +110,9 @@ class Scene:
         self.solver = ScriptedSolver()
         quick = ReflectorOptions(optional=True, absent_seconds=0.05)
         async with running_solver(self.solver) as port:
-            overlays = ("network_overhead",) if network.overlay else ()
+            self.solver.needs = needs = words_of("network_overhead") if network.overlay else frozenset()
             async with bridging(
-                self.cluster, port, overlays=overlays, network=network, optional_reflector=quick, **options
+                self.cluster, port, needs=needs, network=network, optional_reflector=quick, **options
             ):
                 await until(lambda: self.solver.synced)
                 yield

@@ -19,6 +19,7 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.objects import node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.bridge.test_bridge import Api, bridging
+from tests.support.needs import words_of
 from tests.support.waiting import until
 
 GROUP = "topology.node.k8s.io"
@@ -76,7 +77,8 @@ async def test_objects_become_records_once_their_definition_is_there(cluster, ve
         api.transport = transport
         await api.node("n1")
         again = ReflectorOptions(optional=True, absent_seconds=0.05)
-        async with bridging(cluster, port, overlays=("numa_fit",), optional_reflector=again):
+        solver.needs = words_of("numa_fit")
+        async with bridging(cluster, port, needs=solver.needs, optional_reflector=again):
             await until(lambda: solver.synced)
             await api.create(CRDS, definition(*versions))
             path = f"/apis/{GROUP}/{versions[0]}/noderesourcetopologies"
@@ -99,12 +101,12 @@ def records(solver):
 
 def test_without_the_overlay_only_disruption_budgets_are_followed():
     assert [each.kind for each in BridgeState(["poseidon"]).custom_resources] == ["PodDisruptionBudget"]
-    followed = BridgeState(["poseidon"], overlays=("numa_fit",)).custom_resources
+    followed = BridgeState(["poseidon"], needs=words_of("numa_fit")).custom_resources
     assert {each.kind for each in followed} == {"PodDisruptionBudget", "NodeResourceTopology"}
 
 
 def test_a_record_follows_the_tasks_that_it_counts():
-    state = BridgeState(["poseidon"], overlays=("numa_fit",))
+    state = BridgeState(["poseidon"], needs=words_of("numa_fit"))
     state.nodes_changed([present(node("n1"))])
     state.pods_changed([present(pod("a", node="n1"))])
     (custom,) = (each for each in state.custom_resources if each.kind == "NodeResourceTopology")

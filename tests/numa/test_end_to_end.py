@@ -16,6 +16,7 @@ from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.test_bridge import Api, bridging
 from tests.numa.test_bridge import CRDS, GROUP, definition
 from tests.server.driving import running_server
+from tests.support.needs import words_of
 from tests.support.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -106,7 +107,7 @@ async def stage(version, **args):
             await api.create("/api/v1/nodes", node)
             again = ReflectorOptions(optional=True, absent_seconds=0.05)
             async with bridging(
-                cluster, running.address.port, overlays=("numa_fit",), optional_reflector=again
+                cluster, running.address.port, needs=words_of("numa_fit", "cpu_mem"), optional_reflector=again
             ):
                 yield Stage(api, transport, version)
     finally:

@@ -43,7 +43,7 @@ class Driver:
     async def send(self, **body: Any) -> None:
         await self.call.write(pb.ClientMessage(**body))
 
-    async def hello(self, cluster: str = "c", fencing: int = 1, major: int = 1, minor: int = 0) -> pb.Welcome:
+    async def hello(self, cluster: str = "c", fencing: int = 1, major: int = 1, minor: int = 2) -> pb.Welcome:
         hello = pb.Hello(
             version_major=major, version_minor=minor, cluster=cluster, fencing=fencing, client="test"
         )

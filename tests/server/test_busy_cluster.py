@@ -88,7 +88,9 @@ async def test_a_server_that_stops_ends_the_stream_of_a_driver_that_waits_for_a_
         newer = await _newcomer(running)
         stopping = asyncio.create_task(running.server.stop())
         late = running.driver()
-        await late.send(hello=pb.Hello(version_major=1, cluster="other", fencing=1, client="test"))
+        await late.send(
+            hello=pb.Hello(version_major=1, version_minor=2, cluster="other", fencing=1, client="test")
+        )
         assert (await late.end()).code is grpc.StatusCode.UNAVAILABLE
         gate.open()
         assert (await newer.end()).code is grpc.StatusCode.UNAVAILABLE
@@ -115,7 +117,7 @@ async def _round_at(gate: Gate, running: Running) -> asyncio.Task[bool]:
 async def _newcomer(running: Running) -> Driver:
     """A second driver of the cluster, whose session has begun and waits."""
     newer = running.driver()
-    await newer.send(hello=pb.Hello(version_major=1, cluster="c", fencing=2, client="test"))
+    await newer.send(hello=pb.Hello(version_major=1, version_minor=2, cluster="c", fencing=2, client="test"))
     await eventually(lambda: running.metric("firmament_sessions") == 2)
     return newer
 

@@ -15,7 +15,7 @@ WORLD = (machine("m1"), machine("m2"), task_class())
 async def test_tasks_are_placed_and_confirmed(running: Running):
     driver = running.driver()
     welcome = await driver.hello()
-    assert (welcome.version_major, welcome.version_minor, welcome.reset_required) == (1, 1, True)
+    assert (welcome.version_major, welcome.version_minor, welcome.reset_required) == (1, 2, True)
     assert welcome.server.startswith("firmament ")
     await driver.snapshot(*WORLD, tasks("a", "b"))
     await driver.events(tasks("c"))
@@ -106,12 +106,12 @@ async def refused(running: Running, **hello) -> StreamEndedError:
 
 
 async def test_versions(running: Running):
-    for minor in (0, 1, 2):
+    for minor in (1, 2, 3):
         await running.driver().hello(minor=minor)
-    for version in ({"major": 2}, {"major": 0}, {"minor": 3}):
+    for version in ({"major": 2}, {"major": 0}, {"minor": 0}, {"minor": 4}):
         ended = await refused(running, **version)
         assert ended.code is grpc.StatusCode.FAILED_PRECONDITION
-        assert "this server speaks 1.1" in ended.details
+        assert "this server speaks 1.2" in ended.details
 
 
 async def test_a_cluster_must_be_named(running: Running):

@@ -60,7 +60,9 @@ async def test_a_driver_hears_of_a_batch_that_waits():
 
 
 async def _converse(call: Any, gate: Gate) -> None:
-    await call.write(pb.ClientMessage(hello=pb.Hello(version_major=1, cluster="c", fencing=1)))
+    await call.write(
+        pb.ClientMessage(hello=pb.Hello(version_major=1, version_minor=2, cluster="c", fencing=1))
+    )
     assert (await call.read()).HasField("welcome")
     await call.write(pb.ClientMessage(snapshot_begin=pb.SnapshotBegin()))
     await call.write(pb.ClientMessage(events=pb.EventBatch(sequence=1, events=[machine("m")])))

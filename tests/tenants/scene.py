@@ -19,6 +19,7 @@ from poseidon.lifecycle.actions import AnnouncePreempted, Bind, Evict, Nominate
 from poseidon.pods.tasks import qualified_name
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
+from tests.support.needs import words_of
 from tests.topology_bridge.objects import group_map
 
 GROUP = "sakkara.group.name"
@@ -70,8 +71,7 @@ class Cluster:
         overlay = any(each["name"] == "topology" for each in overlays)
         self.state = BridgeState(
             ["poseidon"],
-            "cpu_mem",
-            [each["name"] for each in overlays],
+            words_of("cpu_mem", *(each["name"] for each in overlays)),
             clock=lambda: self.now,
             wall=lambda: self.now,
             topology=TopologyOptions(overlay=overlay),

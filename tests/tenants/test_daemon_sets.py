@@ -9,6 +9,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.core import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner
 from tests.bridge.objects import gone, node, pod, present
+from tests.support.needs import words_of
 
 OVERLAYS = ["load_threshold"]
 
@@ -26,7 +27,7 @@ def owned(made=None, **reference):
 
 @pytest.fixture
 def state():
-    made = BridgeState(["poseidon"], overlays=OVERLAYS)
+    made = BridgeState(["poseidon"], needs=words_of(*OVERLAYS))
     made.nodes_changed([present(node("n1"))])
     return made
 

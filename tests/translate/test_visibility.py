@@ -10,7 +10,7 @@ from poseidon.kube.api.core import Pod
 from poseidon.kube.api.decoding import convert_object
 from poseidon.nodes.machine import machine
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.visibility import visible_to
+from tests.support.needs import visible
 from tests.translate.builders import make_node
 
 
@@ -26,7 +26,7 @@ def make(labels: Any = None, annotations: Any = None, owner: Any = None, namespa
 
 
 def test_labels_and_annotations_for_models_split_classes_and_travel():
-    table = ClassTable(visible_to("cpu_mem"))
+    table = ClassTable(visible("net", "whare_map"))
     plain = table.intern(make({"app": "a"}, {"note": "x"}))
     assert table.intern(make({"app": "b"}, {"note": "y"}, namespace="other")) == plain
     sheep = table.intern(make({"taskType": "sheep", "app": "c"}))
@@ -40,7 +40,7 @@ def test_labels_and_annotations_for_models_split_classes_and_travel():
 @pytest.mark.parametrize("policy", ["sjf", "whare_map"])
 def test_programs_split_classes_only_for_policies_that_tell_them_apart(policy: str):
     pods = [make(owner={"kind": "Job", "name": name}) for name in ("one", "two", "one")]
-    plain, telling = ClassTable(visible_to("cpu_mem")), ClassTable(visible_to(policy))
+    plain, telling = ClassTable(visible("cpu_mem")), ClassTable(visible(policy))
     assert [plain.intern(pod) for pod in pods] == [1, 1, 1]
     assert [telling.intern(pod) for pod in pods] == [1, 2, 1]
     assert dict(telling.message(1).annotations) == {"firmament.io/program": "ns/one"}

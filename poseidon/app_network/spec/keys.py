@@ -9,6 +9,8 @@ from typing import NamedTuple
 APP_GROUP_KIND, TOPOLOGY_KIND = "AppGroup", "NetworkTopology"
 """Kinds of the objects, and of the records that solvers get of them."""
 
+APPLICATION_RECORDS = frozenset({APP_GROUP_KIND, TOPOLOGY_KIND})
+
 REGION, ZONE = "region", "zone"
 LEVEL_OF_KEY: Mapping[str, str] = MappingProxyType(
     {"topology.kubernetes.io/region": REGION, "topology.kubernetes.io/zone": ZONE}

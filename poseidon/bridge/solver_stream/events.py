@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from poseidon.app_network.spec.keys import APPLICATION_RECORDS
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
 from poseidon.kube.watch.quarantine import Attempt
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -122,7 +123,7 @@ class Telling:
     def _tell_applications(self) -> None:
         """Let models know what is in force, if one looks at it."""
         books = self._books
-        if books.applications is None or not books.classes.visibility.applications:
+        if books.applications is None or books.classes.visibility.records.isdisjoint(APPLICATION_RECORDS):
             return
         for kind, name, payload in books.applications.take_records():
             books.custom_records.tell(kind, name, payload)

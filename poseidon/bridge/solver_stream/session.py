@@ -18,6 +18,7 @@ import grpc
 from grpc import aio
 
 from poseidon.bridge.solver_stream.batches import batched, cut
+from poseidon.bridge.solver_stream.needs import NeedsChangedError, needs_of
 from poseidon.bridge.solver_stream.stream import (
     VERSION_MAJOR,
     VERSION_MINOR,
@@ -94,6 +95,7 @@ class SessionOptions:
 class Session:
     """Keeps a stream to the solver at ``target`` for the ``peer``.
 
+    ``needs``: what the peer tells; a solver that needs anything else ends ``run``; None: whatever solvers need.
     ``start`` allows the first snapshot; ``wake`` says that the peer has something to send. ``fencing`` must
     be larger than that of any earlier driver of the cluster. What the solver knows of an ``ephemeral`` cluster is
     forgotten when its session ends.
@@ -113,6 +115,7 @@ class Session:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: SessionOptions | None = None,
         ephemeral: bool = False,
+        needs: frozenset[str] | None = None,
     ) -> None:
         self._target = target
         self._peer = peer
@@ -124,6 +127,7 @@ class Session:
             client=client,
             ephemeral=ephemeral,
         )
+        self._needs = needs
         self._metrics = metrics
         self._clock = clock
         self._sleep = sleep
@@ -156,7 +160,7 @@ class Session:
         self._wake.set()
 
     async def run(self) -> None:
-        """Keep a stream open until ``drain``."""
+        """Keep a stream open until ``drain``. Raises ``NeedsChangedError``; nothing has been sent then."""
         await self._started.wait()
         while not self._draining:
             opened = self._clock()
@@ -192,6 +196,9 @@ class Session:
                 call.cancel()
 
     def _opened(self, welcome: pb.Welcome) -> None:
+        needs = needs_of(welcome)
+        if self._needs is not None and needs != self._needs:
+            raise NeedsChangedError(needs)
         self._last_complaint = ""
         self._standby.reset()
         self._metrics.refused.set(False)

@@ -12,7 +12,7 @@ from grpc import aio
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 VERSION_MAJOR = 1
-VERSION_MINOR = 1
+VERSION_MINOR = 2
 
 Call: TypeAlias = "aio.StreamStreamCall[pb.ClientMessage, pb.ServerMessage]"
 

@@ -27,6 +27,8 @@ TREE_NAME = "tree"
 GROUP_RECORD = "TopologyGroup"
 """Kind of the record of a group: ``{"group": "namespace/name", "constraints"}``; its name is the id of the job."""
 
+TREE_RECORDS = frozenset({TREE_RECORD, GROUP_RECORD})
+
 ROOT = "root"
 """What the top of every tree is called."""
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Self
+
+from poseidon.group_trees.spec.keys import TREE_RECORDS
 
 DEFAULT_NAMESPACE = "default"
 """Where the ConfigMap with the tree is, unless told otherwise."""
@@ -10,7 +14,7 @@ DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True, slots=True)
 class TopologyOptions:
-    """``overlay``: the solver places groups by the tree. ``namespace``: where the tree's ConfigMap is.
+    """``overlay``: some model reads records of the tree and its groups. ``namespace``: where the tree's ConfigMap is.
 
     ``node_labels``: keys of node labels, top to bottom, that give the tree where no ConfigMap does.
     """
@@ -18,3 +22,7 @@ class TopologyOptions:
     overlay: bool = False
     namespace: str = DEFAULT_NAMESPACE
     node_labels: tuple[str, ...] = ()
+
+    def with_records(self, needed: Collection[str]) -> Self:
+        """Return the same where these kinds of records are needed."""
+        return replace(self, overlay=not TREE_RECORDS.isdisjoint(needed))

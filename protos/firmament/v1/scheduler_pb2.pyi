@@ -381,6 +381,7 @@ class Welcome(_message.Message):
     SERVER_FIELD_NUMBER: _builtins.int
     RECORD_KINDS_FIELD_NUMBER: _builtins.int
     RESET_REQUIRED_FIELD_NUMBER: _builtins.int
+    NEEDS_FIELD_NUMBER: _builtins.int
     version_major: _builtins.int
     """protocol version the server speaks"""
     version_minor: _builtins.int
@@ -393,6 +394,10 @@ class Welcome(_message.Message):
     def record_kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """record kinds that some loaded model reads; others are kept and ignored"""
 
+    @_builtins.property
+    def needs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """what the loaded models look at, sorted, a word each: "containers", or with an entry,"""
+
     def __init__(
         self,
         *,
@@ -401,10 +406,11 @@ class Welcome(_message.Message):
         server: _builtins.str = ...,
         record_kinds: _abc.Iterable[_builtins.str] | None = ...,
         reset_required: _builtins.bool = ...,
+        needs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["record_kinds", b"record_kinds", "reset_required", b"reset_required", "server", b"server", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["needs", b"needs", "record_kinds", b"record_kinds", "reset_required", b"reset_required", "server", b"server", "version_major", b"version_major", "version_minor", b"version_minor"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,108 @@
+"""A bridge for as long as the process runs: begun again whenever the solver comes to need something else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from poseidon.bridge.runner import Bridge
+from poseidon.bridge.solver_stream.needs import NeedsChangedError, ask, needs_of
+from poseidon.pods.visibility import not_understood
+from protos.firmament.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:
+    from poseidon.bridge.options import BridgeOptions
+    from poseidon.kube.client.transport import Transport
+    from poseidon.lifecycle.stories import Stories
+
+_log = logging.getLogger(__name__)
+
+ASK_SECONDS = 5.0
+"""How long a bridge waits for a solver to say what it needs, before it begins with what old ones can use."""
+
+
+class Lives:
+    """Bridges to one solver, one after the other. What a bridge reads of the cluster depends on what the solver needs.
+
+    So the solver is asked first. One that needs something else later on, as it was upgraded or configured anew, or did
+    not answer at first, is not sent a snapshot: that bridge is ended as by SIGTERM, which lets bindings under way come
+    to their ends, and the next one reads the cluster anew. ``observer`` is a name of a cluster that is nobody's,
+    ``wall`` tells seconds since the epoch, ``clock`` is monotonic.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: BridgeOptions,
+        observer: str,
+        *,
+        random: Random,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        stories: Stories,
+        ask_seconds: float = ASK_SECONDS,
+    ) -> None:
+        self._transport = transport
+        self._options = options
+        self._observer = observer
+        self._random = random
+        self._clock = clock
+        self._wall = wall
+        self._stories = stories
+        self._ask_seconds = ask_seconds
+        self.registry = CollectorRegistry()
+        """Holds the metrics of the present bridge. They begin at zero with each, as those of a new process."""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Bridge until ``stop`` is set. Raises whatever breaks a bridge."""
+        needs = await self._first_needs(stop)
+        options = self._options
+        while not stop.is_set():
+            unknown = not_understood(needs)
+            if unknown:
+                _log.warning('solver needs what this version does not tell words="%s"', " ".join(unknown))
+            try:
+                await self._bridge(options.needing(needs)).run(stop)
+            except NeedsChangedError as changed:
+                _log.info("solver needs something else, reading the cluster anew")
+                needs = changed.needs
+                # This driver is later than the one before it; one that only observes has none to outbid.
+                options = replace(options, fencing=options.fencing and max(self._now(), options.fencing + 1))
+
+    def _now(self) -> int:
+        return int(self._wall() * 1000)
+
+    async def _first_needs(self, stop: asyncio.Event) -> frozenset[str]:
+        options = self._options
+        asked = asyncio.create_task(
+            ask(options.firmament, self._observer, options.client, self._ask_seconds, random=self._random)
+        )
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({asked, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            found = asked.result() if asked.done() else None
+        finally:
+            for each in (asked, stopped):
+                each.cancel()
+            await asyncio.gather(asked, stopped, return_exceptions=True)
+        if found is None and not stop.is_set():
+            _log.info("solver does not say what it needs, beginning without solver=%s", options.firmament)
+        return needs_of(pb.Welcome()) if found is None else found
+
+    def _bridge(self, options: BridgeOptions) -> Bridge:
+        self.registry = CollectorRegistry()
+        return Bridge(
+            self._transport,
+            options,
+            registry=self.registry,
+            random=self._random,
+            clock=self._clock,
+            wall=self._wall,
+            stories=self._stories,
+        )

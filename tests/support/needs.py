@@ -1,0 +1,17 @@
+"""What models need, as a solver that has them loaded says it."""
+
+from __future__ import annotations
+
+from cost_models.api.needs import Needs
+from cost_models.registry import load_model
+from poseidon.pods.visibility import Visibility, visible_to
+
+
+def words_of(*models: str) -> frozenset[str]:
+    """Return the words of models with their default arguments."""
+    return frozenset(Needs.merged(load_model(name, {}).needs for name in models).words())
+
+
+def visible(*models: str, bandwidth: bool = False) -> Visibility:
+    """Return what of pods and nodes is shown to models."""
+    return visible_to(words_of(*models), bandwidth=bandwidth)
