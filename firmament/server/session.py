@@ -80,7 +80,7 @@ def check_hello(message: pb.ClientMessage) -> pb.Hello:
 
 
 class Session:
-    """A stream from Hello to its end. Lives on the event loop; the core's work is done in threads."""
+    """A stream from Hello to its end. Supervisor on the event loop; the core's work is done in threads."""
 
     def __init__(
         self, hello: pb.Hello, registry: ClusterRegistry, runner: RoundRunner, settings: SessionSettings

@@ -14,16 +14,16 @@ from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.write.evictor import EvictionLimits
 from poseidon.kube.write.pod_recovery import RecoveryOptions
 from poseidon.lifecycle.bind_check import Fitness
-from poseidon.lifecycle.claims import Storage
+from poseidon.lifecycle.binding.claims import Storage
+from poseidon.lifecycle.binding.nominations import Nominations
+from poseidon.lifecycle.binding.placements import Placements
 from poseidon.lifecycle.evictions.gang_view import GangView
 from poseidon.lifecycle.evictions.rate import EvictionRate
 from poseidon.lifecycle.evictions.review import EvictionReview
 from poseidon.lifecycle.evictions.under_way import Evictions
 from poseidon.lifecycle.jobs import Jobs
-from poseidon.lifecycle.nominations import Nominations
 from poseidon.lifecycle.outages import Outages
 from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS, Announcements
-from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals

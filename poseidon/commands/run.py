@@ -160,8 +160,8 @@ def _start(arguments: _Arguments) -> None:
 
 async def _bridge(arguments: _Arguments) -> None:
     from poseidon.bridge.health import Heartbeat, application
-    from poseidon.bridge.lives import Lives
     from poseidon.bridge.options import describe
+    from poseidon.bridge.supervisor import Supervisor
     from poseidon.kube.client.transport import Transport
     from poseidon.lifecycle.stories import Stories
 
@@ -173,7 +173,7 @@ async def _bridge(arguments: _Arguments) -> None:
         loop.add_signal_handler(number, stop.set)
     options = arguments.options
     async with Transport(arguments.settings, clock=time.monotonic, user_agent=options.client) as transport:
-        lives = Lives(
+        supervisor = Supervisor(
             transport,
             options,
             observer_of(arguments.cluster_name, "needs"),
@@ -182,10 +182,12 @@ async def _bridge(arguments: _Arguments) -> None:
             wall=time.time,
             stories=stories,
         )
-        _serve_metrics(arguments.metrics, application(lambda: lives.registry, heartbeat.fault, stories.of))
+        _serve_metrics(
+            arguments.metrics, application(lambda: supervisor.registry, heartbeat.fault, stories.of)
+        )
         _log.info("starting %s", " ".join(describe(options, transport.server)))
         try:
-            await lives.run(stop)
+            await supervisor.run(stop)
         finally:
             beating.cancel()
 

@@ -9,7 +9,7 @@ from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Phase
 
 if TYPE_CHECKING:
     from poseidon.lifecycle.bind_check import Fitness
-    from poseidon.lifecycle.dependencies import Dependencies
+    from poseidon.lifecycle.binding.dependencies import Dependencies
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord
     from poseidon.lifecycle.requested import Occupancy

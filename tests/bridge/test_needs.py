@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from poseidon.bridge.lives import Lives
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.solver_stream.needs import needs_of
+from poseidon.bridge.supervisor import Supervisor
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.lifecycle.stories import Stories
@@ -30,7 +30,7 @@ TIER = frozenset({"containers", "labels:tier"})
 async def living(cluster, port, **options):
     """Bridges to the solver at ``port``, for as long as they are needed."""
     async with Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport:
-        lives = Lives(
+        lives = Supervisor(
             transport,
             BridgeOptions(f"127.0.0.1:{port}", session=QUICK, **options),
             "default.needs",

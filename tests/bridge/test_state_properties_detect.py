@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from poseidon.bridge.state import BridgeState
-from poseidon.lifecycle.dependencies import Dependencies
+from poseidon.lifecycle.binding.dependencies import Dependencies
 from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.pods import Tasks
 from tests.bridge.test_state_properties import Cluster

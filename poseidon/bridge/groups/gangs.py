@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.changes import Change
+    from poseidon.lifecycle.binding.placements import Placements
     from poseidon.lifecycle.jobs import Jobs
-    from poseidon.lifecycle.placements import Placements
     from poseidon.lifecycle.pods import Tasks
     from poseidon.nodes.machines import Machines
     from poseidon.pod_groups.groups import Group, Groups

@@ -12,7 +12,7 @@ from poseidon.lifecycle.actions import (
     AnnounceScheduled,
     WriteClaim,
 )
-from poseidon.lifecycle.pending_bindings import PendingBindings
+from poseidon.lifecycle.binding.pending_bindings import PendingBindings
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
 from poseidon.lifecycle.refusals import Kind, Reason, Refusals
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from poseidon.kube.write.claim_writer import ClaimWrite
     from poseidon.kube.write.evictor import EvictionOutcome
     from poseidon.lifecycle.bind_check import Fitness
-    from poseidon.lifecycle.dependencies import Dependencies
+    from poseidon.lifecycle.binding.dependencies import Dependencies
+    from poseidon.lifecycle.binding.nominations import Nominations
     from poseidon.lifecycle.evictions.under_way import Evictions
-    from poseidon.lifecycle.nominations import Nominations
     from poseidon.lifecycle.pending_reasons import Announcements
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord

@@ -11,8 +11,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from poseidon.lifecycle.dependencies import Dependencies
-    from poseidon.lifecycle.nominations import Nominations
+    from poseidon.lifecycle.binding.dependencies import Dependencies
+    from poseidon.lifecycle.binding.nominations import Nominations
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
-from poseidon.lifecycle.dependencies import Dependencies
-from poseidon.lifecycle.outcomes import Settlement
+from poseidon.lifecycle.binding.dependencies import Dependencies
+from poseidon.lifecycle.binding.outcomes import Settlement
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from poseidon.lifecycle.nominations import Nominations
+    from poseidon.lifecycle.binding.nominations import Nominations
     from poseidon.lifecycle.pending_reasons import Announcements
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.quarantine import Quarantine
     from poseidon.kube.write.claim_writer import ClaimWrite
-    from poseidon.lifecycle.placements import Placements
+    from poseidon.lifecycle.binding.placements import Placements
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord
     from poseidon.nodes.machines import Machines

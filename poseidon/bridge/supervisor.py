@@ -27,7 +27,7 @@ ASK_SECONDS = 5.0
 """How long a bridge waits for a solver to say what it needs, before it begins with what old ones can use."""
 
 
-class Lives:
+class Supervisor:
     """Bridges to one solver, one after the other. What a bridge reads of the cluster depends on what the solver needs.
 
     So the solver is asked first. One that needs something else later on, as it was upgraded or configured anew, or did
