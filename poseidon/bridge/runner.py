@@ -127,11 +127,11 @@ class Bridge:
 
     def snapshot(self) -> Iterable[pb.Event]:
         """Return everything, for a solver that knows nothing."""
-        return self.state.telling.snapshot()
+        return self.state.event_stream.snapshot()
 
     def take_events(self) -> Iterable[pb.Event]:
         """Return what the solver has to be told."""
-        return self.state.telling.take_events()
+        return self.state.event_stream.take_events()
 
     def refused(self, event: pb.Event, reason: str) -> None:
         """Leave an event out that the solver does not take."""

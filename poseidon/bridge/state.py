@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from poseidon.app_network.options import NetworkOptions
-from poseidon.bridge.books import Books, StateOptions, open_books
 from poseidon.bridge.groups.gangs import GANG_SECONDS
-from poseidon.bridge.solver_stream.events import Telling
+from poseidon.bridge.solver_stream.events import EventStream
+from poseidon.bridge.stores import StateOptions, Stores, open_stores
 from poseidon.bridge.watched_nodes import Nodes
 from poseidon.bridge.watched_pods import Pods
 from poseidon.custom_records import CustomResource
@@ -91,34 +91,34 @@ class BridgeState:
         )
         self.quarantine = quarantine if quarantine is not None else Quarantine()
         """What could not be dealt with."""
-        books = open_books(options, clock, wall, self.quarantine, stories or Stories(clock))
-        self.gangs = books.gangs
+        stores = open_stores(options, clock, wall, self.quarantine, stories or Stories(clock))
+        self.gangs = stores.gangs
         """The groups of pods, whose objects their reflectors write."""
-        self.samples = books.samples
+        self.samples = stores.samples
         """The latest samples of use, which sources write."""
-        self.custom_records = books.custom_records
+        self.custom_records = stores.custom_records
         """Records out of custom resources, which their reflectors write."""
-        self.applications = books.applications
+        self.applications = stores.applications
         """Applications and networks, which their controllers look after; None if nobody looks at them."""
-        self.custom_resources = _custom_resources(books)
+        self.custom_resources = _custom_resources(stores)
         """What is to be followed for ``custom_records``: what some overlay reads."""
-        self._classes = books.classes
-        self._machines = books.machines
-        self._namespaces = books.namespaces
-        self._tasks = books.tasks
-        self._occupancy = books.occupancy
-        self._stories = books.stories
-        self._fitness = books.fitness
-        self._volumes = books.volumes
-        self._storage = books.storage
-        self._placements = books.placements
-        self._outages = books.outages
+        self._classes = stores.classes
+        self._machines = stores.machines
+        self._namespaces = stores.namespaces
+        self._tasks = stores.tasks
+        self._requested = stores.requested
+        self._stories = stores.stories
+        self._bind_check = stores.bind_check
+        self._volumes = stores.volumes
+        self._storage = stores.storage
+        self._placements = stores.placements
+        self._outages = stores.outages
         self._outage_news: list[Action] = []
-        self._refused = books.refused
-        self._refusals = books.refusals
-        self._nodes = Nodes(books)
-        self._pods = Pods(frozenset(scheduler_names), books, clock)
-        self.telling = Telling(books)
+        self._refused = stores.refused
+        self._refusals = stores.refusals
+        self._nodes = Nodes(stores)
+        self._pods = Pods(frozenset(scheduler_names), stores, clock)
+        self.event_stream = EventStream(stores)
         """The same as ``snapshot`` and ``take_events``, one by one."""
 
     @property
@@ -133,7 +133,7 @@ class BridgeState:
 
     def used(self, node: str) -> Mapping[str, int]:
         """Return what the pods on a node, and those being bound to it, request together, by resource."""
-        return self._occupancy.used(node)
+        return self._requested.used(node)
 
     def pending_count(self) -> int:
         """How many pods wait for a node. Looks at every record; may be called from another thread."""
@@ -146,7 +146,7 @@ class BridgeState:
     def violations(self) -> list[str]:
         """Return what does not hold of the pods here although it always must. Looks at every pod; for debugging."""
         return violations(
-            self._tasks, self._placements.dependencies, self._volumes, self._occupancy, self._fitness
+            self._tasks, self._placements.dependencies, self._volumes, self._requested, self._bind_check
         )
 
     # --- what sources of use ask ---------------------------------------------------------------------------
@@ -263,15 +263,15 @@ class BridgeState:
 
         Pods that are being bound, or have just been, stand in it as bound.
         """
-        return list(self.telling.snapshot())
+        return list(self.event_stream.snapshot())
 
     def take_events(self) -> list[pb.Event]:
         """Return what the solver has to be told, once, in an order in which it can be applied."""
-        return list(self.telling.take_events())
+        return list(self.event_stream.take_events())
 
     def refused(self, event: pb.Event, reason: str) -> None:
         """The solver has refused an event, and with it the batch and the stream that it came by."""
-        self.telling.refused(event, reason)
+        self.event_stream.refused(event, reason)
 
     def take_reports(self) -> list[pb.BindingReport]:
         """Return what has become of the solver's deltas, once."""
@@ -292,9 +292,9 @@ class BridgeState:
         ]
 
 
-def _custom_resources(books: Books) -> tuple[CustomResource[Any], ...]:
+def _custom_resources(stores: Stores) -> tuple[CustomResource[Any], ...]:
     """Return what becomes records for models, as far as some model looks at it."""
-    budgets = budget_resource(books.classes)
-    if RECORD_KIND not in books.classes.visibility.records:
+    budgets = budget_resource(stores.classes)
+    if RECORD_KIND not in stores.classes.visibility.records:
         return (budgets,)
-    return budgets, NodeTopologies(books.tasks.on_node, books.classes).custom_resource()
+    return budgets, NodeTopologies(stores.tasks.on_node, stores.classes).custom_resource()

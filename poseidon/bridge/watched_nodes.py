@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from poseidon.nodes import machine as node_translation
 
 if TYPE_CHECKING:
-    from poseidon.bridge.books import Books
+    from poseidon.bridge.stores import Stores
     from poseidon.kube.api.core import Node
     from poseidon.kube.watch.changes import Change
 
@@ -19,67 +19,67 @@ KIND = "nodes"
 
 
 class Nodes:
-    """Takes nodes as they are now and brings ``books`` up to date."""
+    """Takes nodes as they are now and brings ``stores`` up to date."""
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
 
     def take(self, changes: Sequence[Change[Node]]) -> None:
         """Take nodes as they are now."""
         for change in changes:
             if change.object is None:
                 self._remove(change.uid)
-                self._books.quarantine.release(KIND, change.uid)
+                self._stores.quarantine.release(KIND, change.uid)
             else:
                 self._take(change.uid, change.object)
 
     def _take(self, uid: str, node: Node) -> None:
         """Take a node as it is now; one that cannot be dealt with is not used, as if it were not there."""
-        quarantine = self._books.quarantine
+        quarantine = self._stores.quarantine
         with quarantine.attempt(KIND, uid, name=node.metadata.name) as attempt:
             self._changed(uid, node)
         if attempt.failed:
             self._remove(uid)
 
     def _remove(self, uid: str) -> None:
-        name = self._books.machines.remove(uid)
+        name = self._stores.machines.remove(uid)
         if name:
             self._gone(name)
 
     def _gone(self, name: str) -> None:
         """Forget a node, in each book whatever goes wrong in another."""
-        books = self._books
+        stores = self._stores
         leave = [
-            books.gangs.topology.trees.node_gone,
-            books.images.forget,
-            books.volumes.node_gone,
-            books.fitness.forget,
-            books.placements.node_gone,
-            books.tasks.mark_node,
-            books.samples.mark,
+            stores.gangs.topology.trees.node_gone,
+            stores.images.forget,
+            stores.volumes.node_gone,
+            stores.bind_check.forget,
+            stores.placements.node_gone,
+            stores.tasks.mark_node,
+            stores.samples.mark,
         ]
-        if books.applications is not None:
-            leave.append(books.applications.node_gone)
+        if stores.applications is not None:
+            leave.append(stores.applications.node_gone)
         for forget in leave:
-            with books.quarantine.attempt("nodes that are gone", name):
+            with stores.quarantine.attempt("nodes that are gone", name):
                 forget(name)
-        books.quarantine.release("nodes that are gone", name)
+        stores.quarantine.release("nodes that are gone", name)
 
     def _changed(self, uid: str, node: Node) -> None:
-        books = self._books
-        machine, defects = node_translation.machine(node, books.classes.visibility.node_annotations)
+        stores = self._stores
+        machine, defects = node_translation.machine(node, stores.classes.visibility.node_annotations)
         name = machine.name
         if not name:
             return
-        books.images.put(name, machine.images)
+        stores.images.put(name, machine.images)
         del machine.images[:]
-        machine.images.extend(books.images.heavy_on(name))
-        books.volumes.node_changed(name, node.metadata.labels)
-        if books.applications is not None:
-            books.applications.node_changed(name, node.metadata.labels)
-        books.gangs.topology.trees.node_changed(name, node.metadata.labels)
-        if books.machines.put(uid, machine):
-            books.tasks.mark_node(name)
-            books.samples.mark(name)
+        machine.images.extend(stores.images.heavy_on(name))
+        stores.volumes.node_changed(name, node.metadata.labels)
+        if stores.applications is not None:
+            stores.applications.node_changed(name, node.metadata.labels)
+        stores.gangs.topology.trees.node_changed(name, node.metadata.labels)
+        if stores.machines.put(uid, machine):
+            stores.tasks.mark_node(name)
+            stores.samples.mark(name)
             for defect in defects:
                 _log.warning('node has a defect node=%s defect="%s"', name, defect)

@@ -16,7 +16,7 @@ from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
 from poseidon.pods.tasks import Disposition
 
 if TYPE_CHECKING:
-    from poseidon.bridge.books import Books
+    from poseidon.bridge.stores import Stores
     from poseidon.kube.api.core import Pod, PriorityClass, Service
     from poseidon.kube.api.pod_groups import ScaledOwner
     from poseidon.kube.watch.changes import Change
@@ -28,15 +28,15 @@ RUNNING = "Running"
 
 
 class Pods:
-    """Takes pods as they are now and brings ``books`` up to date.
+    """Takes pods as they are now and brings ``stores`` up to date.
 
     ``ours`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*": all). ``clock`` is
     monotonic.
     """
 
-    def __init__(self, ours: frozenset[str], books: Books, clock: Callable[[], float]) -> None:
+    def __init__(self, ours: frozenset[str], stores: Stores, clock: Callable[[], float]) -> None:
         self._ours = ours
-        self._books = books
+        self._stores = stores
         self._clock = clock
         self._priorities = PriorityResolver()
         self._priority_names: dict[str, str] = {}
@@ -68,7 +68,7 @@ class Pods:
 
     def take_daemon_sets(self, changes: Sequence[Change[ScaledOwner]]) -> None:
         """Take DaemonSets as they are now; pods that came before theirs become its pods."""
-        known = self._books.daemon_sets
+        known = self._stores.daemon_sets
         for change in changes:
             if change.object is not None:
                 known.put(change.uid, change.object.metadata)
@@ -80,79 +80,79 @@ class Pods:
 
     def take_services(self, changes: Sequence[Change[Service]]) -> None:
         """Take services as they are now."""
-        tasks = self._books.tasks
-        for uid, spread in self._books.spreading.take_services(changes).items():
+        tasks = self._stores.tasks
+        for uid, spread in self._stores.spreading.take_services(changes).items():
             record = tasks.get(uid)
             if record is not None and record.task.spread != spread:
                 record.task = replace(record.task, spread=spread)
                 tasks.touch(uid)
 
     def _settle(self) -> None:
-        self._books.storage.apply()
-        self._books.gangs.apply()
+        self._stores.storage.apply()
+        self._stores.gangs.apply()
 
     def _take(self, uid: str, pod: Pod) -> None:
         """Take a pod as it is now; one that cannot be dealt with stays pending, and counts where it runs."""
-        books = self._books
+        stores = self._stores
         try:
             self._changed(uid, pod)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not hold up other pods
-            reason = books.quarantine.set_aside(
+            reason = stores.quarantine.set_aside(
                 KIND, uid, error, name=pod_translation.qualified_name(pod.metadata)
             )
-            with books.quarantine.attempt("pods set aside", uid):
+            with stores.quarantine.attempt("pods set aside", uid):
                 self._changed(
                     uid, bare(pod), fault=f"the pod cannot be dealt with, and is left aside: {reason}"
                 )
         else:
-            books.quarantine.release(KIND, uid)
-        if books.applications is not None:
-            with books.quarantine.attempt("pods of applications", uid):
-                books.applications.pod_changed(uid, pod)
+            stores.quarantine.release(KIND, uid)
+        if stores.applications is not None:
+            with stores.quarantine.attempt("pods of applications", uid):
+                stores.applications.pod_changed(uid, pod)
 
     def _gone(self, uid: str) -> None:
         """Forget a pod, in each book whatever goes wrong in another."""
-        books = self._books
-        leave = [books.history.gone, books.refused.gone, books.gangs.pod_gone, self._ended]
-        if books.applications is not None:
-            leave.append(books.applications.pod_gone)
+        stores = self._stores
+        leave = [stores.history.gone, stores.refused.gone, stores.gangs.pod_gone, self._ended]
+        if stores.applications is not None:
+            leave.append(stores.applications.pod_gone)
         for forget in leave:
-            with books.quarantine.attempt("pods that are gone", uid):
+            with stores.quarantine.attempt("pods that are gone", uid):
                 forget(uid)
         for kind in (KIND, "pods set aside", "pods of applications", "pods that are gone"):
-            books.quarantine.release(kind, uid)
+            stores.quarantine.release(kind, uid)
 
     def _changed(self, uid: str, pod: Pod, fault: str = "") -> None:
-        books = self._books
+        stores = self._stores
         disposition = pod_translation.disposition(pod)
-        known = books.tasks.get(uid)
+        known = stores.tasks.get(uid)
         ours = ANY_SCHEDULER in self._ours or pod_translation.scheduler_of(pod) in self._ours
         if ours:
-            books.gangs.pod_changed(uid, pod)
+            stores.gangs.pod_changed(uid, pod)
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
             # Not for us, or not now. One that is being bound stays until the outcome is known.
             if disposition is Disposition.FINISHED:
-                books.history.finished(uid, pod)
+                stores.history.finished(uid, pod)
                 if ours:
-                    books.refused.finished(uid, pod, known)
+                    stores.refused.finished(uid, pod, known)
             self._ended(uid)
             return
-        task = pod_translation.task(pod, books.classes, self._priorities)
+        task = pod_translation.task(pod, stores.classes, self._priorities)
         self._note_owner(uid, pod)
-        spread = books.spreading.group(uid, pod)
+        spread = stores.spreading.group(uid, pod)
         if spread:
             task = replace(task, spread=spread)
         if not ours:
             # Nothing is decided about pods of other schedulers, so their jobs do not matter.
             task = replace(task, job="")
         place = pod.spec.node_name or (known.place if known is not None else "")
-        task, resolution = books.storage.translated(pod, task, place)
-        task, group_wait = books.gangs.translated(task) if ours else (task, "")
+        task, resolution = stores.storage.translated(pod, task, place)
+        task, group_wait = stores.gangs.translated(task) if ours else (task, "")
         record = PodRecord(task, schedulable) if known is None else known
-        books.storage.note(record, resolution)
-        books.tasks.hold(
+        stores.storage.note(record, resolution)
+        stores.tasks.hold(
             record,
             group=group_wait,
             priority=self._priority_wait(uid, pod) if ours else "",
@@ -165,37 +165,37 @@ class Pods:
         else:
             self._update(pod, record, task, ours=ours)
         if disposition is Disposition.BOUND and pod.metadata.deletion_timestamp is not None:
-            books.tasks.move(record, Event.DELETED)
-        books.storage.announce(record)
+            stores.tasks.move(record, Event.DELETED)
+        stores.storage.announce(record)
 
     def _add(self, pod: Pod, record: PodRecord) -> None:
         record.message = _reported_reason(pod)
         record.announced_at = self._clock()
         record.nominated = pod.status.nominated_node_name
         if record.nominated and record.schedulable:
-            self._books.nominations.put(record)
+            self._stores.nominations.put(record)
         self._join(pod, record)
-        self._books.tasks.add(record, pod.spec.node_name)
+        self._stores.tasks.add(record, pod.spec.node_name)
 
     def _update(self, pod: Pod, record: PodRecord, task: pod_translation.Task, *, ours: bool) -> None:
         if task != record.task:
-            self._books.jobs.leave(record.task.job)
+            self._stores.jobs.leave(record.task.job)
             record.task = task
             self._join(pod, record)
         node = pod.spec.node_name
         if node and ours:
-            self._books.placements.shown(record, node)
+            self._stores.placements.shown(record, node)
         elif node:
-            self._books.tasks.move(record, Event.SHOWN, node)
+            self._stores.tasks.move(record, Event.SHOWN, node)
         else:
             # A pod never loses its node: an event that shows none is older than the binding.
-            self._books.tasks.mark(task.uid)
+            self._stores.tasks.mark(task.uid)
 
     def _join(self, pod: Pod, record: PodRecord) -> None:
-        jobs, job_id = self._books.jobs, record.task.job
+        jobs, job_id = self._stores.jobs, record.task.job
         if not job_id:
             return
-        group_job = self._books.gangs.job(record.task.uid)
+        group_job = self._stores.gangs.job(record.task.uid)
         if group_job is not None:
             jobs.join(group_job)
             # Others of the same owner may have been met before.
@@ -207,8 +207,12 @@ class Pods:
 
     def _note_owner(self, uid: str, pod: Pod) -> None:
         """Keep a pod whose DaemonSet is not known yet, if that makes a difference."""
-        books = self._books
-        if books.classes.visibility.daemons and claimed(pod) is not None and not books.daemon_sets.owns(pod):
+        stores = self._stores
+        if (
+            stores.classes.visibility.daemons
+            and claimed(pod) is not None
+            and not stores.daemon_sets.owns(pod)
+        ):
             self._unowned[uid] = pod
         else:
             self._unowned.pop(uid, None)
@@ -224,15 +228,15 @@ class Pods:
         return ""
 
     def _ended(self, uid: str) -> None:
-        record = self._books.tasks.remove(uid)
+        record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
         self._unowned.pop(uid, None)
-        self._books.volumes.remove_pod(uid)
-        self._books.spreading.gone(uid)
+        self._stores.volumes.remove_pod(uid)
+        self._stores.spreading.gone(uid)
         if record is not None:
-            self._books.jobs.leave(record.task.job)
-            self._books.nominations.end(uid)
-            self._books.placements.ended(uid)
+            self._stores.jobs.leave(record.task.job)
+            self._stores.nominations.end(uid)
+            self._stores.placements.ended(uid)
 
 
 def _reported_reason(pod: Pod) -> str:

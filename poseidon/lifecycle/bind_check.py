@@ -14,7 +14,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from poseidon.lifecycle.requested import Amounts, Occupancy
+    from poseidon.lifecycle.requested import Amounts, Requested
     from poseidon.nodes.machines import Machines
     from poseidon.pods.classes import ClassTable
 
@@ -46,18 +46,18 @@ class _Offer(NamedTuple):
 
     machine: pb.Machine
     allocatable: dict[str, int]
-    repellents: tuple[tuple[pb.Taint, str], ...]
+    hard_taints: tuple[tuple[pb.Taint, str], ...]
 
 
-class Fitness:
+class BindCheck:
     """Compares classes with nodes. The rules are the solver's: capacity, cordon, readiness and hard taints.
 
     Selectors are left to the solver: labels change too seldom to be looked at twice.
     """
 
-    def __init__(self, machines: Machines, occupancy: Occupancy, classes: ClassTable) -> None:
+    def __init__(self, machines: Machines, requested: Requested, classes: ClassTable) -> None:
         self._machines = machines
-        self._occupancy = occupancy
+        self._requested = requested
         self._classes = classes
         self._offers: dict[str, _Offer] = {}
         self._requests: dict[int, Amounts] = {}
@@ -91,10 +91,10 @@ class Fitness:
         offer = self._offers.get(node)
         if offer is None or offer.machine is not machine:
             offer = self._offers[node] = _offer(machine)
-        for taint, words in offer.repellents:
+        for taint, words in offer.hard_taints:
             if not any(_tolerates(each, taint) for each in self._classes.message(task_class).tolerations):
                 return f"node {node} {words} now"
-        used = self._occupancy.used(node)
+        used = self._requested.used(node)
         lacking = self._lacking(task_class, node, offer, used)
         if lacking:
             lacking = next(
@@ -131,17 +131,17 @@ class Fitness:
 
 
 def _offer(machine: pb.Machine) -> _Offer:
-    repellents = [
+    hard_taints = [
         (taint, f"has the untolerated taint {{{taint.key}: {taint.value}}}")
         for taint in machine.taints
         if taint.effect != _SOFT_EFFECT
     ]
     if machine.unschedulable:
-        repellents.insert(0, (_CORDONED, "is unschedulable"))
+        hard_taints.insert(0, (_CORDONED, "is unschedulable"))
     if machine.not_ready:
-        repellents.append((_NOT_READY, "is not ready"))
+        hard_taints.append((_NOT_READY, "is not ready"))
     allocatable = {quantity.resource: quantity.amount for quantity in machine.allocatable}
-    return _Offer(machine, allocatable, tuple(repellents))
+    return _Offer(machine, allocatable, tuple(hard_taints))
 
 
 def _tolerates(toleration: pb.Toleration, taint: pb.Taint) -> bool:

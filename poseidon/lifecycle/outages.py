@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from poseidon.lifecycle.actions import AnnounceUnschedulable
-    from poseidon.lifecycle.pending_reasons import Announcements
+    from poseidon.lifecycle.pending_reasons import PendingReasons
     from poseidon.lifecycle.pods import Tasks
 
 OUTAGE_SECONDS = 30.0
@@ -20,9 +20,9 @@ MESSAGE = "no node chosen: the solver has not answered for a while; the pod is p
 class Outages:
     """Tells each waiting pod once, until a solver has said something else of it. ``clock`` is monotonic."""
 
-    def __init__(self, tasks: Tasks, announcements: Announcements, clock: Callable[[], float]) -> None:
+    def __init__(self, tasks: Tasks, pending_reasons: PendingReasons, clock: Callable[[], float]) -> None:
         self._tasks = tasks
-        self._announcements = announcements
+        self._pending_reasons = pending_reasons
         self._clock = clock
         self._began: float | None = None
         self._look_at = 0.0
@@ -44,4 +44,4 @@ class Outages:
             for record in self._tasks
             if record.schedulable and not record.place and not record.waits_for and record.message != MESSAGE
         ]
-        return [self._announcements.undecided(record, MESSAGE) for record in waiting]
+        return [self._pending_reasons.undecided(record, MESSAGE) for record in waiting]

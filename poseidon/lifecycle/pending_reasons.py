@@ -38,7 +38,7 @@ def reasons_of(message: str) -> str:
     return ", ".join(sorted(_COUNT.sub("", reason) for reason in listed.split(", ")))
 
 
-class Announcements:
+class PendingReasons:
     """Decides what is said of pending pods, and when. ``clock`` is monotonic, ``counts_seconds`` as above."""
 
     def __init__(

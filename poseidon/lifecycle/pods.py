@@ -14,9 +14,9 @@ from poseidon.pods.task_events import bound, submitted
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.lifecycle.bind_check import Fitness
-    from poseidon.lifecycle.records import PodRecord, Standing
-    from poseidon.lifecycle.requested import Occupancy
+    from poseidon.lifecycle.bind_check import BindCheck
+    from poseidon.lifecycle.records import PodRecord, SentState
+    from poseidon.lifecycle.requested import Requested
     from poseidon.lifecycle.stories import Stories
     from poseidon.nodes.machines import Machines
     from poseidon.pods.tasks import Task
@@ -27,29 +27,29 @@ class Tasks:
 
     What has to be told is found by comparison: of how a task should stand with what was told last. Any order
     and any repetition of the events that led there gives the same messages. What each task takes where it
-    runs, or is being bound to, is kept in ``occupancy``; ``on_moved`` is told of uid and place,
+    runs, or is being bound to, is kept in ``requested``; ``on_moved`` is told of uid and place,
     ``stories`` of each step.
     """
 
     def __init__(
         self,
         machines: Machines,
-        occupancy: Occupancy,
-        fitness: Fitness,
+        requested: Requested,
+        bind_check: BindCheck,
         on_moved: Callable[[str, str], None],
         stories: Stories,
     ) -> None:
         self._stories = stories
         self._machines = machines
-        self._occupancy = occupancy
-        self._fitness = fitness
+        self._requested = requested
+        self._bind_check = bind_check
         self._on_moved = on_moved
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
         self._on_node: dict[str, dict[str, None]] = {}  # in the order in which they came
         self._changed: dict[str, None] = {}
         self._removed: dict[str, None] = {}
-        self._doubted: set[str] = set()
+        self._to_resync: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -137,10 +137,10 @@ class Tasks:
         """Compare this task anew with what the solver was told. Where it is, and what it takes, is as it was."""
         self._changed[uid] = None
 
-    def doubt(self, record: PodRecord) -> None:
+    def resync(self, record: PodRecord) -> None:
         """What the solver makes of this task is unclear: say how it stands, also if that is nowhere."""
         record.told = None
-        self._doubted.add(record.task.uid)
+        self._to_resync.add(record.task.uid)
         self.mark(record.task.uid)
 
     def on_node(self, node: str) -> list[PodRecord]:
@@ -181,16 +181,16 @@ class Tasks:
         if self._uids.get(record.task.name) == uid:
             del self._uids[record.task.name]
         self._leave(uid, record.place)
-        self._occupancy.drop(uid)
+        self._requested.drop(uid)
         self._changed.pop(uid, None)
-        if record.told is not None or uid in self._doubted:
+        if record.told is not None or uid in self._to_resync:
             self._removed[uid] = None
         return record
 
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no task."""
         self._removed.clear()
-        self._doubted.clear()
+        self._to_resync.clear()
         for record in self._records.values():
             record.told = None
         self._changed = dict.fromkeys(self._records)
@@ -205,29 +205,33 @@ class Tasks:
         placed: list[tuple[Task, str]] = []
         for uid in self._changed:
             record = self._records[uid]
-            standing = self._standing(record)
-            if self._report_will_do(record) or (standing == record.told and uid not in self._doubted):
+            desired_state = self._desired_state(record)
+            if self._report_will_do(record) or (desired_state == record.told and uid not in self._to_resync):
                 continue
-            may_have_one = uid in self._doubted or (record.told is not None and record.told.machine)
-            if standing is None or (may_have_one and not standing.machine):
+            may_have_one = uid in self._to_resync or (record.told is not None and record.told.machine)
+            if desired_state is None or (may_have_one and not desired_state.machine):
                 # A solver keeps the machine of a task that is submitted again: it has to be removed first.
                 removed.append(uid)
-            if standing is not None and standing.machine:
-                placed.append((record.task, standing.machine))
-            elif standing is not None:
+            if desired_state is not None and desired_state.machine:
+                placed.append((record.task, desired_state.machine))
+            elif desired_state is not None:
                 waiting.append(record.task)
-            record.told = standing
+            record.told = desired_state
         self._changed.clear()
         self._removed.clear()
-        self._doubted.clear()
+        self._to_resync.clear()
         events = chain((pb.Event(task_removed=uid) for uid in removed), bound(placed), submitted(waiting))
         return events, [*(task for task, _ in placed), *waiting]
 
-    def _standing(self, record: PodRecord) -> Standing | None:
-        standing = record.standing()
-        if standing is not None and standing.machine and standing.machine not in self._machines:
+    def _desired_state(self, record: PodRecord) -> SentState | None:
+        desired_state = record.desired_state()
+        if (
+            desired_state is not None
+            and desired_state.machine
+            and desired_state.machine not in self._machines
+        ):
             return None
-        return standing
+        return desired_state
 
     @staticmethod
     def _report_will_do(record: PodRecord) -> bool:
@@ -236,7 +240,7 @@ class Tasks:
 
     def _charge(self, record: PodRecord) -> None:
         task = record.task
-        self._occupancy.put(task.uid, record.place, self._fitness.requests(task.task_class))
+        self._requested.put(task.uid, record.place, self._bind_check.requests(task.task_class))
 
     def _occupy(self, uid: str, node: str) -> None:
         if node:

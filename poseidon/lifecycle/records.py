@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from poseidon.pods.tasks import Task
 
 
-class Standing(NamedTuple):
+class SentState(NamedTuple):
     """How a task stands in a solver's books; ``machine`` is "" while it is pending there.
 
     ``initialized`` is when it was, 0 for not yet and where no model asks; the others as in ``Task``.
@@ -48,7 +48,7 @@ class PodRecord(Struct, eq=False, gc=False):
     phase: Phase = Phase.HELD
     node: str = ""
     binding: str = ""
-    told: Standing | None = None
+    told: SentState | None = None
     message: str = ""
     group_wait: str = ""
     claims_wait: str = ""
@@ -96,13 +96,13 @@ class PodRecord(Struct, eq=False, gc=False):
         """Whether the solver placed it itself on this stream, so that a report settles the matter."""
         return self.told is not None and not self.told.machine
 
-    def standing(self) -> Standing | None:
+    def desired_state(self) -> SentState | None:
         """How it should stand in the books of a solver that knows all machines; None: not at all."""
         place = self.place
         if not place and not self.offered:
             return None
         task = self.task
-        return Standing(
+        return SentState(
             place,
             task.task_class,
             task.job,

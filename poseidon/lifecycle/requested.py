@@ -9,7 +9,7 @@ Amounts: TypeAlias = tuple[tuple[str, int], ...]
 """Resource and amount, each resource once; equal requests may share one tuple."""
 
 
-class Occupancy:
+class Requested:
     """Sums of requests by node, kept up to date pod by pod.
 
     Every pod is charged to at most one node. What it was charged is remembered, so that any order and any

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Phase
 
 if TYPE_CHECKING:
-    from poseidon.lifecycle.bind_check import Fitness
+    from poseidon.lifecycle.bind_check import BindCheck
     from poseidon.lifecycle.binding.dependencies import Dependencies
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord
-    from poseidon.lifecycle.requested import Occupancy
+    from poseidon.lifecycle.requested import Requested
     from poseidon.volumes.state import VolumeState
 
 
 def violations(
-    tasks: Tasks, dependencies: Dependencies, volumes: VolumeState, occupancy: Occupancy, fitness: Fitness
+    tasks: Tasks,
+    dependencies: Dependencies,
+    volumes: VolumeState,
+    requested: Requested,
+    bind_check: BindCheck,
 ) -> list[str]:
     """Return what does not hold, in words; nothing is changed.
 
@@ -30,19 +34,19 @@ def violations(
         for problem in _of_record(record, dependencies, volumes)
     ]
     on_node: dict[str, set[str]] = {}
-    requested: dict[str, Counter[str]] = {}
+    expected: dict[str, Counter[str]] = {}
     for record in tasks:
         if record.place:
             on_node.setdefault(record.place, set()).add(record.task.uid)
-            sums = requested.setdefault(record.place, Counter())
-            sums.update(dict(fitness.requests(record.task.task_class)))
-    for node in on_node.keys() | set(tasks.nodes()) | set(occupancy.nodes()):
+            sums = expected.setdefault(record.place, Counter())
+            sums.update(dict(bind_check.requests(record.task.task_class)))
+    for node in on_node.keys() | set(tasks.nodes()) | set(requested.nodes()):
         indexed = {record.task.uid for record in tasks.on_node(node)}
         if indexed != on_node.get(node, set()):
             found.append(f"node {node} has {sorted(indexed)} instead of {sorted(on_node.get(node, set()))}")
-        counted = {name: amount for name, amount in requested.get(node, Counter()).items() if amount}
-        if dict(occupancy.used(node)) != counted:
-            found.append(f"node {node} counts {dict(occupancy.used(node))} instead of {counted}")
+        counted = {name: amount for name, amount in expected.get(node, Counter()).items() if amount}
+        if dict(requested.used(node)) != counted:
+            found.append(f"node {node} counts {dict(requested.used(node))} instead of {counted}")
     return found
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from poseidon.kube.parsing.defects import Defect
-    from poseidon.pods.selector_index import Sight
+    from poseidon.pods.selector_index import VisibleLabels
     from poseidon.pods.templates import Plain
     from poseidon.pods.visibility import Visibility
 
@@ -34,12 +34,17 @@ class Shown(NamedTuple):
 
 
 def shown(
-    visible: Visibility, sight: Sight, namespace: str, labels: Iterable[tuple[str, str]], *, ending: bool
+    visible: Visibility,
+    visible_labels: VisibleLabels,
+    namespace: str,
+    labels: Iterable[tuple[str, str]],
+    *,
+    ending: bool,
 ) -> Shown:
     """Choose what models or selectors look at; ``labels`` come sorted."""
     return Shown(
-        namespace if sight.namespace or visible.namespaces else "",
-        tuple([item for item in labels if item[0] in sight.labels or item[0] in visible.labels]),
+        namespace if visible_labels.namespace or visible.namespaces else "",
+        tuple([item for item in labels if item[0] in visible_labels.labels or item[0] in visible.labels]),
         ending,
     )
 

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from poseidon.pods.class_numbers import ClassKey, ClassNumbers, shown
 from poseidon.pods.daemon_sets import nobodys
-from poseidon.pods.selector_index import Onlookers, Sight
+from poseidon.pods.selector_index import SelectorIndex, VisibleLabels
 from poseidon.pods.templates import Template, TemplateTable
 from poseidon.pods.visibility import Visibility
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 class Scene:
     """Pods of one namespace with labels of the same names: the selectors of others see the same of them all."""
 
-    __slots__ = ("__weakref__", "labels", "namespace", "sight")
+    __slots__ = ("__weakref__", "labels", "namespace", "visible_labels")
 
-    def __init__(self, namespace: str, labels: tuple[str, ...], sight: Sight) -> None:
+    def __init__(self, namespace: str, labels: tuple[str, ...], visible_labels: VisibleLabels) -> None:
         self.namespace = namespace
         self.labels = labels
-        self.sight = sight
+        self.visible_labels = visible_labels
 
 
 class Traits:
@@ -66,7 +66,7 @@ class ClassTable:
     ) -> None:
         self._visibility = visibility or Visibility()
         self._templates = TemplateTable(self._visibility, is_daemon)
-        self._onlookers = Onlookers()
+        self._selector_index = SelectorIndex()
         self._observed: set[Template] = set()
         self._images: set[str] = set()
         self._heavy: dict[str, int] = {}
@@ -106,7 +106,7 @@ class ClassTable:
     def watch(self, selector: pb.TaskSelector) -> None:
         """A selector that is no pod's looks at pods, from the next ``refresh`` on."""
         self._watched[selector.SerializeToString(deterministic=True)] = selector
-        self._onlookers.watch(selector)
+        self._selector_index.watch(selector)
 
     def with_needs(self, traits: Traits, needs: VolumeNeeds) -> Traits:
         """Return the traits of the same pod whose volumes ask for something else now."""
@@ -120,7 +120,7 @@ class ClassTable:
 
     def refresh(self) -> bool:
         """Bring the classes of all traits up to date. Returns whether some have changed."""
-        grown = self._onlookers.take_grown()
+        grown = self._selector_index.take_grown()
         changed = {scene for scene in self._scenes.values() if self._sees_more(scene, grown)}
         heavier = self._take_heavier()
         if not changed and not heavier:
@@ -174,18 +174,18 @@ class ClassTable:
 
     def _look_anew(self) -> None:
         """Let only those look who are still there, if that makes a difference."""
-        onlookers = Onlookers()
+        selector_index = SelectorIndex()
         for template in self._observed:
-            onlookers.observe(template.plain.message)
+            selector_index.observe(template.plain.message)
         for selector in self._watched.values():
-            onlookers.watch(selector)
-        if len(onlookers) < len(self._onlookers):
-            onlookers.grow_everywhere()
-            self._onlookers = onlookers
+            selector_index.watch(selector)
+        if len(selector_index) < len(self._selector_index):
+            selector_index.grow_everywhere()
+            self._selector_index = selector_index
 
     def _observe(self, template: Template) -> None:
         self._observed.add(template)
-        self._onlookers.observe(template.plain.message)
+        self._selector_index.observe(template.plain.message)
         self._images.update(template.images)
         if self._shows_images(template):
             self._showing.add(template)
@@ -211,7 +211,7 @@ class ClassTable:
         scene = self._scenes.get((namespace, names))
         if scene is None:
             names = tuple([intern(name) for name in names])
-            scene = Scene(namespace, names, self._onlookers.sight(namespace, frozenset(names)))
+            scene = Scene(namespace, names, self._selector_index.visible_labels(namespace, frozenset(names)))
             self._scenes[namespace, names] = scene
         return scene
 
@@ -219,9 +219,9 @@ class ClassTable:
         """Look at a scene again. Returns whether more is seen of it than before."""
         if grown is not None and scene.namespace not in grown:
             return False
-        sight = self._onlookers.sight(scene.namespace, frozenset(scene.labels))
-        changed = sight != scene.sight
-        scene.sight = sight
+        visible_labels = self._selector_index.visible_labels(scene.namespace, frozenset(scene.labels))
+        changed = visible_labels != scene.visible_labels
+        scene.visible_labels = visible_labels
         return changed
 
     def _interned(
@@ -240,7 +240,7 @@ class ClassTable:
     def _number(self, traits: Traits) -> int:
         scene = traits.scene
         labels = zip(scene.labels, traits.values, strict=True)
-        borne = shown(self._visibility, scene.sight, scene.namespace, labels, ending=traits.ending)
+        borne = shown(self._visibility, scene.visible_labels, scene.namespace, labels, ending=traits.ending)
         # All images or none: their weights are summed up.
         images = traits.template.images if traits.template in self._showing else ()
         return self._numbers.number(ClassKey(traits.template.plain, traits.needs, images, borne))

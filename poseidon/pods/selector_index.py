@@ -34,14 +34,14 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class VisibleLabels:
     """What all selectors together see of a pod: labels by name, and its namespace."""
 
     labels: frozenset[str] = frozenset()
     namespace: bool = False
 
 
-class Onlookers:
+class SelectorIndex:
     """Collects the looks of selectors; nothing is forgotten, so that what is seen only grows."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Onlookers:
         """Take up a selector that is no pod's: that of a disruption budget."""
         self._add(selector)
 
-    def sight(self, namespace: str, labels: frozenset[str]) -> Sight:
+    def visible_labels(self, namespace: str, labels: frozenset[str]) -> VisibleLabels:
         """Return what is seen of pods with these labels (by name) in a namespace."""
         seen: set[str] = set()
         limited = False
@@ -83,7 +83,7 @@ class Onlookers:
             if look.needs <= labels:
                 seen |= look.reads
                 limited = limited or look.limited
-        return Sight(labels & seen, limited)
+        return VisibleLabels(labels & seen, limited)
 
     def take_grown(self) -> frozenset[str] | None:
         """Return the namespaces of which more may be seen than at the last call, None for all of them."""

@@ -1,4 +1,4 @@
-"""Which of an object's metadata travels to models, whatever selectors look at (see ``onlookers``)."""
+"""Which of an object's metadata travels to models, whatever selectors look at (see ``selector_index``)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.lifecycle.requested import Occupancy
+from poseidon.lifecycle.requested import Requested
 from tests.support.effort import examples
 
 UIDS = st.sampled_from("abcde")
@@ -23,26 +23,26 @@ STEPS: st.SearchStrategy[Any] = st.one_of(
 @settings(max_examples=examples(300))
 @given(st.lists(STEPS, max_size=40))
 def test_any_order_of_changes_leaves_what_a_recount_finds(steps):
-    occupancy, books = Occupancy(), {}
+    requested, stores = Requested(), {}
     for what, uid, node, requests in steps:
         if what == "put":
-            occupancy.put(uid, node, tuple(requests.items()))
-            books[uid] = (node, requests)
+            requested.put(uid, node, tuple(requests.items()))
+            stores[uid] = (node, requests)
         else:
-            occupancy.drop(uid)
-            books.pop(uid, None)
+            requested.drop(uid)
+            stores.pop(uid, None)
         for name in ("n1", "n2"):
             recount: Counter[str] = Counter()
-            for where, amounts in books.values():
+            for where, amounts in stores.values():
                 if where == name:
                     recount.update(amounts)
-            assert occupancy.used(name) == recount
+            assert requested.used(name) == recount
 
 
 def test_nothing_stays_behind_when_all_pods_are_gone():
-    occupancy = Occupancy()
-    occupancy.put("a", "n1", (("cpu", 1),))
-    occupancy.put("a", "n2", (("cpu", 1),))
-    occupancy.drop("a")
-    occupancy.drop("a")
-    assert (occupancy.used("n1"), occupancy.used("n2")) == ({}, {})
+    requested = Requested()
+    requested.put("a", "n1", (("cpu", 1),))
+    requested.put("a", "n2", (("cpu", 1),))
+    requested.drop("a")
+    requested.drop("a")
+    assert (requested.used("n1"), requested.used("n2")) == ({}, {})

@@ -54,7 +54,7 @@ class Hasty(Cluster):
     def make_state(self):
         state = BridgeState(["poseidon"])
         waiting = state._placements._waiting
-        waiting.dependencies = waiting.settlement._dependencies = Impatient()
+        waiting.dependencies = waiting.outcomes._dependencies = Impatient()
         return state
 
 

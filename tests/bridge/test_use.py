@@ -48,7 +48,7 @@ async def test_every_snapshot_has_the_latest_samples(cluster: SimulatedCluster, 
         await until(lambda: set(used(solver.view)) == {"n1"})
 
 
-class Books:
+class Stores:
     """A state, a source that writes in it, and a solver that is told."""
 
     def __init__(self) -> None:
@@ -69,28 +69,28 @@ class Books:
 
 
 def test_samples_follow_their_nodes():
-    books = Books()
-    books.report("n1")
-    assert books.tell().samples == {}
-    books.state.nodes_changed([present(node("n1"))])
-    assert used(books.tell()) == {"n1": 7}
-    books.state.nodes_changed([gone(node("n1"))])
-    assert books.tell().samples == {}
-    books.state.nodes_changed([present(node("n1", uid="another"))])
-    assert used(books.tell()) == {"n1": 7}
+    stores = Stores()
+    stores.report("n1")
+    assert stores.tell().samples == {}
+    stores.state.nodes_changed([present(node("n1"))])
+    assert used(stores.tell()) == {"n1": 7}
+    stores.state.nodes_changed([gone(node("n1"))])
+    assert stores.tell().samples == {}
+    stores.state.nodes_changed([present(node("n1", uid="another"))])
+    assert used(stores.tell()) == {"n1": 7}
 
 
 def test_pods_are_known_by_name_and_place():
-    books = Books()
-    books.state.nodes_changed([present(node("n1")), present(node("n2"))])
+    stores = Stores()
+    stores.state.nodes_changed([present(node("n1")), present(node("n2"))])
     here, there = pod("here", node="n1"), pod("there", node="n2")
-    books.state.pods_changed([present(here), present(there), present(pod("waiting"))])
-    books.report("n1", "here", "there", "waiting", "unknown")
-    assert list(books.tell().samples["n1"].tasks.tasks) == [here.metadata.uid]
-    books.state.pods_changed([gone(here), present(pod("here", uid="successor", node="n1"))])
-    books.report("n1", "here")
-    assert list(books.tell().samples["n1"].tasks.tasks) == ["successor"]
+    stores.state.pods_changed([present(here), present(there), present(pod("waiting"))])
+    stores.report("n1", "here", "there", "waiting", "unknown")
+    assert list(stores.tell().samples["n1"].tasks.tasks) == [here.metadata.uid]
+    stores.state.pods_changed([gone(here), present(pod("here", uid="successor", node="n1"))])
+    stores.report("n1", "here")
+    assert list(stores.tell().samples["n1"].tasks.tasks) == ["successor"]
     late_end: Change = gone(here)
-    books.state.pods_changed([late_end])
-    books.report("n1", "here")
-    assert list(books.tell().samples["n1"].tasks.tasks) == ["successor"]
+    stores.state.pods_changed([late_end])
+    stores.report("n1", "here")
+    assert list(stores.tell().samples["n1"].tasks.tasks) == ["successor"]

@@ -33,10 +33,10 @@ class Peer:
         self.placed: list[str] = []
 
     def snapshot(self):
-        return self.state.telling.snapshot()
+        return self.state.event_stream.snapshot()
 
     def take_events(self):
-        return self.state.telling.take_events()
+        return self.state.event_stream.take_events()
 
     def take_reports(self):
         return self.state.take_reports()

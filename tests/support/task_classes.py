@@ -5,7 +5,7 @@ from __future__ import annotations
 from poseidon.kube.api.core import Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.pods.class_numbers import shown
-from poseidon.pods.selector_index import Onlookers
+from poseidon.pods.selector_index import SelectorIndex
 from poseidon.pods.templates import describe
 from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -14,7 +14,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 def class_content(
     pod: Pod,
     visibility: Visibility | None = None,
-    onlookers: Onlookers | None = None,
+    onlookers: SelectorIndex | None = None,
     *,
     machine: str = "",
     daemon: bool = False,
@@ -26,7 +26,7 @@ def class_content(
     visible = visibility or Visibility()
     message, defects = describe(pod, visible, machine=machine, daemon=daemon)
     namespace, labels = pod.metadata.namespace or "default", pod.metadata.labels
-    sight = (onlookers or Onlookers()).sight(namespace, frozenset(labels))
+    sight = (onlookers or SelectorIndex()).visible_labels(namespace, frozenset(labels))
     ending = pod.metadata.deletion_timestamp is not None
     shown(visible, sight, namespace, sorted(labels.items()), ending=ending).add_to(message)
     return message, defects

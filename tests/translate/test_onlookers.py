@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from poseidon.kube.api.core import Pod
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.selector_index import Onlookers
+from poseidon.pods.selector_index import SelectorIndex
 from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.task_classes import class_content
@@ -76,10 +76,10 @@ def test_the_order_in_which_pods_are_seen_does_not_matter(pods, data):
 
 @given(pods=PODS)
 def test_growing_ends_where_a_look_at_everything_ends(pods):
-    onlookers = Onlookers()
+    selector_index = SelectorIndex()
     for pod in pods:
-        onlookers.observe(class_content(pod)[0])
-    expected = [class_content(pod, None, onlookers)[0] for pod in pods]
+        selector_index.observe(class_content(pod)[0])
+    expected = [class_content(pod, None, selector_index)[0] for pod in pods]
     for message, found in zip(expected, classes_of(pods), strict=True):
         message.id = found.id
         assert message == found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from poseidon.lifecycle.records import PodRecord
 
 
-class Settlement:
+class BindingOutcomes:
     """Settles what the solver decided, and keeps the reports about it. ``act`` has something done."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Settlement:
         uid, machine = record.task.uid, record.binding
         if record.awaits_report:
             self.report(uid, machine, reason, retry=retry)
-        # Announcements were withdrawn when it was to be bound: whatever is said next of it is new.
+        # PendingReasons were withdrawn when it was to be bound: whatever is said next of it is new.
         record.message = ""
         if not nominated:
             self.nominate(record, "")

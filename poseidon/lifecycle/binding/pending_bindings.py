@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
 from poseidon.lifecycle.binding.dependencies import Dependencies
-from poseidon.lifecycle.binding.outcomes import Settlement
+from poseidon.lifecycle.binding.outcomes import BindingOutcomes
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from poseidon.lifecycle.binding.nominations import Nominations
-    from poseidon.lifecycle.pending_reasons import Announcements
+    from poseidon.lifecycle.pending_reasons import PendingReasons
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord
     from poseidon.volumes.state import VolumeState
@@ -35,18 +35,18 @@ class PendingBindings:
         self,
         tasks: Tasks,
         volumes: VolumeState,
-        announcements: Announcements,
+        pending_reasons: PendingReasons,
         act: Callable[[Action], None],
         clock: Callable[[], float],
         nominations: Nominations,
     ) -> None:
         self._tasks = tasks
         self._volumes = volumes
-        self._announcements = announcements
+        self._pending_reasons = pending_reasons
         self._act = act
         self._clock = clock
         self.dependencies = Dependencies()
-        self.settlement = Settlement(tasks, self.dependencies, act, nominations)
+        self.outcomes = BindingOutcomes(tasks, self.dependencies, act, nominations)
 
     def absent(self, record: PodRecord) -> Absent:
         """Return who is counted on a pod's node and takes nothing there, beside itself, whose binding is to be posted.
@@ -70,29 +70,29 @@ class PendingBindings:
         """
         if not leaders:
             if record.nominated != record.binding:
-                self.settlement.nominate(record, "")
+                self.outcomes.nominate(record, "")
             self._bind(record)
             return
         stays = next((leader for leader in leaders if leader in staying), None)
         if stays is not None:
-            self.settlement.fail(record, f"pod {stays} is not where it should make way", retry=True)
+            self.outcomes.fail(record, f"pod {stays} is not where it should make way", retry=True)
             return
         self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
 
     def take_back(self, record: PodRecord) -> None:
         """A pod that waits for others gets another place, or need not wait for its own any more."""
         self.dependencies.drop(record.task.uid)
-        self.settlement.nominate(record, "")
+        self.outcomes.nominate(record, "")
         self._tasks.move(record, Event.GIVEN_UP)
 
     def overtaken(self, record: PodRecord, placed_on: str) -> None:
         """A pod that was still to be bound to ``placed_on`` is on a node already: somebody else has bound it."""
         self.dependencies.drop(record.task.uid)
         if record.node in ("", placed_on):
-            self.settlement.confirm(record)
+            self.outcomes.confirm(record)
         elif record.awaits_report:
             # The event that says where it runs follows the report and overrides it.
-            self.settlement.report(
+            self.outcomes.report(
                 record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False
             )
 
@@ -121,7 +121,7 @@ class PendingBindings:
         """A node is gone: nothing is to be waited for on it."""
         for record in self._tasks.on_node(node):
             if record.phase is Phase.WAITING:
-                self.settlement.fail(record, f"node {node} is gone", retry=True)
+                self.outcomes.fail(record, f"node {node} is gone", retry=True)
 
     def _is_unsettled(self, uid: str) -> bool:
         record = self._tasks.get(uid)
@@ -137,9 +137,9 @@ class PendingBindings:
         known = [each for uid in leaders if (each := self._tasks.get(uid)) is not None]
         going = [each for each in known if each.going]
         lost = [each for each in known if not each.in_flight and not each.going]
-        self.settlement.nominate(record, record.binding if going and not lost else "")
+        self.outcomes.nominate(record, record.binding if going and not lost else "")
         if lost:
-            self.settlement.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
+            self.outcomes.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
         elif leaders:
             self.dependencies.hold(record.task.uid, leaders)
             self._tasks.move(record, Event.WAITS)
@@ -151,7 +151,7 @@ class PendingBindings:
     def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
         """Say what a pod that has its node waits for."""
         message = f"waits on node {record.binding} until {_enumerated(record, going)} left it"
-        said = self._announcements.waiting_for(record, message)
+        said = self._pending_reasons.waiting_for(record, message)
         if said is not None:
             self._act(said)
 
@@ -160,7 +160,7 @@ class PendingBindings:
         uid = record.task.uid
         problem = self._volumes.begin(uid, record.binding, self._clock())
         if problem:
-            self.settlement.fail(record, problem, retry=True, nominated=True)
+            self.outcomes.fail(record, problem, retry=True, nominated=True)
         elif self._volumes.is_under_way(uid):
             self._tasks.move(record, Event.CLAIMS_BEGUN)
         else:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from poseidon.kube.watch.quarantine import Quarantine
     from poseidon.kube.write.claim_writer import ClaimWrite
     from poseidon.kube.write.evictor import EvictionOutcome
-    from poseidon.lifecycle.bind_check import Fitness
+    from poseidon.lifecycle.bind_check import BindCheck
     from poseidon.lifecycle.binding.dependencies import Dependencies
     from poseidon.lifecycle.binding.nominations import Nominations
     from poseidon.lifecycle.evictions.under_way import Evictions
-    from poseidon.lifecycle.pending_reasons import Announcements
+    from poseidon.lifecycle.pending_reasons import PendingReasons
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord
     from poseidon.nodes.machines import Machines
@@ -42,16 +42,16 @@ class Placements:
     """Decides what to post for a round, and what to report back.
 
     When a placed pod is bound is for `PendingBindings` to decide, with ``volumes`` and the monotonic ``clock``; what
-    is said of pods that stay pending, and when, for ``announcements``.
+    is said of pods that stay pending, and when, for ``pending_reasons``.
     """
 
     def __init__(
         self,
         tasks: Tasks,
         machines: Machines,
-        fitness: Fitness,
+        bind_check: BindCheck,
         volumes: VolumeState,
-        announcements: Announcements,
+        pending_reasons: PendingReasons,
         evictions: Evictions,
         refusals: Refusals,
         clock: Callable[[], float],
@@ -61,17 +61,17 @@ class Placements:
         self._quarantine = quarantine
         self._tasks = tasks
         self._machines = machines
-        self._fitness = fitness
-        self._announcements = announcements
+        self._bind_check = bind_check
+        self._pending_reasons = pending_reasons
         self._evictions = evictions
         self._refusals = refusals
         self._actions: list[Action] = []
-        self._waiting = PendingBindings(tasks, volumes, announcements, self._act, clock, nominations)
-        self._settlement = self._waiting.settlement
+        self._waiting = PendingBindings(tasks, volumes, pending_reasons, self._act, clock, nominations)
+        self._outcomes = self._waiting.outcomes
 
     def take_reports(self) -> list[pb.BindingReport]:
         """Return the reports for the solver, once."""
-        return self._settlement.take_reports()
+        return self._outcomes.take_reports()
 
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""
@@ -83,7 +83,7 @@ class Placements:
 
     def forget_reports(self) -> None:
         """A snapshot says it all: reports about deltas of an earlier stream mean nothing on the next."""
-        self._settlement.forget_reports()
+        self._outcomes.forget_reports()
 
     # --- rounds --------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Placements:
                     self._cannot_place(delta)
             elif delta.kind != pb.Delta.PREEMPT:
                 self._refusals.note(Kind.MIGRATION, Reason.UNSUPPORTED, delta.task, _UNSUPPORTED)
-                self._settlement.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
+                self._outcomes.report(delta.task, delta.machine, _UNSUPPORTED, retry=False)
         for group in result.unscheduled:
             for uid in group.tasks:
                 with self._quarantine.attempt("reasons", uid):
@@ -108,16 +108,16 @@ class Placements:
         """A placement cannot be dealt with: it counts as not made."""
         record, words = self._tasks.get(delta.task), "cannot be carried out"
         if record is not None and record.phase is Phase.PLACED:
-            self._settlement.fail(record, words, retry=True)
+            self._outcomes.fail(record, words, retry=True)
         else:
-            self._settlement.report(delta.task, delta.machine, words, retry=True)
+            self._outcomes.report(delta.task, delta.machine, words, retry=True)
 
     def _evict(self, result: pb.RoundResult) -> set[str]:
         """Begin the evictions of a round; returns the pods that stay nevertheless."""
         evictions, refused = self._evictions.begin_all(result, self._can_be_placed)
         self._actions += evictions
         for victim, verdict in refused:
-            self._settlement.report(victim.task, victim.machine, verdict.words, retry=True)
+            self._outcomes.report(victim.task, victim.machine, verdict.words, retry=True)
         return {victim.task for victim, _ in refused}
 
     def _stays(self, uid: str, message: str) -> None:
@@ -125,18 +125,18 @@ class Placements:
         record = self._tasks.get(uid)
         if record is not None and record.schedulable and not record.waits_for:
             if not record.place:
-                self._settlement.without_place(record)
+                self._outcomes.without_place(record)
             self.announce(record, message)
 
     def announce(self, record: PodRecord, message: str) -> None:
         """Say why a pod stays pending, if that is new."""
-        said = self._announcements.consider(record, message)
+        said = self._pending_reasons.consider(record, message)
         if said is not None:
             self._actions.append(said)
 
     def announce_due(self) -> None:
         """Say what was put off for a while, if the while is over."""
-        self._actions.extend(self._announcements.take_due())
+        self._actions.extend(self._pending_reasons.take_due())
 
     def _place(self, delta: pb.Delta, staying: set[str]) -> None:
         uid, machine = delta.task, delta.machine
@@ -145,7 +145,7 @@ class Placements:
             self._waiting.take_back(record)
         if record is not None and self._machines.has_returned(machine):
             # The round may be older than the news that it was gone, with which the solver forgot who was there.
-            self._tasks.doubt(record)
+            self._tasks.resync(record)
         if record is None:
             self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
         elif record.node:
@@ -160,7 +160,7 @@ class Placements:
         elif machine not in self._machines:
             self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
             # Whatever the solver made of the task when the machine went: it is pending.
-            self._tasks.doubt(record)
+            self._tasks.resync(record)
         else:
             _log.debug("placed pod=%s node=%s", record.ref, machine)
             self._tasks.move(record, Event.PLACED, machine)
@@ -178,7 +178,7 @@ class Placements:
     def _refuse(self, delta: pb.Delta, reason: Reason, words: str, *, retry: bool) -> None:
         """Do not bind a pod, count that, and tell the solver."""
         self._refusals.note(Kind.BINDING, reason, delta.task, words)
-        self._settlement.report(delta.task, delta.machine, words, retry=retry)
+        self._outcomes.report(delta.task, delta.machine, words, retry=retry)
 
     def write_claim(self, write: ClaimWrite) -> None:
         """Have something written that begins the binding of a claim."""
@@ -192,22 +192,22 @@ class Placements:
             self._waiting.claims_bound(record)
             return
         _log.info('volumes not bound pod=%s node=%s reason="%s"', record.ref, record.binding, reason)
-        self._settlement.fail(record, reason, retry=True, nominated=True)
+        self._outcomes.fail(record, reason, retry=True, nominated=True)
         self.announce(record, f"volumes could not be bound: {reason}")
 
     def _already_bound(self, record: PodRecord, machine: str) -> None:
         if record.node == machine:
-            self._settlement.confirm(record)
+            self._outcomes.confirm(record)
         else:
             # The event that says where it runs follows the report and overrides it.
             words = f"already assigned to node {record.node}"
             self._refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
-            self._settlement.report(record.task.uid, machine, words, retry=False)
+            self._outcomes.report(record.task.uid, machine, words, retry=False)
 
     def _placed_twice(self, record: PodRecord, machine: str) -> None:
         """Keep to the binding that is under way or done; if the solver chose otherwise now, correct it."""
         if machine != record.binding or not record.in_flight:
-            self._tasks.doubt(record)
+            self._tasks.resync(record)
 
     def refusal(self, uid: str, node: str) -> str:
         """Return why a binding that is under way must not be posted now, or "".
@@ -221,7 +221,7 @@ class Placements:
         if record is None or record.binding != node:
             # Whatever is wrong with it is not the node's doing; the API server knows.
             return ""
-        problem = self._fitness.refusal(record.task.task_class, node, lambda: self._waiting.absent(record))
+        problem = self._bind_check.refusal(record.task.task_class, node, lambda: self._waiting.absent(record))
         if problem:
             self._refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
         return problem
@@ -237,7 +237,7 @@ class Placements:
         # If the answer was lost, the watch may have told already.
         if outcome.result is BindResult.BOUND or record.node == record.binding:
             self._tasks.move(record, Event.ACCEPTED)
-            self._settlement.confirm(record)
+            self._outcomes.confirm(record)
             self._announce_bound(record)
             self._waiting.ended(uid)
         elif record.phase in (Phase.BINDING, Phase.ANSWER_DUE):
@@ -245,7 +245,7 @@ class Placements:
                 'not bound pod=%s node=%s reason="%s"', record.task.name, record.binding, outcome.reason
             )
             again = outcome.result in (BindResult.FAILED, BindResult.WITHHELD)
-            self._settlement.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
+            self._outcomes.fail(record, outcome.reason, retry=again, nominated=again, event=Event.REFUSED)
 
     def shown(self, record: PodRecord, node: str) -> None:
         """The watch shows a pod of ours on a node. The outcome of a binding that is under way may follow."""
@@ -278,9 +278,9 @@ class Placements:
         _log.info('not evicted pod=%s reason="%s"', record.task.name, outcome.refusal)
         self._tasks.move(record, Event.STAYS)
         if record.phase is not Phase.LEAVING:
-            self._settlement.report(uid, outcome.request.node, outcome.refusal, retry=True)
+            self._outcomes.report(uid, outcome.request.node, outcome.refusal, retry=True)
             reason = f"pod {record.task.name} was not evicted: {outcome.refusal}"
-            self._settlement.fail_followers(uid, reason)
+            self._outcomes.fail_followers(uid, reason)
 
     def ended(self, uid: str) -> None:
         """A pod is gone: it holds back nobody."""
@@ -294,7 +294,7 @@ class Placements:
         for uid in uids:
             record = self._tasks.get(uid)
             if record is not None and record.phase in UNDER_WAY:
-                self._settlement.fail(record, reason, retry=True)
+                self._outcomes.fail(record, reason, retry=True)
 
     @property
     def dependencies(self) -> Dependencies:

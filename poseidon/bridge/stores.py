@@ -13,7 +13,7 @@ from poseidon.group_trees.spec.options import TopologyOptions
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.write.evictor import EvictionLimits
 from poseidon.kube.write.pod_recovery import RecoveryOptions
-from poseidon.lifecycle.bind_check import Fitness
+from poseidon.lifecycle.bind_check import BindCheck
 from poseidon.lifecycle.binding.claims import Storage
 from poseidon.lifecycle.binding.nominations import Nominations
 from poseidon.lifecycle.binding.placements import Placements
@@ -23,11 +23,11 @@ from poseidon.lifecycle.evictions.review import EvictionReview
 from poseidon.lifecycle.evictions.under_way import Evictions
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.outages import Outages
-from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS, Announcements
+from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS, PendingReasons
 from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
-from poseidon.lifecycle.requested import Occupancy
+from poseidon.lifecycle.requested import Requested
 from poseidon.lifecycle.stories import Stories
 from poseidon.metrics_sources.all_sources import SOURCES
 from poseidon.metrics_sources.samples import SampleBook
@@ -65,7 +65,7 @@ class StateOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class Stores:
     """All books. ``applications`` is None if nobody looks at applications and networks.
 
     ``quarantine`` takes what cannot be dealt with.
@@ -79,8 +79,8 @@ class Books:
     stories: Stories
     jobs: Jobs
     gangs: Gangs
-    occupancy: Occupancy
-    fitness: Fitness
+    requested: Requested
+    bind_check: BindCheck
     placements: Placements
     outages: Outages
     storage: Storage
@@ -97,21 +97,21 @@ class Books:
     quarantine: Quarantine
 
 
-def open_books(
+def open_stores(
     options: StateOptions,
     clock: Callable[[], float],
     wall: Callable[[], float],
     quarantine: Quarantine,
     stories: Stories,
-) -> Books:
+) -> Stores:
     """Return empty books. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
     daemon_sets = DaemonSets()
     classes = _class_table(options, daemon_sets)
-    machines, occupancy, jobs = Machines(), Occupancy(), Jobs()
+    machines, requested, jobs = Machines(), Requested(), Jobs()
     volumes = VolumeState(options.volume_seconds, quarantine)
-    fitness = Fitness(machines, occupancy, classes)
-    tasks = Tasks(machines, occupancy, fitness, volumes.move_pod, stories)
-    announcements = Announcements(tasks, clock, options.counts_seconds)
+    bind_check = BindCheck(machines, requested, classes)
+    tasks = Tasks(machines, requested, bind_check, volumes.move_pod, stories)
+    pending_reasons = PendingReasons(tasks, clock, options.counts_seconds)
     groups, refusals = Groups(quarantine), Refusals()
     review = EvictionReview(
         tasks,
@@ -123,9 +123,18 @@ def open_books(
     custom_records = CustomRecords()
     nominations = Nominations(custom_records)
     placements = Placements(
-        tasks, machines, fitness, volumes, announcements, evictions, refusals, clock, nominations, quarantine
+        tasks,
+        machines,
+        bind_check,
+        volumes,
+        pending_reasons,
+        evictions,
+        refusals,
+        clock,
+        nominations,
+        quarantine,
     )
-    return Books(
+    return Stores(
         classes=classes,
         daemon_sets=daemon_sets,
         machines=machines,
@@ -144,10 +153,10 @@ def open_books(
             options.gang_seconds,
             quarantine=quarantine,
         ),
-        occupancy=occupancy,
-        fitness=fitness,
+        requested=requested,
+        bind_check=bind_check,
         placements=placements,
-        outages=Outages(tasks, announcements, clock),
+        outages=Outages(tasks, pending_reasons, clock),
         storage=Storage(volumes, tasks, machines, placements, classes, clock, quarantine),
         volumes=volumes,
         images=NodeImages(),
