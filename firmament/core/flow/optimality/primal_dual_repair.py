@@ -53,7 +53,7 @@ def mended(
         if len(wrong) > most:
             return None
         graph = _Graph(network, flows, wrong)
-        if not graph.balance(tuning.rounds):
+        if not graph.balance(tuning):
             return None
         flows = graph.flows()
         price += graph.risen - graph.risen[-1]
@@ -118,12 +118,19 @@ class _Graph:
         self._classes = len(network.classes)
         self._hop = 1 << len(self.excess).bit_length()
 
-    def balance(self, rounds: int) -> bool:
-        """Lead all that is too much to where something is missing; False if that takes too many rounds."""
-        for _ in range(rounds):
+    def balance(self, tuning: RepairTuning) -> bool:
+        """Lead all that is too much to where something is missing; False if that takes, or would take, too many rounds.
+
+        An arc of a group of thousands of machines is filled whole, and may have to be emptied again in small parts.
+        """
+        first = int(self.excess[self.excess > 0].sum())
+        for done in range(tuning.rounds):
             sources = np.flatnonzero(self.excess > 0)
             if not len(sources):
                 return True
+            led = first - int(self.excess[sources].sum())
+            if done >= tuning.looks_ahead_after and led * tuning.rounds < first * done:
+                return False
             live = np.flatnonzero(self._room > 0)
             tail, head = self._tail[live], self._head[live]
             cost = self._reduced[live] + self.risen[head] - self.risen[tail]

@@ -61,8 +61,10 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
     if marks is None:
         return None
     _, representative, group, size = np.unique(
-        marks, return_index=True, return_inverse=True, return_counts=True, axis=0
+        marks[:, 0], return_index=True, return_inverse=True, return_counts=True
     )
+    if not np.array_equal(marks[representative[group], 1], marks[:, 1]):
+        return None  # machines that differ share half a mark: once in a lifetime, and not worth a slower way
     if len(representative) > tuning.worthwhile * problem.machines:
         return None
     merged_problem = replace(
