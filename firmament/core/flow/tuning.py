@@ -178,7 +178,7 @@ class RepairTuning:
     rounds: int = 40
     """Rounds of shortest paths after which a solver is the better choice; nearly all flows are mended in a dozen."""
     looks_ahead_after: int = 8
-    """Rounds after which it is given up if at this pace they would not do. Never: 1.13 with 100,000 machines and tasks."""
+    """Rounds after which it is given up if at this pace they would not do. Never: 1.13 at 100,000 machines."""
     attempts: int = 4
     """How often it is begun anew because paths would have led through arcs that seemed too dear to look at."""
 
