@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from poseidon.kube.parsing.times import seconds
 from poseidon.pods.identities import OWNER, identity
 from poseidon.pods.priority import NEVER, UnknownPriorityClassError
+from poseidon.pods.requests.resizes import as_counted
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def task(
     ``machine`` pins the task; ``created`` stands in for a missing creation time. A PriorityClass that does
     not exist (deleted since admission, or never there) counts as priority 0.
     """
-    metadata = pod.metadata
+    metadata, pod = pod.metadata, as_counted(pod)
     if not pod.spec.preemption_policy and priorities.never_preempts(pod.spec):
         pod = replace(pod, spec=replace(pod.spec, preemption_policy=NEVER))
     try:

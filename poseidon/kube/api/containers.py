@@ -54,8 +54,14 @@ class ContainerState(KubeStruct, frozen=True):
 
 
 class ContainerStatus(KubeStruct, frozen=True):
-    """How far a container has come."""
+    """How far a container has come.
+
+    ``resources`` is what it runs with, None where the kubelet does not say; ``allocated_resources`` are the requests
+    that its kubelet has granted.
+    """
 
     name: str = ""
     state: ContainerState = ContainerState()
     restart_count: Integer = 0
+    resources: ResourceRequirements | None = None
+    allocated_resources: Resources = field(default_factory=dict)

@@ -81,7 +81,10 @@ class PodSpec(KubeStruct, frozen=True):
 
 
 class PodStatus(KubeStruct, frozen=True):
-    """How far a pod has come, and why it failed if it did. ``container_statuses`` are of regular containers."""
+    """How far a pod has come, and why it failed if it did. ``container_statuses`` are of regular containers.
+
+    ``resources`` and ``allocated_resources`` are of the pod as a whole, as those of a container.
+    """
 
     phase: str = ""
     reason: str = ""
@@ -90,6 +93,8 @@ class PodStatus(KubeStruct, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     nominated_node_name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: Resources = field(default_factory=dict)
 
 
 class Pod(KubeStruct, frozen=True):
