@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from firmament.configuration.sections import parse_duration
 
 from cost_models.registry import available
 from firmament.configuration.document import (
@@ -15,7 +16,6 @@ from firmament.configuration.document import (
     effective_yaml,
     load,
 )
-from firmament.configuration.sections import parse_duration
 from firmament.core.configuration import RoundOptions
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
