@@ -28,7 +28,6 @@ LEAVING_BEHIND = frozenset({"ReplicaSet", "ReplicationController", "Job"})
 
 _FIRST_DELAY, _LAST_DELAY = 1.0, 300.0
 """Seconds until a pod is created again for the first time, doubled from time to time, and the longest pause."""
-_LONGEST_DOUBLING = 30
 _LONGEST_COUNT = 9
 _MOST_COUNTED = 10**_LONGEST_COUNT
 
@@ -83,7 +82,7 @@ class RefusedPods:
             times = _recreations(pod)
             outcome = self._reason_to_leave(times, ran=ran)
             if not outcome:
-                delay = _FIRST_DELAY * 2.0 ** min(times, _LONGEST_DOUBLING)
+                delay = _FIRST_DELAY * 2.0**times
                 done = RecreateRefused(ref, times + 1, min(delay, _LAST_DELAY))
                 outcome = (
                     f"it is created again ({times + 1} of at most {self._options.max_recreations} times)"
