@@ -32,6 +32,10 @@ class NetworkOptions(Section):
         """Whether the objects are looked at at all where models read these kinds of records."""
         return are_read(records) or self.writes(records)
 
+    def percentile_by(self, arguments: NetworkArguments) -> str:
+        """Return which of the measured latencies become costs."""
+        return arguments.percentile or self.percentile
+
 
 class NetworkArguments(Section):
     """The arguments of the overlay ``network_overhead`` that the bridge heeds.

@@ -36,7 +36,7 @@ class NetworkBook:
         self._namespaces = arguments.namespaces
         self._members = Members()
         self._app_groups = AppGroups()
-        self._topologies = Topologies(arguments.percentile or options.percentile)
+        self._topologies = Topologies(options.percentile_by(arguments))
         self._dirty: set[ObjectKey] = set()
         self._records: dict[ObjectKey, None] = {}
         self._version = 0

@@ -87,7 +87,7 @@ def build(
     scheduler = EmbeddedScheduler(configuration, lambda: now)
     network = configuration.network
     visible = visible_to(scheduler.needs, bandwidth=network.bandwidth_annotations)
-    percentile = configuration.arguments(NetworkArguments).percentile or network.percentile
+    percentile = network.percentile_by(configuration.arguments(NetworkArguments))
     applications = read_applications(manifests.for_models, manifests.nodes, percentile)
     topology = described_topology(
         manifests.for_models,
