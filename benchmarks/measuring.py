@@ -21,8 +21,9 @@ from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.cluster import ClusterTarget
 from benchmarks.targets.grpc_stream import GrpcTarget
 from benchmarks.targets.schedulers import BindingsOnly, KubeScheduler, Ours, SchedulerUnderTest
-from firmament.configuration.document import ConfigurationError, SchedulerConfiguration, build_core, load
+from firmament.configuration.document import SchedulerConfiguration, build_core, load
 from poseidon.testbed.harness.stack import Stack, StackOptions
+from protos.conventions.configuration_file import ConfigurationError
 
 Stage = Literal["algorithm", "grpc", "end-to-end"]
 STAGES: tuple[Stage, ...] = ("algorithm", "grpc", "end-to-end")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.state import BridgeState
-from poseidon.embedding import Configuration, EmbeddedScheduler
+from poseidon.embedding import EmbeddedScheduler
 from poseidon.kube.api.core import KubeStruct, Node, Pod
 from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metrics import NodeMetric
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeVar
 
+    from protos.conventions.configuration import Document
+
     T = TypeVar("T", bound=KubeStruct)
 
 _HISTORY = 200_000
@@ -42,9 +44,7 @@ _HISTORY = 200_000
 class SteppedCluster:
     """Moves through simulated time, from ``start`` (seconds since the epoch), by ``advance``."""
 
-    def __init__(
-        self, configuration: Configuration, reports: ReportOptions, *, start: float, seed: int
-    ) -> None:
+    def __init__(self, configuration: Document, reports: ReportOptions, *, start: float, seed: int) -> None:
         self.now = start
         self.rounds = 0
         store = Store(clock=lambda: self.now, history_limit=_HISTORY, seed=seed)
@@ -54,7 +54,7 @@ class SteppedCluster:
         self._koordlets = KoordletSimulation(self.operations, self.use, reports)
         self._kubelets = KubeletSimulation(store)
         self._scheduler = EmbeddedScheduler(configuration, lambda: self.now)
-        self.state = BridgeState(("poseidon",), self._scheduler.needs)
+        self.state = BridgeState(needs=self._scheduler.needs)
         intake = Intake(
             NODE_METRIC,
             self.state.samples,

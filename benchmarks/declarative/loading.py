@@ -18,7 +18,7 @@ from benchmarks.declarative.expressions import (
 )
 from benchmarks.declarative.schema import Amount, Measure, Op, WorkloadFile
 from benchmarks.declarative.templates import BUILT_IN, Template, TemplateError, compile_template
-from firmament.configuration.faults import schema_fault
+from protos.conventions.configuration_faults import schema_fault
 
 FOLDER = Path(__file__).resolve().parents[1] / "workloads"
 

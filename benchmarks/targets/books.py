@@ -51,7 +51,7 @@ class Books:
     """
 
     def __init__(self, needs: Sequence[str], timer: Callable[[], float] = time.perf_counter) -> None:
-        self._state = BridgeState(["poseidon"], needs)
+        self._state = BridgeState(needs=needs)
         state = self._state
         # What pods refer to comes first.
         self._take: dict[str, Callable[[Sequence[Change[Any]]], None]] = {

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from firmament.configuration.document import ConfigurationError, SchedulerConfiguration, effective_yaml, load
+from firmament.configuration.document import SchedulerConfiguration, load
 from firmament.server.address import AddressError, parse_address
 from firmament.server.saving.folder import ROUNDS_KEPT, ArtefactFolderError
+from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
 
 
@@ -56,7 +57,7 @@ def serve(
     try:
         configuration = load(config)
         if print_config:
-            click.echo(effective_yaml(configuration), nl=False)
+            click.echo(configuration.effective_yaml(), nl=False)
             return
         configure(log_level, log_format)
         _run(configuration, (listen, metrics), (artefacts, artefacts_rounds))

@@ -1,53 +1,33 @@
-"""The scheduler's configuration: one YAML document, checked completely before anything runs.
+"""The solver's part of the configuration.
 
-``load`` reads it, ``build_core`` turns it into what the core takes, ``effective_yaml`` prints it with every
-default filled in. Keys are camelCase, unknown keys are errors, and all faults of a file are collected.
+``load`` reads it, ``build_core`` turns it into what the core takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import yaml
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
 from cost_models.interface import ModelArgumentError, ModelDeclarationError
 from cost_models.registry import UnknownModelError, available, load_model, model_class
-from firmament.configuration.batch import EvictionSection, FairShareSection, GangSection
-from firmament.configuration.bridge import (
-    AnnouncementSection,
-    NetworkSection,
-    RecoverySection,
-    StreamSection,
-    VolumeSection,
-)
-from firmament.configuration.faults import schema_fault
+from firmament.configuration.fair_share import FairShareSection
 from firmament.configuration.limits import LimitSection
-from firmament.configuration.scoring import PodTopologySpreadSection, ScarceResourceSection
-from firmament.configuration.sections import Duration, PositiveDuration, Section, parse_duration
-from firmament.configuration.utilisation import UtilisationSection
+from firmament.configuration.scoring import ScarceResourceSection, default_spread
+from protos.conventions.configuration import Document, Duration, PositiveDuration, Section, parse_duration
+from protos.conventions.configuration_file import ConfigurationError, load_part
+from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from firmament.core.configuration import CoreConfiguration, RoundOptions
 
-API_VERSION: Final = "firmament.io/v1alpha1"
-KIND: Final = "SchedulerConfiguration"
-
 BASE_POLICIES: tuple[str, ...] = (
     "cpu_mem", "trivial", "random", "sjf", "quincy", "whare_map", "coco", "octopus", "net", "void",
 )  # fmt: skip
-
-
-class ConfigurationError(ValueError):
-    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.lines = tuple(lines)
-        super().__init__("\n".join(self.lines))
 
 
 def parse_time_limit(value: object) -> float | None:
@@ -60,23 +40,6 @@ def parse_time_limit(value: object) -> float | None:
             f"{value!r} is out of range; write more than 0 s and at most 1h, or null for no limit"
         )
     return seconds
-
-
-def _listed(value: object) -> object:
-    """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
-    return [value] if isinstance(value, str) else value
-
-
-Weight: TypeAlias = Annotated[StrictInt, Field(ge=1, le=1000)]
-SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
-
-
-class ModelSection(Section):
-    """A cost model by name, its weight (1..1000) and its arguments as the model names them."""
-
-    name: StrictStr
-    weight: Weight = 1
-    args: dict[StrictStr, Any] = Field(default_factory=dict)
 
 
 class RoundSection(Section):
@@ -133,63 +96,38 @@ class RoundSection(Section):
         )
 
 
-class SchedulerConfiguration(Section):
-    """The whole configuration. ``scheduler_names`` may hold ``*``, which stands for every name.
+class SchedulerConfiguration(Document):
+    """The solver's part of the configuration.
 
     ``queue_sort`` (topological): which tasks come first where places are scarce, with the overlay ``network_overhead``:
     by priority, quality of service and wait, or by ``priority`` and wait alone, as without the overlay. Workloads of an
     AppGroup keep their topology order either way.
     """
 
-    api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
-    kind: Literal["SchedulerConfiguration"] = KIND
-    scheduler_names: Annotated[tuple[SchedulerName, ...], BeforeValidator(_listed), Field(min_length=1)] = (
-        "poseidon",
-    )
     policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))
     cost_models: tuple[ModelSection, ...] = ()
     queue_sort: Literal["topological", "priority"] = "topological"
     round: RoundSection = Field(default_factory=RoundSection)
-    utilisation: UtilisationSection = Field(default_factory=UtilisationSection)
-    recovery: RecoverySection = Field(default_factory=RecoverySection)
-    announcements: AnnouncementSection = Field(default_factory=AnnouncementSection)
-    stream: StreamSection = Field(default_factory=StreamSection)
-    volumes: VolumeSection = Field(default_factory=VolumeSection)
-    network: NetworkSection = Field(default_factory=NetworkSection)
     gangs: GangSection = Field(default_factory=GangSection)
-    evictions: EvictionSection = Field(default_factory=EvictionSection)
     fair_share: FairShareSection = Field(default_factory=FairShareSection)
     scarce_resources: ScarceResourceSection = Field(default_factory=ScarceResourceSection)
     limits: LimitSection = Field(default_factory=LimitSection)
     pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
 
 
-def load(path: Path | None, *, models: bool = True) -> SchedulerConfiguration:
-    """Read and check a configuration file; None gives the defaults. Raises ``ConfigurationError``.
+def load(path: Path | None) -> SchedulerConfiguration:
+    """Read and check the solver's part of a configuration file; None gives the defaults.
 
-    ``models``: check the models too, which have to be installed for that.
+    Raises ``ConfigurationError``.
     """
-    if path is None:
-        return SchedulerConfiguration()
-    document = _read(path)
-    faults: list[str] = []
-    configuration: SchedulerConfiguration | None = None
-    try:
-        configuration = SchedulerConfiguration.model_validate(document, by_alias=True, by_name=False)
-    except ValidationError as error:
-        faults += (schema_fault(detail, SchedulerConfiguration) for detail in error.errors())
-    faults += (f"{key}: is missing; write {key}: {value}" for key, value in _header() if key not in document)
-    faults += _model_faults(document) if models else ()
-    if faults or configuration is None:
-        raise ConfigurationError(f"{path}: {fault}" for fault in faults)
-    return configuration
+    return load_part(path, SchedulerConfiguration, model_faults)
 
 
 def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
     """Load the models and return the core's configuration. Raises ``ConfigurationError``."""
     from firmament.core.configuration import CoreConfiguration, WeightedModel
 
-    faults = list(_model_faults(configuration.model_dump(by_alias=True, mode="json")))
+    faults = list(model_faults(configuration.model_dump(by_alias=True, mode="json")))
     if faults:
         raise ConfigurationError(f"configuration: {fault}" for fault in faults)
     sections = (configuration.policy, *configuration.cost_models)
@@ -204,68 +142,14 @@ def build_core(configuration: SchedulerConfiguration) -> CoreConfiguration:
         fair_share=configuration.fair_share.share(),
         scarce=configuration.scarce_resources.model(),
         quota=configuration.limits.quota(),
-        spread=configuration.pod_topology_spread.constraints(),
+        spread=default_spread(configuration.pod_topology_spread),
     )
-
-
-def effective_yaml(configuration: SchedulerConfiguration) -> str:
-    """Return the configuration as YAML with every default filled in; ``load`` accepts it again."""
-    document = configuration.model_dump(by_alias=True, mode="json")
-    return yaml.safe_dump(document, sort_keys=False, default_flow_style=False, allow_unicode=True)
-
-
-# --- reading ------------------------------------------------------------------------------------------------
-
-
-class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, which plain YAML would silently let the last one win."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            name = str(key.value)
-            if name in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {name!r} is given twice; remove one", key.start_mark
-                )
-            seen.add(name)
-        return super().construct_mapping(node, deep)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the one mapping that the file holds."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(
-            [f"{path}: cannot be read: {error.strerror}; name a readable file"]
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError([f"{path}: is not UTF-8 text; save it as UTF-8 YAML"]) from error
-    try:
-        documents = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
-    except yaml.YAMLError as error:
-        raise ConfigurationError([f"{path}{_yaml_fault(error)}"]) from error
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise ConfigurationError([f"{path}: must hold exactly one YAML mapping of kind {KIND}"])
-    return documents[0]
-
-
-def _yaml_fault(error: yaml.YAMLError) -> str:
-    """Return ``:LINE:COLUMN: what`` for a syntax error."""
-    mark = getattr(error, "problem_mark", None)
-    place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
-    return f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable characters'}"
-
-
-def _header() -> tuple[tuple[str, str], ...]:
-    return (("apiVersion", API_VERSION), ("kind", KIND))
 
 
 # --- faults -------------------------------------------------------------------------------------------------
 
 
-def _model_faults(document: Mapping[str, Any]) -> Iterator[str]:
+def model_faults(document: Mapping[str, Any]) -> Iterator[str]:
     """Check names, roles, repetition and arguments of the models; nothing else of the document counts.
 
     It works on the raw document so that its faults are listed together with those of the schema.

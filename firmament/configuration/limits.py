@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field, StrictInt
 
-from firmament.configuration.sections import PositiveDuration, Section
+from protos.conventions.configuration import PositiveDuration, Section
 
 if TYPE_CHECKING:
     from firmament.core.configuration import Quota

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt
 
-from firmament.configuration.sections import Section
+from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
     from firmament.core.configuration import SpreadConstraint, WeightedModel
-
-_HOSTNAME = "kubernetes.io/hostname"
+    from protos.conventions.configuration_shared import PodTopologySpreadSection
 
 
 class ScarceResourceSection(Section):
@@ -30,47 +29,10 @@ class ScarceResourceSection(Section):
         return WeightedModel(ScarceResources(self.points)) if self.points else None
 
 
-class DefaultConstraint(Section):
-    """A default constraint as kube-scheduler has it; it has no labelSelector."""
+def default_spread(section: PodTopologySpreadSection) -> tuple[SpreadConstraint, ...]:
+    """Return the default constraints as the core takes them."""
+    from firmament.core.configuration import SYSTEM_DEFAULTS, SpreadConstraint
 
-    max_skew: Annotated[StrictInt, Field(ge=1, le=1_000_000)]
-    topology_key: Annotated[StrictStr, Field(min_length=1)]
-    when_unsatisfiable: Literal["ScheduleAnyway"]
-
-
-class PodTopologySpreadSection(Section):
-    """How pods of one owner or service are spread that state no topologySpreadConstraints (PodTopologySpreadArgs).
-
-    ``defaulting_type`` (System): kube-scheduler's own constraints, over hosts with maxSkew 3 and over zones with
-    maxSkew 5; with List those of ``default_constraints``, none of which turns it off. All are ScheduleAnyway; one may
-    be by kubernetes.io/hostname, and one by another key.
-    """
-
-    defaulting_type: Literal["System", "List"] = "System"
-    default_constraints: tuple[DefaultConstraint, ...] = ()
-
-    @model_validator(mode="after")
-    def _goes_together(self) -> PodTopologySpreadSection:
-        keys = [each.topology_key for each in self.default_constraints]
-        if self.defaulting_type == "System" and keys:
-            raise ValueError("defaultConstraints are for defaultingType List; write that, or remove them")
-        if len(set(keys)) < len(keys):
-            raise ValueError("defaultConstraints name a topologyKey twice; remove one")
-        if len([key for key in keys if key != _HOSTNAME]) > 1:
-            raise ValueError(
-                f"defaultConstraints have more than one topologyKey besides {_HOSTNAME}; keep one of them"
-            )
-        return self
-
-    @property
-    def enabled(self) -> bool:
-        """Whether there are any constraints."""
-        return self.defaulting_type == "System" or bool(self.default_constraints)
-
-    def constraints(self) -> tuple[SpreadConstraint, ...]:
-        """Return them as the core takes them."""
-        from firmament.core.configuration import SYSTEM_DEFAULTS, SpreadConstraint
-
-        if self.defaulting_type == "System":
-            return SYSTEM_DEFAULTS
-        return tuple(SpreadConstraint(each.topology_key, each.max_skew) for each in self.default_constraints)
+    if section.defaulting_type == "System":
+        return SYSTEM_DEFAULTS
+    return tuple(SpreadConstraint(each.topology_key, each.max_skew) for each in section.default_constraints)

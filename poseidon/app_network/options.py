@@ -3,36 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Self
+from typing import Literal
+
+from pydantic import ConfigDict, StrictBool, StrictStr
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
-from poseidon.app_network.spec.netperf import DEFAULT_PERCENTILE
+from protos.conventions.configuration import Section
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkOptions:
-    """``overlay``: some model reads records of applications. ``controllers``: the bridge writes the status of objects;
-    None: if some model reads them.
+class NetworkOptions(Section):
+    """The section ``network``.
 
-    ``namespaces``: where AppGroups are looked for by the names in pods' labels, the first hit counts.
-    ``percentile``: which measurements become costs. ``annotations``: bandwidth annotations of pods are requests.
+    ``controllers`` (auto): whether the bridge writes the status of AppGroup and NetworkTopology objects: if some model
+    reads them, always, or never. ``percentile`` (p90): which of the measured latencies become costs, unless the
+    overlay's argument of that name says so. ``bandwidth_annotations`` (false): the larger of a pod's ingress and egress
+    bandwidth annotations counts as a request of network.aware.com/bandwidth.
     """
 
-    overlay: bool = False
-    controllers: bool | None = False
-    namespaces: tuple[str, ...] = ("default",)
-    percentile: str = DEFAULT_PERCENTILE
-    annotations: bool = False
+    controllers: Literal["auto", "always", "never"] = "auto"
+    percentile: Literal["p50", "p90", "p99"] = "p90"
+    bandwidth_annotations: StrictBool = False
 
-    @property
-    def follows(self) -> bool:
-        """Whether the objects are looked at at all."""
-        return self.overlay or bool(self.controllers)
+    def writes(self, records: Collection[str]) -> bool:
+        """Whether status is written where models read these kinds of records."""
+        return self.controllers == "always" or (self.controllers == "auto" and are_read(records))
 
-    def with_records(self, needed: Collection[str]) -> Self:
-        """Return the same where these kinds of records are needed."""
-        overlay = not APPLICATION_RECORDS.isdisjoint(needed)
-        return replace(
-            self, overlay=overlay, controllers=overlay if self.controllers is None else self.controllers
-        )
+    def follows(self, records: Collection[str]) -> bool:
+        """Whether the objects are looked at at all where models read these kinds of records."""
+        return are_read(records) or self.writes(records)
+
+    def percentile_by(self, arguments: NetworkArguments) -> str:
+        """Return which of the measured latencies become costs."""
+        return arguments.percentile or self.percentile
+
+
+class NetworkArguments(Section):
+    """The arguments of the overlay ``network_overhead`` that the bridge heeds.
+
+    ``namespaces``: where AppGroups are looked for by the names in pods' labels, the first hit counts. ``percentile``:
+    that of the section if empty.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+    namespaces: tuple[StrictStr, ...] = ("default",)
+    percentile: StrictStr = ""
+
+
+def are_read(records: Collection[str]) -> bool:
+    """Whether applications and networks are among these kinds of records."""
+    return not APPLICATION_RECORDS.isdisjoint(records)

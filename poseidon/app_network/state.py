@@ -16,7 +16,7 @@ from poseidon.kube.watch.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from poseidon.app_network.good_state import ObjectName
-    from poseidon.app_network.options import NetworkOptions
+    from poseidon.app_network.options import NetworkArguments, NetworkOptions
     from poseidon.kube.api.app_network import NetworkTopology
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.changes import Change
@@ -29,12 +29,14 @@ class NetworkBook:
     which nothing can be told goes to ``quarantine``. Not thread-safe.
     """
 
-    def __init__(self, options: NetworkOptions, quarantine: Quarantine | None = None) -> None:
+    def __init__(
+        self, options: NetworkOptions, arguments: NetworkArguments, quarantine: Quarantine | None = None
+    ) -> None:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
-        self._options = options
+        self._namespaces = arguments.namespaces
         self._members = Members()
         self._app_groups = AppGroups()
-        self._topologies = Topologies(options.percentile)
+        self._topologies = Topologies(options.percentile_by(arguments))
         self._dirty: set[ObjectKey] = set()
         self._records: dict[ObjectKey, None] = {}
         self._version = 0
@@ -144,7 +146,7 @@ class NetworkBook:
 
     def _demands(self, app_group: str) -> tuple[Demand, ...]:
         """Return what the AppGroup asks for that pods mean by this name."""
-        for namespace in self._options.namespaces:
+        for namespace in self._namespaces:
             demands = self._app_groups.demands((namespace, app_group))
             if demands is not None:
                 return demands

@@ -34,7 +34,6 @@ from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 
 if TYPE_CHECKING:
     from poseidon.bridge.groups.gangs import Gangs
-    from poseidon.group_trees.spec.options import TopologyOptions
     from poseidon.kube.api.resource import Resource
     from poseidon.kube.watch.changes import Change
     from poseidon.kube.watch.environment import Environment
@@ -69,7 +68,6 @@ class BatchRuntime:
         *,
         wait_quiet: Callable[[], Awaitable[None]],
         writes: WriteBehindOptions,
-        topology: TopologyOptions,
     ) -> None:
         self._gangs = gangs
         self._events = events
@@ -79,8 +77,9 @@ class BatchRuntime:
             follow(NATIVE_POD_GROUPS, gangs.taker(NATIVE_POD_GROUP)),
             follow(GROUP_MAPS, gangs.group_maps_changed),
         ]
-        if topology.overlay:
-            self._groups.append(follow(tree_maps(topology.namespace), gangs.topology.tree_maps_changed))
+        if gangs.topology.tree_is_read:
+            maps = tree_maps(gangs.topology.trees.namespace)
+            self._groups.append(follow(maps, gangs.topology.tree_maps_changed))
         self._owners = {
             kind: (asyncio.Event(), follow(resource, gangs.taker(kind)))
             for kind, resource in SCALED_OWNERS.items()

@@ -23,12 +23,14 @@ from poseidon.kube.watch.changes import Feed
 from poseidon.kube.watch.environment import Environment
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
+from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from poseidon.bridge.options import BridgeOptions
+    from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.transport import Transport
     from poseidon.lifecycle.stories import Stories
 
@@ -64,7 +66,9 @@ class Bridge:
         self._started = clock()
         self._draining = False
         self._synced = False
-        self.state = _new_state(options, clock, wall, quarantine, stories)
+        self.state = BridgeState(
+            _patient(options), options.needs, clock=clock, wall=wall, quarantine=quarantine, stories=stories
+        )
         self._metrics.nodes.set_function(lambda: self.state.node_count)
         self._metrics.pending_pods.set_function(self.state.pending_count)
         self._writers = Writers(
@@ -87,6 +91,7 @@ class Bridge:
             random=random,
             clock=clock,
             options=options.session,
+            stream=options.configuration.stream,
             ephemeral=options.dry_run,
             needs=options.needs,
         )
@@ -107,7 +112,8 @@ class Bridge:
         if book is None:
             return None
         events: EventWriter | None = None
-        if options.network.controllers and not options.dry_run:
+        records = visible_to(options.needs).records
+        if options.configuration.network.writes(records) and not options.dry_run:
             environment = self._environment
             events = EventWriter(
                 environment.transport,
@@ -263,30 +269,12 @@ def _delta_kind(kind: int) -> str:
     return found.name if found is not None else "UNKNOWN"
 
 
-def _new_state(
-    options: BridgeOptions,
-    clock: Callable[[], float],
-    wall: Callable[[], float],
-    quarantine: Quarantine,
-    stories: Stories | None,
-) -> BridgeState:
-    return BridgeState(
-        options.scheduler_names,
-        options.needs,
-        clock=clock,
-        wall=wall,
-        # Bindings of a dry run stay under way for ever.
-        volume_seconds=math.inf if options.dry_run else options.volume_seconds,
-        counts_seconds=options.counts_seconds,
-        recovery=options.recovery,
-        network=options.network,
-        gang_seconds=options.gang_seconds,
-        topology=options.topology,
-        quarantine=quarantine,
-        stories=stories,
-        evictions=options.evictions,
-        default_spread=options.default_spread,
-    )
+def _patient(options: BridgeOptions) -> BridgeConfiguration:
+    """Return the configuration; bindings of a dry run stay under way for ever."""
+    if not options.dry_run:
+        return options.configuration
+    volumes = options.configuration.volumes.model_copy(update={"bind_timeout": math.inf})
+    return options.configuration.model_copy(update={"volumes": volumes})
 
 
 async def _within(seconds: float, work: Awaitable[object]) -> None:

@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from poseidon.app_network.options import NetworkOptions
-from poseidon.bridge.groups.gangs import GANG_SECONDS
 from poseidon.bridge.solver_stream.events import EventStream
-from poseidon.bridge.stores import StateOptions, Stores, open_stores
+from poseidon.bridge.stores import Stores, open_stores
 from poseidon.bridge.watched_nodes import Nodes
 from poseidon.bridge.watched_pods import Pods
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
 from poseidon.disruption_budgets.followed import budget_resource
-from poseidon.group_trees.spec.options import TopologyOptions
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.kube.write.evictor import EvictionLimits
-from poseidon.kube.write.pod_recovery import RecoveryOptions
-from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
 from poseidon.lifecycle.stories import Stories
 from poseidon.lifecycle.validation import violations
 from poseidon.numa.followed import NodeTopologies
 from poseidon.numa.node_topology import RECORD_KIND
-from poseidon.volumes.state import BIND_SECONDS
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -51,47 +45,28 @@ if TYPE_CHECKING:
 class BridgeState:
     """Nodes, pods and what has been said about them.
 
-    ``scheduler_names`` are the values of ``spec.schedulerName`` that are for this scheduler to place ("*":
-    all). Pods of other schedulers count on the nodes that they are bound to. ``needs``:
-    what the solver's models look at, which tells pods apart, in the words of ``Welcome``. ``volume_seconds`` is how
-    long binding a pod's claims may take by ``clock``, which is monotonic, ``counts_seconds`` how long the counts
-    in what is said of a pending pod may be out of date. ``gang_seconds`` is how long a gang may take to be
-    whole. ``quarantine`` takes what cannot be dealt with: whatever is said here of one object, only that one is set
-    aside. ``stories`` are told each step of each pod. Not thread-safe.
+    Pods are for this scheduler to place whose ``spec.schedulerName`` is among those of ``configuration`` ("*": all);
+    those of other schedulers count on the nodes that they are bound to. ``needs``: what the solver's models look at,
+    which tells pods apart, in the words of ``Welcome``. ``clock`` is monotonic. ``quarantine`` takes what cannot be
+    dealt with: whatever is said here of one object, only that one is set aside. ``stories`` are told each step of each
+    pod. Not thread-safe.
     """
 
     def __init__(
         self,
-        scheduler_names: Iterable[str],
+        configuration: BridgeConfiguration | None = None,
         needs: Collection[str] = (),
         *,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
-        volume_seconds: float = BIND_SECONDS,
-        counts_seconds: float = COUNTS_SECONDS,
-        recovery: RecoveryOptions | None = None,
-        network: NetworkOptions | None = None,
-        gang_seconds: float = GANG_SECONDS,
-        topology: TopologyOptions | None = None,
         quarantine: Quarantine | None = None,
         stories: Stories | None = None,
-        evictions: EvictionLimits | None = None,
-        default_spread: bool = False,
     ) -> None:
-        options = StateOptions(
-            needs=needs,
-            volume_seconds=volume_seconds,
-            counts_seconds=counts_seconds,
-            recovery=recovery or RecoveryOptions(),
-            network=network or NetworkOptions(),
-            gang_seconds=gang_seconds,
-            topology=topology or TopologyOptions(),
-            evictions=evictions or EvictionLimits(),
-            default_spread=default_spread,
-        )
+        if configuration is None:
+            configuration = BridgeConfiguration()
         self.quarantine = quarantine if quarantine is not None else Quarantine()
         """What could not be dealt with."""
-        stores = open_stores(options, clock, wall, self.quarantine, stories or Stories(clock))
+        stores = open_stores(configuration, needs, clock, wall, self.quarantine, stories or Stories(clock))
         self.gangs = stores.gangs
         """The groups of pods, whose objects their reflectors write."""
         self.samples = stores.samples
@@ -117,7 +92,7 @@ class BridgeState:
         self._refused = stores.refused
         self._refusals = stores.refusals
         self._nodes = Nodes(stores)
-        self._pods = Pods(frozenset(scheduler_names), stores, clock)
+        self._pods = Pods(frozenset(configuration.scheduler_names), stores, clock)
         self.event_stream = EventStream(stores)
         """The same as ``snapshot`` and ``take_events``, one by one."""
 

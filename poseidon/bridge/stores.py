@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from poseidon.app_network.options import NetworkOptions
+from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.state import NetworkBook
-from poseidon.bridge.groups.gangs import GANG_SECONDS, Gangs
+from poseidon.bridge.groups.gangs import Gangs
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords
-from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.group_trees.spec.options import TreeArguments, trees_are_read
 from poseidon.kube.watch.quarantine import Quarantine
-from poseidon.kube.write.evictor import EvictionLimits
-from poseidon.kube.write.pod_recovery import RecoveryOptions
 from poseidon.lifecycle.bind_check import BindCheck
 from poseidon.lifecycle.binding.claims import Storage
 from poseidon.lifecycle.binding.nominations import Nominations
@@ -23,7 +22,7 @@ from poseidon.lifecycle.evictions.review import EvictionReview
 from poseidon.lifecycle.evictions.under_way import Evictions
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.outages import Outages
-from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS, PendingReasons
+from poseidon.lifecycle.pending_reasons import PendingReasons
 from poseidon.lifecycle.pods import Tasks
 from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
@@ -40,28 +39,7 @@ from poseidon.pods.classes import ClassTable
 from poseidon.pods.daemon_sets import DaemonSets
 from poseidon.pods.runtime_history import RuntimeHistory
 from poseidon.pods.visibility import visible_to
-from poseidon.volumes.state import BIND_SECONDS, VolumeState
-
-
-@dataclass(frozen=True, slots=True)
-class StateOptions:
-    """What the state of a bridge is to look at, and how patient it is.
-
-    ``needs``: what the solver's models look at, in the words of ``Welcome``; it tells pods apart. ``volume_seconds``
-    is how long binding a pod's claims may take, ``counts_seconds`` how long the counts in what is said of a pending
-    pod may be out of date, ``gang_seconds`` how long a gang may take to be whole.
-    ``default_spread``: pods of one owner or service are to be kept apart by default.
-    """
-
-    needs: Collection[str] = ()
-    volume_seconds: float = BIND_SECONDS
-    counts_seconds: float = COUNTS_SECONDS
-    recovery: RecoveryOptions = field(default_factory=RecoveryOptions)
-    network: NetworkOptions = field(default_factory=NetworkOptions)
-    gang_seconds: float = GANG_SECONDS
-    topology: TopologyOptions = field(default_factory=TopologyOptions)
-    evictions: EvictionLimits = field(default_factory=EvictionLimits)
-    default_spread: bool = False
+from poseidon.volumes.state import VolumeState
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +76,30 @@ class Stores:
 
 
 def open_stores(
-    options: StateOptions,
+    configuration: BridgeConfiguration,
+    needs: Collection[str],
     clock: Callable[[], float],
     wall: Callable[[], float],
     quarantine: Quarantine,
     stories: Stories,
 ) -> Stores:
-    """Return empty books. ``clock`` is monotonic, ``wall`` tells seconds since the epoch."""
-    daemon_sets = DaemonSets()
-    classes = _class_table(options, daemon_sets)
+    """Return empty books. ``needs``: what the solver's models look at, in the words of ``Welcome``.
+
+    ``clock`` is monotonic, ``wall`` tells seconds since the epoch.
+    """
+    daemon_sets, network = DaemonSets(), configuration.network
+    visibility = visible_to(needs, bandwidth=network.bandwidth_annotations)
+    classes = ClassTable(visibility, daemon_sets.owns)
     machines, requested, jobs = Machines(), Requested(), Jobs()
-    volumes = VolumeState(options.volume_seconds, quarantine)
+    volumes = VolumeState(configuration.volumes, quarantine)
     bind_check = BindCheck(machines, requested, classes)
     tasks = Tasks(machines, requested, bind_check, volumes.move_pod, stories)
-    pending_reasons = PendingReasons(tasks, clock, options.counts_seconds)
+    pending_reasons = PendingReasons(tasks, clock, configuration.announcements)
     groups, refusals = Groups(quarantine), Refusals()
     review = EvictionReview(
         tasks,
         GangView(groups, jobs, tasks),
-        EvictionRate(options.evictions, clock),
+        EvictionRate(configuration.evictions, clock),
         lambda record: not classes.message(record.task.task_class).never_preempts,
     )
     evictions = Evictions(tasks, review, refusals)
@@ -149,8 +132,9 @@ def open_stores(
             placements,
             machines,
             wall,
-            options.topology,
-            options.gang_seconds,
+            configuration.gangs,
+            configuration.arguments(TreeArguments),
+            tree_is_read=trees_are_read(visibility.records),
             quarantine=quarantine,
         ),
         requested=requested,
@@ -161,17 +145,14 @@ def open_stores(
         volumes=volumes,
         images=NodeImages(),
         history=RuntimeHistory(),
-        refused=RefusedPods(options.recovery),
+        refused=RefusedPods(configuration.recovery),
         refusals=refusals,
-        spreading=Spreading(enabled=options.default_spread),
+        spreading=Spreading(enabled=configuration.pod_topology_spread.enabled),
         samples=SampleBook(SOURCES),
         custom_records=custom_records,
         nominations=nominations,
-        applications=NetworkBook(options.network, quarantine) if options.network.follows else None,
+        applications=NetworkBook(network, configuration.arguments(NetworkArguments), quarantine)
+        if network.follows(visibility.records)
+        else None,
         quarantine=quarantine,
     )
-
-
-def _class_table(options: StateOptions, daemon_sets: DaemonSets) -> ClassTable:
-    """Classes that show what the solver's models look at."""
-    return ClassTable(visible_to(options.needs, bandwidth=options.network.annotations), daemon_sets.owns)

@@ -68,7 +68,7 @@ class Supervisor:
             if unknown:
                 _log.warning('solver needs what this version does not tell words="%s"', " ".join(unknown))
             try:
-                await self._bridge(options.needing(needs)).run(stop)
+                await self._bridge(replace(options, needs=needs)).run(stop)
             except NeedsChangedError as changed:
                 _log.info("solver needs something else, reading the cluster anew")
                 needs = changed.needs

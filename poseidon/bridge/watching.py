@@ -61,7 +61,7 @@ class Watching:
         self._priority_classes = self._follow(PRIORITY_CLASSES, state.priority_classes_changed, optional)
         self._namespaces = self._follow(NAMESPACES, state.namespaces_changed, optional)
         self._services = self._follow(SERVICES, state.services_changed, optional)
-        self._spreads = options.default_spread
+        self._spreads = options.configuration.pod_topology_spread.enabled
         self._storage: tuple[Reflector[Any], ...] = (
             self._follow(STORAGE_CLASSES, state.storage_classes_changed, optional),
             self._follow(CSI_NODES, state.csi_nodes_changed, optional),
@@ -78,7 +78,7 @@ class Watching:
         ]
         self._utilisation = Utilisation(
             environment,
-            options.utilisation,
+            options.configuration.utilisation,
             state.samples,
             state,
             changed,

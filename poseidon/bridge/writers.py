@@ -84,7 +84,6 @@ class Writers:
             self._on_evicted,
             wait_quiet=self.wait_quiet,
             writes=options.writes,
-            topology=options.topology,
         )
         self._dispatcher = self._new_dispatcher(dry_run=options.dry_run)
 

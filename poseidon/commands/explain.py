@@ -38,9 +38,7 @@ def explain(
     A pod that runs already is explained as if it looked for another place.
     """
     if print_config:
-        from poseidon.embedding import effective_yaml
-
-        click.echo(effective_yaml(read_configuration(config)), nl=False)
+        click.echo(read_configuration(config).effective_yaml(), nl=False)
         return
     if not pod:
         raise click.UsageError("no pod given; name one with --pod NAMESPACE/NAME")

@@ -16,7 +16,7 @@ from protos.conventions.logs import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from poseidon.embedding import Configuration
+    from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -98,7 +98,7 @@ class OfflineInput:
     """What a command works on. ``now`` is in seconds since the epoch."""
 
     manifests: Manifests
-    configuration: Configuration
+    configuration: BridgeConfiguration
     now: float
 
 
@@ -109,7 +109,7 @@ def read_input(paths: tuple[str, ...], config: Path | None, now: float | None) -
     if not paths:
         raise click.UsageError("no manifests given; name files, folders or - with -f")
     lines: list[str] = []
-    configuration: Configuration | None = None
+    configuration: BridgeConfiguration | None = None
     manifests: Manifests | None = None
     try:
         configuration = read_configuration(config)
@@ -125,9 +125,10 @@ def read_input(paths: tuple[str, ...], config: Path | None, now: float | None) -
     return OfflineInput(manifests, configuration, time.time() if now is None else now)
 
 
-def read_configuration(config: Path | None) -> Configuration:
+def read_configuration(config: Path | None) -> BridgeConfiguration:
     """Read the configuration; a bad one ends the command with status 2."""
-    from poseidon.embedding import ConfigurationError, load_configuration
+    from poseidon.embedding import load_configuration
+    from protos.conventions.configuration_file import ConfigurationError
 
     try:
         return load_configuration(config)

@@ -36,9 +36,7 @@ def plan(
     Reads what `kubectl get nodes,pods,deployments,... -o yaml` prints, or manifests as people write them.
     """
     if print_config:
-        from poseidon.embedding import effective_yaml
-
-        click.echo(effective_yaml(read_configuration(config)), nl=False)
+        click.echo(read_configuration(config).effective_yaml(), nl=False)
         return
     given = read_input(paths, config, now)
     from poseidon.offline.plan import make_plan

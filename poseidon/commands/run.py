@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
     from poseidon.bridge.options import BridgeOptions
-    from poseidon.embedding import Configuration
+    from poseidon.configuration.document import BridgeConfiguration
     from poseidon.kube.client.settings import ConnectionSettings
 
 _log = logging.getLogger("poseidon.run")
@@ -92,19 +92,19 @@ def run(
     log_format: str,
 ) -> None:
     """Bridge a Kubernetes cluster to a solver: pods and nodes out, bindings back."""
-    from poseidon.embedding import effective_yaml, load_configuration, utilisation_options
+    from poseidon.configuration.document import load
     from poseidon.kube.client.errors import SettingsError
     from poseidon.kube.client.settings import load_settings
     from poseidon.metrics_sources.prometheus.queries import connection
 
     configure(log_level, log_format)
     try:
-        configuration = load_configuration(config, models=False)
+        configuration = load(config)
         if print_config:
-            click.echo(effective_yaml(configuration), nl=False)
+            click.echo(configuration.effective_yaml(), nl=False)
             return
         settings = load_settings(kubeconfig, context)
-        prometheus = utilisation_options(configuration).prometheus
+        prometheus = configuration.utilisation.prometheus
         if prometheus is not None:
             connection(prometheus)  # files that cannot be used are told before anything runs
     except (ValueError, SettingsError) as error:
@@ -114,31 +114,21 @@ def run(
     _start(_Arguments(settings, options, metrics, cluster_name))
 
 
-def _options(configuration: Configuration, *, solver: str, cluster: str, dry_run: bool) -> BridgeOptions:
+def _options(
+    configuration: BridgeConfiguration, *, solver: str, cluster: str, dry_run: bool
+) -> BridgeOptions:
     """What the bridge takes from the configuration and the command line."""
-    from poseidon import embedding
     from poseidon.bridge.options import BridgeOptions
-    from poseidon.bridge.solver_stream.session import SessionOptions
 
     return BridgeOptions(
         firmament=solver,
-        scheduler_names=configuration.scheduler_names,
+        configuration=configuration,
         cluster=observer_of(cluster) if dry_run else cluster,
         # Process starts are ordered in time, so a later driver always outbids an earlier one.
         fencing=0 if dry_run else int(time.time() * 1000),
         client=f"poseidon {_version()}",
         instance=socket.gethostname(),
         dry_run=dry_run,
-        utilisation=embedding.utilisation_options(configuration),
-        session=SessionOptions(silent_seconds=embedding.silent_seconds(configuration)),
-        counts_seconds=embedding.counts_seconds(configuration),
-        recovery=embedding.recovery_options(configuration),
-        volume_seconds=embedding.volume_seconds(configuration),
-        network=embedding.network_options(configuration),
-        gang_seconds=embedding.gang_seconds(configuration),
-        topology=embedding.topology_options(configuration),
-        evictions=embedding.eviction_limits(configuration),
-        default_spread=embedding.spreads_by_default(configuration),
     )
 
 

@@ -12,13 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from poseidon.lifecycle.actions import AnnounceUnschedulable
+from protos.conventions.configuration import Duration, Section
 
 if TYPE_CHECKING:
     from poseidon.lifecycle.pods import Tasks
     from poseidon.lifecycle.records import PodRecord
-
-COUNTS_SECONDS = 60.0
-"""How long counts may be out of date, unless told otherwise."""
 
 _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
 _COUNT = re.compile(r"^\d+ ")
@@ -38,15 +36,19 @@ def reasons_of(message: str) -> str:
     return ", ".join(sorted(_COUNT.sub("", reason) for reason in listed.split(", ")))
 
 
-class PendingReasons:
-    """Decides what is said of pending pods, and when. ``clock`` is monotonic, ``counts_seconds`` as above."""
+class AnnouncementOptions(Section):
+    """The section ``announcements``: ``counts_after`` (60 s) is how long counts may be out of date."""
 
-    def __init__(
-        self, tasks: Tasks, clock: Callable[[], float], counts_seconds: float = COUNTS_SECONDS
-    ) -> None:
+    counts_after: Duration = 60.0
+
+
+class PendingReasons:
+    """Decides what is said of pending pods, and when. ``clock`` is monotonic."""
+
+    def __init__(self, tasks: Tasks, clock: Callable[[], float], options: AnnouncementOptions) -> None:
         self._tasks = tasks
         self._clock = clock
-        self._counts_seconds = counts_seconds
+        self._counts_seconds = options.counts_after
         # What is said later: the newest message by uid, and when each is due.
         self._later: dict[str, str] = {}
         self._due: list[tuple[float, str]] = []

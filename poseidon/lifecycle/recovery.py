@@ -7,12 +7,14 @@ controller would be lost: it is created again under its name, unless something o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, StrictBool, StrictInt
 
 from poseidon.kube.api.references import PodRef
-from poseidon.kube.write.pod_recovery import RecoveryOptions
 from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
 from poseidon.pods.kubelet_refusals import may_have_run, refused
+from protos.conventions.configuration import Section
 
 if TYPE_CHECKING:
     from poseidon.kube.api.core import Pod
@@ -24,9 +26,24 @@ RECREATIONS = "poseidon.firmament.io/recreations"
 LEAVING_BEHIND = frozenset({"ReplicaSet", "ReplicationController", "Job"})
 """Controllers that replace a failed pod and do not delete it."""
 
-_LONGEST_DOUBLING = 30
+_FIRST_DELAY, _LAST_DELAY = 1.0, 300.0
+"""Seconds until a pod is created again for the first time, doubled from time to time, and the longest pause."""
 _LONGEST_COUNT = 9
 _MOST_COUNTED = 10**_LONGEST_COUNT
+
+
+class RecoveryOptions(Section):
+    """The section ``recovery``: what is done about pods that a kubelet refused after they had been bound.
+
+    ``recreate_bare_pods`` (false): pods without a controller are created again under their names, at most
+    ``max_recreations`` (5) times. Whoever may do that may create any pod, so it is off unless asked for.
+    ``delete_replaced_pods`` (false): the failed pods that ReplicaSets, ReplicationControllers and Jobs leave behind are
+    deleted.
+    """
+
+    recreate_bare_pods: StrictBool = False
+    max_recreations: Annotated[StrictInt, Field(ge=1, le=1000)] = 5
+    delete_replaced_pods: StrictBool = False
 
 
 class RefusedPods:
@@ -59,14 +76,14 @@ class RefusedPods:
         done: Action | None = None
         if owner is not None:
             outcome = f"its {owner.kind} {owner.name} takes care of it"
-            if self._options.delete_replaced and owner.kind in LEAVING_BEHIND:
+            if self._options.delete_replaced_pods and owner.kind in LEAVING_BEHIND:
                 done = DeleteRefused(ref)
         else:
             times = _recreations(pod)
             outcome = self._reason_to_leave(times, ran=ran)
             if not outcome:
-                delay = self._options.first_delay * 2.0 ** min(times, _LONGEST_DOUBLING)
-                done = RecreateRefused(ref, times + 1, min(delay, self._options.last_delay))
+                delay = _FIRST_DELAY * 2.0**times
+                done = RecreateRefused(ref, times + 1, min(delay, _LAST_DELAY))
                 outcome = (
                     f"it is created again ({times + 1} of at most {self._options.max_recreations} times)"
                 )
@@ -83,7 +100,7 @@ class RefusedPods:
 
     def _reason_to_leave(self, times: int, *, ran: bool) -> str:
         """Return why a pod without a controller is left as it is, or ""."""
-        if not self._options.recreate_bare:
+        if not self._options.recreate_bare_pods:
             return "it has no controller and is left as it is (recovery.recreateBarePods is off)"
         if ran:
             return "it may have run before and is left as it is"

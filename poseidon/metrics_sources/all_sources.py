@@ -74,7 +74,7 @@ class Utilisation:
         """Run all sources until cancelled. Raises ``SettingsError`` for a connection that cannot be set up."""
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             first_looks: list[Awaitable[None]] = []
-            if self._options.node_metric:
+            if self._options.node_metric == "auto":
                 reflector = self._koordinator()
                 group.create_task(reflector.run(), name="nodemetrics")
                 first_looks.append(reflector.wait_synced())
@@ -112,7 +112,7 @@ class Utilisation:
         """Make the pollers of the sources that are polled; their connections close with ``stack``."""
         environment, pollers = self._environment, list[Poller]()
         server = self._options.metrics_server
-        if server is not None:
+        if server.mode == "auto":
             source = MetricsServerSource(
                 environment.transport, self._intake(METRICS_SERVER), server, environment.wall
             )

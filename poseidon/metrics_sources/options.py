@@ -1,59 +1,97 @@
-"""Which sources of measured use are on, and how they are asked. Times are in seconds."""
+"""Which sources of measured use are on, and how they are asked: the section ``utilisation``. Times are in seconds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictStr, model_validator
+
+from protos.conventions.configuration import PositiveDuration, Section
+
+Statistic: TypeAlias = Literal["avg", "p50", "p90", "p95", "p99", "std"]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsServerOptions:
-    """metrics.k8s.io: asked every ``interval``, for pods as well if ``pods``."""
-
-    interval: float = 30.0
-    pods: bool = True
+def _mode(value: object) -> object:
+    """Undo what YAML makes of a bare ``off``."""
+    return "off" if value is False else value
 
 
-@dataclass(frozen=True, slots=True)
-class PrometheusQuery:
-    """One query in PromQL, whose vector has an element per node, or per pod if ``pods``.
+def _url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"{value!r} is not an http(s) URL; write one such as http://prometheus:9090")
+    return value
 
-    Values are in cores for cpu and whole units for other resources. ``statistic`` "" is the present use, else one of
-    avg, p50, p90, p95 and p99 over the ``window`` before; nodes only.
+
+Mode: TypeAlias = Annotated[Literal["auto", "off"], BeforeValidator(_mode)]
+Text: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
+
+class MetricsServerOptions(Section):
+    """metrics.k8s.io: ``auto`` polls it every ``interval`` where it is served. ``pods``: pods too, not only nodes."""
+
+    mode: Mode = "off"
+    interval: PositiveDuration = 30.0
+    pods: StrictBool = True
+
+
+class PrometheusQuery(Section):
+    """One query in PromQL, whose vector has an element per node, or per pod.
+
+    Values are cores for cpu, else whole units, in present use; with a ``statistic`` over the ``window`` before, nodes
+    only.
     """
 
-    query: str
-    resource: str
-    pods: bool = False
-    statistic: str = ""
-    window: float = 0.0
+    query: Text
+    resource: Text
+    of: Literal["nodes", "pods"] = "nodes"
+    statistic: Statistic | None = None
+    window: PositiveDuration | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> PrometheusQuery:
+        if (self.statistic is None) != (self.window is None):
+            raise ValueError("statistic and window go together; give both or neither")
+        if self.statistic is not None and self.of == "pods":
+            raise ValueError(
+                "statistics are read of nodes only; remove statistic and window, or write of: nodes"
+            )
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class PrometheusOptions:
-    """A Prometheus server and what it is asked every ``interval``.
+class PrometheusOptions(Section):
+    """A Prometheus server and what it is asked every ``interval``; ``url`` is that below which ``/api/v1/query`` lies.
 
-    ``url`` is that below which ``/api/v1/query`` lies. ``token_file`` holds a bearer token, ``ca_file`` certificates to
-    trust; "" for none. The labels say where an element names its node, namespace and pod.
+    ``token_file`` holds a bearer token, ``ca_file`` certificates to trust; "" for none. The labels say where an element
+    names its node, namespace and pod.
     """
 
-    url: str
+    url: Annotated[StrictStr, AfterValidator(_url)]
     queries: tuple[PrometheusQuery, ...]
-    interval: float = 30.0
-    timeout: float = 10.0
-    token_file: str = ""
-    ca_file: str = ""
-    node_label: str = "node"
-    namespace_label: str = "namespace"
-    pod_label: str = "pod"
+    interval: PositiveDuration = 30.0
+    timeout: PositiveDuration = 10.0
+    token_file: StrictStr = ""
+    ca_file: StrictStr = ""
+    node_label: Text = "node"
+    namespace_label: Text = "namespace"
+    pod_label: Text = "pod"
+
+    @model_validator(mode="after")
+    def _says_what_nodes_use(self) -> PrometheusOptions:
+        if not any(query.of == "nodes" and query.statistic is None for query in self.queries):
+            raise ValueError(
+                "no query asks for the present use of nodes; add one with of: nodes and no statistic"
+            )
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class UtilisationOptions:
+class UtilisationOptions(Section):
     """The sources, by precedence: a node's reading comes from the first that has a current one of it.
 
-    ``node_metric``: follow Koordinator's NodeMetric objects where there are any. The others are off if None.
+    ``node_metric`` ``auto``: follow Koordinator's NodeMetric objects where there are any.
     """
 
-    node_metric: bool = True
-    metrics_server: MetricsServerOptions | None = None
+    node_metric: Mode = "auto"
+    metrics_server: MetricsServerOptions = Field(default_factory=MetricsServerOptions)
     prometheus: PrometheusOptions | None = None

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from poseidon.app_network.options import NetworkArguments, are_read
 from poseidon.disruption_budgets.records import BUDGET_RECORD
 from poseidon.disruption_budgets.records import described as budget_record
-from poseidon.embedding import (
-    EmbeddedScheduler,
-    network_options,
-    spreads_by_default,
-    topology_options,
-)
+from poseidon.embedding import EmbeddedScheduler
 from poseidon.group_trees.spec.keys import GROUP_RECORD, TREE_NAME, TREE_RECORD
+from poseidon.group_trees.spec.options import TreeArguments, trees_are_read
 from poseidon.kube.api.node_topology import NodeResourceTopology
 from poseidon.manifests.controllers.applications import read_applications
 from poseidon.manifests.controllers.groups import described_groups, missing_groups, not_honoured
@@ -47,7 +44,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from poseidon.embedding import Configuration
+    from poseidon.configuration.document import BridgeConfiguration
     from poseidon.group_trees.spec.cluster_tree import ClusterTree
     from poseidon.kube.api.core import Pod
     from poseidon.manifests.controllers.applications import OrderedAppGroup
@@ -75,7 +72,7 @@ class OfflineCluster:
 
 def build(
     manifests: Manifests,
-    configuration: Configuration,
+    configuration: BridgeConfiguration,
     now: float,
     *,
     scheduler_names: frozenset[str] = frozenset(),
@@ -88,17 +85,23 @@ def build(
     whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
     """
     scheduler = EmbeddedScheduler(configuration, lambda: now)
-    visible = visible_to(scheduler.needs, bandwidth=network_options(configuration).annotations)
-    network = network_options(configuration).with_records(visible.records)
-    applications = read_applications(manifests.for_models, manifests.nodes, network.percentile)
-    trees = topology_options(configuration).with_records(visible.records)
-    topology = described_topology(manifests.for_models, manifests.nodes, trees)
-    spreading = PlannedSpreading(manifests.services, enabled=spreads_by_default(configuration))
+    network = configuration.network
+    visible = visible_to(scheduler.needs, bandwidth=network.bandwidth_annotations)
+    percentile = network.percentile_by(configuration.arguments(NetworkArguments))
+    applications = read_applications(manifests.for_models, manifests.nodes, percentile)
+    topology = described_topology(
+        manifests.for_models,
+        manifests.nodes,
+        configuration.arguments(TreeArguments),
+        is_read=trees_are_read(visible.records),
+    )
+    spreading = PlannedSpreading(manifests.services, enabled=configuration.pod_topology_spread.enabled)
     feed = _Feed(manifests, now, scheduler_names, forced, visible, topology, spreading)
-    records = applications.records if network.overlay else ()
+    overlay = are_read(visible.records)
+    records = applications.records if overlay else ()
     scheduler.apply((*(pb.Event(record=each) for each in records), *feed.events()))
     known = [each.app_group for each in applications.app_groups]
-    lacking = missing_app_groups(manifests.pods, known) if network.overlay else ()
+    lacking = missing_app_groups(manifests.pods, known) if overlay else ()
     warnings = (*applications.warnings, *lacking, *topology.warnings, *feed.warnings)
     return OfflineCluster(
         scheduler, feed.groups, topology.trees.tree(), feed.held, warnings, applications.app_groups
@@ -186,7 +189,7 @@ class _Feed:
 
     def _group_records(self) -> Iterator[pb.Event]:
         """Yield the tree and the rules of groups, if some overlay reads them."""
-        if not self._topology.options.overlay:
+        if not self._topology.is_read:
             return
         spec = self._topology.trees.spec
         payloads = [] if spec is None else [(TREE_RECORD, TREE_NAME, spec.payload())]

@@ -13,7 +13,7 @@ from poseidon.pods.tasks import Disposition, disposition
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from poseidon.embedding import Configuration
+    from poseidon.configuration.document import BridgeConfiguration
     from poseidon.manifests.loader import Manifests
     from poseidon.offline.plan import Binding, Plan
 
@@ -63,7 +63,9 @@ class PodExplanation:
         return {"pod": self.pod, "nodes": {name: _verdict(each) for name, each in self.nodes.items()}}
 
 
-def explain_pod(manifests: Manifests, configuration: Configuration, now: float, pod: str) -> PodExplanation:
+def explain_pod(
+    manifests: Manifests, configuration: BridgeConfiguration, now: float, pod: str
+) -> PodExplanation:
     """Explain ``namespace/name``, whoever schedules it; a running pod as if it looked for another place.
 
     Raises ``UnknownPodError``.

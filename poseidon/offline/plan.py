@@ -13,7 +13,8 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from poseidon.embedding import Configuration, EmbeddedScheduler
+    from poseidon.configuration.document import BridgeConfiguration
+    from poseidon.embedding import EmbeddedScheduler
     from poseidon.manifests.controllers.applications import OrderedAppGroup
     from poseidon.manifests.loader import Manifests
     from poseidon.pod_groups.groups import Groups
@@ -179,7 +180,7 @@ class Plan:
 
 def make_plan(
     manifests: Manifests,
-    configuration: Configuration,
+    configuration: BridgeConfiguration,
     now: float,
     scheduler_names: frozenset[str] = frozenset(),
 ) -> Plan:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from poseidon.kube.write.claim_writer import ClaimWrite, GiveVolume, SelectNode
 from poseidon.volumes.matching import reaches
 from poseidon.volumes.requirements import NONE_TO_BIND
+from protos.conventions.configuration import PositiveDuration, Section
 
 if TYPE_CHECKING:
     from poseidon.volumes.available import AvailableVolumes
@@ -32,13 +33,19 @@ class _UnderWay:
     chosen: set[str] = field(default_factory=set)
 
 
-class VolumeBindings:
-    """Pods whose claims are being bound. ``seconds`` is how long that may take."""
+class VolumeOptions(Section):
+    """The section ``volumes``: ``bind_timeout`` (10 m) is how long the claims of a pod may take to be bound."""
 
-    def __init__(self, storage: Storage, available: AvailableVolumes, seconds: float) -> None:
+    bind_timeout: PositiveDuration = 600.0
+
+
+class VolumeBindings:
+    """Pods whose claims are being bound."""
+
+    def __init__(self, storage: Storage, available: AvailableVolumes, options: VolumeOptions) -> None:
         self._storage = storage
         self._available = available
-        self._seconds = seconds
+        self._seconds = options.bind_timeout
         self._under_way: dict[str, _UnderWay] = {}
         self._waiting: dict[str, set[str]] = {}
         self._writes: list[ClaimWrite] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
-from poseidon.volumes.binding import VolumeBindings
+from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.limits import AttachLimits
 from poseidon.volumes.matching import implies
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from poseidon.volumes.claims import PodClaim
     from poseidon.volumes.records import Profile
 
-BIND_SECONDS = 600.0
-"""How long the claims of a pod may take to be bound, as in kube-scheduler."""
-
 
 @dataclass(slots=True)
 class _Pod:
@@ -52,13 +49,13 @@ class VolumeState:
     machine goes to ``quarantine``. Not thread-safe.
     """
 
-    def __init__(self, bind_seconds: float = BIND_SECONDS, quarantine: Quarantine | None = None) -> None:
+    def __init__(self, options: VolumeOptions | None = None, quarantine: Quarantine | None = None) -> None:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._storage = Catalogue()
         self._limits = AttachLimits()
         self._csi_names: dict[str, str] = {}
         self._available = AvailableVolumes()
-        self._bindings = VolumeBindings(self._storage, self._available, bind_seconds)
+        self._bindings = VolumeBindings(self._storage, self._available, options or VolumeOptions())
         self._pods: dict[str, _Pod] = {}
         self._users = Users()
         self._holders = Holders()

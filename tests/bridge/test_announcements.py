@@ -23,7 +23,7 @@ class Scene:
 
     def __init__(self, *, reason=""):
         self.clock = Clock()
-        self.state = BridgeState(["poseidon"], clock=self.clock, counts_seconds=60.0)
+        self.state = BridgeState(clock=self.clock)
         self.state.nodes_changed([present(node("n1"))])
         self.state.pods_changed([present(pod(name, reason=reason)) for name in ("a", "b")])
         self.state.snapshot()

@@ -46,7 +46,7 @@ def pod(name: str, spec: Any, node: str = "") -> Change[Pod]:
 @pytest.mark.parametrize("what", BAD)
 def test_the_reason_names_the_field_and_nothing_else_is_held_up(what):
     spec, words = BAD[what]
-    state, scheduler = BridgeState(["poseidon"]), EmbeddedScheduler(load_configuration(None), lambda: 0.0)
+    state, scheduler = BridgeState(), EmbeddedScheduler(load_configuration(None), lambda: 0.0)
     state.nodes_changed([objects.present(objects.node("n1"))])
     state.pods_changed([pod("bad", spec), pod("good", {}), pod("running", spec, node="n1")])
     scheduler.apply(state.snapshot())

@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import MERGE_PATCH
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.volume_rules import SELECTED_NODE
 from poseidon.testbed.controllers.volumes import Provisioning, VolumeSimulation, run_volumes
 from poseidon.testbed.seeding import NodeShape, node
+from poseidon.volumes.binding import VolumeOptions
 from poseidon.volumes.requirements import IN_USE
 from tests.bridge.scripted_solver import TAKEN, ScriptedSolver, running_solver
 from tests.bridge.solver_view import BOUND, PENDING
@@ -127,7 +129,9 @@ async def test_a_provisioner_that_fails_sends_the_pod_back(cluster, api, create,
 async def test_a_binding_that_takes_too_long_is_given_up(cluster, api, create, provisioner):
     provisioner.answer = Provisioning.HANG
     create(claim("c"), pod("p", volumes=using("c")))
-    async with scheduling(cluster, volume_seconds=0.2) as solver:
+    async with scheduling(
+        cluster, configuration=BridgeConfiguration(volumes=VolumeOptions(bind_timeout=0.2))
+    ) as solver:
         solver.place_all = False
         await until(lambda: solver.synced)
         solver.round()

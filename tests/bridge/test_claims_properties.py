@@ -8,12 +8,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.core import ClaimSource, PodVolume
 from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.claim_writer import SelectNode
 from poseidon.lifecycle.actions import Bind, WriteClaim
+from poseidon.volumes.binding import VolumeOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge import objects
 from tests.bridge.solver_view import PENDING, SolverView
@@ -41,7 +43,9 @@ class Cluster(RuleBasedStateMachine):
         self.serial = 0
 
     def _new_state(self):
-        state = BridgeState(["poseidon"], clock=lambda: self.now, volume_seconds=10.0)
+        state = BridgeState(
+            BridgeConfiguration(volumes=VolumeOptions(bind_timeout=10.0)), clock=lambda: self.now
+        )
         state.storage_classes_changed(
             [
                 present(storage.storage_class()),

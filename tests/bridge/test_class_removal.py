@@ -45,7 +45,7 @@ class Stream:
     """A bridge's state and a solver's core; what the one says is applied by the other, and by the letter."""
 
     def __init__(self):
-        self.state = BridgeState(["poseidon"])
+        self.state = BridgeState()
         self.state.nodes_changed(
             [
                 objects.present(objects.node(f"n{index}", labels={"zone": f"z{index % 3}"}))

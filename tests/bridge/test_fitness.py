@@ -26,7 +26,7 @@ class Scene:
     """A state whose only pod, of 1 cpu, is being bound to n1, which has 4."""
 
     def __init__(self, **spec):
-        self.state = BridgeState(["poseidon"])
+        self.state = BridgeState()
         self.state.nodes_changed([present(node("n1", cpu="4"))])
         self.pods(changed(pod("mine", cpu="1"), **spec))
         self.state.snapshot()
@@ -137,7 +137,7 @@ class Race(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.state = BridgeState(["poseidon"])
+        self.state = BridgeState()
         self.state.nodes_changed([present(node(name, cpu=str(self.CPU))) for name in ("a", "b")])
         self.state.snapshot()
         self.bound: dict[str, tuple[str, int]] = {}

@@ -36,7 +36,7 @@ def known(view: SolverView) -> dict[str, dict]:
 
 
 def test_finished_pods_become_records():
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     state.nodes_changed([present(node("n1"))])
     state.pods_changed([present(completed("a", minutes=1))])
     view.apply(state.snapshot())
@@ -59,7 +59,7 @@ def test_a_solver_that_tells_programs_apart_is_told_them():
     job = replace(pod("a"), metadata=replace(pod("a", owner="x").metadata, namespace="ns"))
     owner = replace(job.metadata.owner_references[0], kind="Job", name="sort")
     job = replace(job, metadata=replace(job.metadata, owner_references=(owner,)))
-    state = BridgeState(["poseidon"], words_of("sjf"))
+    state = BridgeState(needs=words_of("sjf"))
     state.pods_changed([present(job)])
     described = [event.task_class for event in state.snapshot() if event.HasField("task_class")]
     assert [dict(each.annotations) for each in described] == [{"firmament.io/program": "ns/sort"}]
@@ -75,7 +75,7 @@ def test_run_times_are_found_in_what_a_kubelet_reports():
     kubelets.advance(0.0)
     kubelets.advance(30.0)
     finished = convert_object(decode(operations.get(PODS, "default", "a")), Pod)
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     state.pods_changed([present(finished)])
     view.apply(state.snapshot())
     # The simulated clock leaps; the times are those of the real one, to the second.

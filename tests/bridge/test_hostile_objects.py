@@ -8,18 +8,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from poseidon.app_network.options import NetworkOptions
 from poseidon.bridge.runner import Bridge
 from poseidon.bridge.state import BridgeState
-from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.core import ObjectMeta, OwnerReference, Pod
 from poseidon.kube.api.decoding import decode_metadata, decode_object, decode_page
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.parsing.times import seconds
-from poseidon.kube.write.pod_recovery import RecoveryOptions
 from poseidon.lifecycle.actions import WriteGroupMap
-from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.solver_view import PENDING, SolverView
@@ -32,10 +30,7 @@ START = 1_800_000_000.0
 
 def state(**more):
     found = BridgeState(
-        ["poseidon"],
-        topology=TopologyOptions(overlay=True),
-        network=NetworkOptions(overlay=True, controllers=True),
-        recovery=RecoveryOptions(recreate_bare=True),
+        BridgeConfiguration(recovery=RecoveryOptions(recreate_bare_pods=True)),
         needs=words_of("network_overhead", "topology"),
         wall=lambda: START,
         **more,

@@ -19,7 +19,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.state = BridgeState(["poseidon"], clock=self.clock)
+        self.state = BridgeState(clock=self.clock)
         self.state.nodes_changed([present(node("n1"))])
         pods = [pod("bound", node="n1"), pod("gated", gated=True), pod("known"), pod("new")]
         self.state.pods_changed([present(each) for each in pods])

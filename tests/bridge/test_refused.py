@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.core import Condition, ContainerState, ContainerStatus, OwnerReference, Running
 from poseidon.kube.api.references import PodRef
-from poseidon.kube.write.pod_recovery import RecoveryOptions
 from poseidon.lifecycle.actions import AnnounceRefused, AnnounceScheduled, DeleteRefused, RecreateRefused
-from poseidon.lifecycle.recovery import RECREATIONS
+from poseidon.lifecycle.recovery import RECREATIONS, RecoveryOptions
 from poseidon.pods.kubelet_refusals import may_have_run, refused
 from tests.bridge.objects import gone, node, pod, present
 
@@ -31,8 +31,8 @@ def failed(name="a", reason="OutOfcpu", *, times=0, owner="", on="n1", **more):
 
 class Scene:
     def __init__(self, **options):
-        asked = {"recreate_bare": True, **options}
-        self.state = BridgeState(["poseidon"], recovery=RecoveryOptions(**asked))
+        asked = {"recreate_bare_pods": True, **options}
+        self.state = BridgeState(BridgeConfiguration(recovery=RecoveryOptions(**asked)))
         self.state.nodes_changed([present(node("n1"))])
 
     def sees(self, *pods):
@@ -68,11 +68,11 @@ def test_delays_grow_and_tries_end():
     scene.sees(pod("last", node="n1"))
     [told] = scene.sees(failed("last", times=3))
     assert told.message.endswith("; it was created again 3 times already and is left as it is")
-    assert Scene(max_recreations=10**9).sees(failed(times=10**6))[0].delay == 300.0
+    assert Scene(max_recreations=1000).sees(failed(times=999))[0].delay == 300.0
 
 
 def test_it_can_be_switched_off():
-    scene = Scene(recreate_bare=False)
+    scene = Scene(recreate_bare_pods=False)
     assert scene.sees(failed("old")) == [], "no news"
     scene.sees(pod("a", node="n1"))
     [told] = scene.sees(failed())
@@ -82,7 +82,7 @@ def test_it_can_be_switched_off():
 @pytest.mark.parametrize("kind", ["ReplicaSet", "Job", "StatefulSet", "DaemonSet"])
 @pytest.mark.parametrize("delete", [False, True])
 def test_controllers_look_after_their_own(kind, delete):
-    scene = Scene(delete_replaced=delete)
+    scene = Scene(delete_replaced_pods=delete)
     scene.sees(pod("a", node="n1"))
     actions = scene.sees(failed(owner=kind))
     told = actions[-1]
@@ -94,7 +94,7 @@ def test_controllers_look_after_their_own(kind, delete):
 
 def test_what_controllers_left_behind_long_ago_is_no_news():
     assert Scene().sees(failed(owner="ReplicaSet")) == []
-    assert Scene(delete_replaced=True).sees(failed(owner="ReplicaSet")) == [DeleteRefused(REF)]
+    assert Scene(delete_replaced_pods=True).sees(failed(owner="ReplicaSet")) == [DeleteRefused(REF)]
 
 
 def test_a_pod_that_ran_is_not_run_twice():

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from firmament.configuration.document import SchedulerConfiguration, effective_yaml
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
@@ -59,7 +59,7 @@ async def test_the_effective_configuration_needs_no_cluster(tmp_path):
     process = await start(tmp_path, "--print-config")
     out, err = await process.communicate()
     assert (process.returncode, err) == (0, b"")
-    assert out.decode() == effective_yaml(SchedulerConfiguration())
+    assert out.decode() == BridgeConfiguration().effective_yaml()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -18,6 +18,7 @@ from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.solver_stream.session import Session, SessionOptions
 from poseidon.bridge.solver_stream.stream import refusal_of
 from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import StreamOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
 from tests.bridge.scripted_solver import ScriptedSolver, running_solver
@@ -25,13 +26,14 @@ from tests.bridge.solver_view import ASSUMED, BOUND, PENDING
 from tests.support.waiting import until
 
 QUICK = SessionOptions(batch_events=5, window=2, backoff_initial=0.01, backoff_cap=0.05, refused_seconds=0.05)
+HASTY = StreamOptions().model_copy(update={"silence_timeout": 0.2})
 
 
 class Peer:
     """Speaks for a bridge's state, and remembers rounds."""
 
     def __init__(self):
-        self.state = BridgeState(["poseidon"])
+        self.state = BridgeState()
         self.rounds = []
         self.busy = False
 
@@ -47,7 +49,7 @@ class Peer:
 
 
 @asynccontextmanager
-async def session_with(port, peer, options=QUICK, registry=None):
+async def session_with(port, peer, options=QUICK, registry=None, stream=None):
     session = Session(
         f"127.0.0.1:{port}",
         peer,
@@ -58,6 +60,7 @@ async def session_with(port, peer, options=QUICK, registry=None):
         random=Random(1),
         clock=time.monotonic,
         options=options,
+        stream=stream,
     )
     running = asyncio.create_task(session.run())
     try:
@@ -104,8 +107,11 @@ async def test_unacknowledged_batches_are_bounded(peer):
 async def test_a_solver_that_acknowledges_nothing_is_left_and_tried_again(peer, caplog):
     solver = ScriptedSolver()
     solver.hold_acks = True
-    options, registry = replace(QUICK, silent_seconds=0.2), CollectorRegistry()
-    async with running_solver(solver) as port, session_with(port, peer, options, registry) as (session, _):
+    registry = CollectorRegistry()
+    async with (
+        running_solver(solver) as port,
+        session_with(port, peer, registry=registry, stream=HASTY) as (session, _),
+    ):
         session.start()
         await until(lambda: solver.streams == 2)
         assert "event batch 1 not acknowledged within 0.2 s" in caplog.text
@@ -121,8 +127,11 @@ async def test_a_solver_that_acknowledges_nothing_is_left_and_tried_again(peer, 
 async def test_a_solver_that_is_at_work_for_long_is_not_left(peer):
     solver = ScriptedSolver()
     solver.hold_acks = True
-    options, registry = replace(QUICK, silent_seconds=0.2), CollectorRegistry()
-    async with running_solver(solver) as port, session_with(port, peer, options, registry) as (session, _):
+    registry = CollectorRegistry()
+    async with (
+        running_solver(solver) as port,
+        session_with(port, peer, registry=registry, stream=HASTY) as (session, _),
+    ):
         session.start()
         await until(lambda: solver.batches == QUICK.window)
         for _ in range(20):  # a second: five times as long as it may be silent

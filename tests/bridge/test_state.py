@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.core import ObjectMeta, PriorityClass
 from poseidon.kube.api.references import PodRef
 from poseidon.kube.watch.changes import Change
@@ -22,7 +23,7 @@ class Harness:
     """A state with a solver's view of it."""
 
     def __init__(self, *names):
-        self.state = BridgeState(names or ["poseidon"])
+        self.state = BridgeState(BridgeConfiguration(scheduler_names=names or ("poseidon",)))
         self.view = SolverView()
         self.state.nodes_changed([present(node("n1")), present(node("n2"))])
         self.new_stream()

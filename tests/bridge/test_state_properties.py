@@ -73,7 +73,7 @@ class Cluster(RuleBasedStateMachine):
 
     def make_state(self):
         """The state under test."""
-        return BridgeState(["poseidon"])
+        return BridgeState()
 
     @initialize(pods=st.integers(0, 4), running=st.integers(0, 3), urgent=st.integers(0, 2))
     def begin(self, pods, running, urgent):

@@ -52,7 +52,7 @@ class Hasty(Cluster):
     """Binds before all have gone."""
 
     def make_state(self):
-        state = BridgeState(["poseidon"])
+        state = BridgeState()
         waiting = state._placements._waiting
         waiting.dependencies = waiting.outcomes._dependencies = Impatient()
         return state
@@ -62,7 +62,7 @@ class Unmindful(Cluster):
     """Takes those who were asked to leave for gone."""
 
     def make_state(self):
-        state = BridgeState(["poseidon"])
+        state = BridgeState()
         state._tasks.__class__ = Forgetful
         return state
 
@@ -71,7 +71,7 @@ class Silent(Cluster):
     """Tells the solver of bindings that hold, and never of others."""
 
     def make_state(self):
-        return Discreet(["poseidon"])
+        return Discreet()
 
 
 @pytest.mark.parametrize("broken", [Hasty, Unmindful, Silent])

@@ -52,7 +52,7 @@ class Stores:
     """A state, a source that writes in it, and a solver that is told."""
 
     def __init__(self) -> None:
-        self.state = BridgeState(("poseidon",))
+        self.state = BridgeState()
         self.view = SolverView()
         metrics = SourceMetrics(CollectorRegistry())
         self.intake = Intake(

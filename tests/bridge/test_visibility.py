@@ -27,7 +27,7 @@ class Cluster(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.state = BridgeState(["poseidon"])
+        self.state = BridgeState()
         self.view = SolverView()
         self.view.apply(self.state.snapshot())
         self.pods = {}
@@ -153,7 +153,7 @@ def spread(name, labels, **more):
 
 def test_a_first_list_is_told_once_in_its_final_classes():
     """The pods whose labels count stand before the one that makes them count."""
-    state = BridgeState(["poseidon"])
+    state = BridgeState()
     pods = [make(f"p{index}", {}, {"app": "web", "pod": str(index)}, "a") for index in range(20)]
     pods.append(spread("last", {"app": "web"}))
     state.pods_changed([objects.present(pod) for pod in pods])
@@ -163,7 +163,7 @@ def test_a_first_list_is_told_once_in_its_final_classes():
 
 
 def test_running_pods_of_any_scheduler_are_told_anew_when_someone_looks_at_them():
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     state.nodes_changed([objects.present(objects.node("n1"))])
     view.apply(state.snapshot())
     foreign = make("old", {"schedulerName": "other"}, {"app": "web"}, "a", node="n1")
@@ -179,7 +179,7 @@ def test_running_pods_of_any_scheduler_are_told_anew_when_someone_looks_at_them(
 
 
 def test_a_pod_that_begins_to_end_is_told_anew():
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     state.nodes_changed([objects.present(objects.node("n1"))])
     view.apply(state.snapshot())
     state.pods_changed([objects.present(make("calm", {}, {}, "a", node="n1"))])
@@ -197,7 +197,7 @@ def namespace(name, uid, **labels):
 
 
 def test_namespaces_travel_as_records():
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     state.namespaces_changed([namespace("a", "1", team="x"), namespace("b", "2")])
     view.apply(state.snapshot())
     assert view.records == {

@@ -7,16 +7,12 @@ import pytest
 import yaml
 
 from cost_models.registry import available
-from firmament.configuration.document import (
-    BASE_POLICIES,
-    ConfigurationError,
-    SchedulerConfiguration,
-    build_core,
-    effective_yaml,
-    load,
-)
-from firmament.configuration.sections import parse_duration
+from firmament.configuration.document import BASE_POLICIES, SchedulerConfiguration, build_core, load
 from firmament.core.configuration import RoundOptions
+from poseidon.configuration.document import load as load_bridge
+from poseidon.embedding import load_configuration
+from protos.conventions.configuration import parse_duration
+from protos.conventions.configuration_file import ConfigurationError
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 
@@ -31,7 +27,7 @@ def faults(folder: Path, text: str) -> list[str]:
     """Lines of the error that loading must raise, without the file's name."""
     path = write(folder, text)
     with pytest.raises(ConfigurationError) as caught:
-        load(path)
+        load_configuration(path)
     assert str(caught.value) == "\n".join(caught.value.lines)
     assert all(line.startswith(str(path)) for line in caught.value.lines)
     return [line.removeprefix(str(path)).removeprefix(": ") for line in caught.value.lines]
@@ -39,13 +35,15 @@ def faults(folder: Path, text: str) -> list[str]:
 
 def test_defaults_without_a_file():
     configuration = load(None)
-    assert configuration.scheduler_names == ("poseidon",)
+    assert load_bridge(None).scheduler_names == ("poseidon",)
     assert configuration.policy.name == "cpu_mem"
     assert configuration.cost_models == ()
 
 
 def test_a_minimal_file_equals_the_defaults(tmp_path):
-    assert load(write(tmp_path, HEADER)) == load(None)
+    path = write(tmp_path, HEADER)
+    assert load(path) == load(None)
+    assert load_bridge(path) == load_bridge(None)
 
 
 def test_values_are_read(tmp_path):
@@ -54,8 +52,9 @@ def test_values_are_read(tmp_path):
         "policy: {name: trivial, weight: 7}\n"
         "round: {batchingWindow: 5ms, solveTimeLimit: 1m30s, maxPasses: 3, seed: 4}\n"
     )
-    configuration = load(write(tmp_path, text))
-    assert configuration.scheduler_names == ("a", "b")
+    path = write(tmp_path, text)
+    configuration = load(path)
+    assert load_bridge(path).scheduler_names == ("a", "b")
     assert (configuration.policy.name, configuration.policy.weight) == ("trivial", 7)
     assert configuration.round.batching_window == pytest.approx(0.005)
     assert configuration.round.solve_time_limit == pytest.approx(90.0)
@@ -87,14 +86,17 @@ def test_defaults_are_those_of_the_core():
     ("names", "read"), [("[a, b]", ("a", "b")), ('"*"', ("*",)), ('["*"]', ("*",)), ("b", ("b",))]
 )
 def test_scheduler_names(tmp_path, names, read):
-    assert load(write(tmp_path, f"{HEADER}schedulerNames: {names}\n")).scheduler_names == read
+    assert load_bridge(write(tmp_path, f"{HEADER}schedulerNames: {names}\n")).scheduler_names == read
 
 
-def test_the_effective_configuration_loads_again(tmp_path):
+@pytest.mark.parametrize("read", [load, load_bridge, load_configuration])
+def test_the_effective_configuration_loads_again(tmp_path, read):
     text = HEADER + 'schedulerNames: "*"\npolicy: {name: trivial}\nround: {batchingWindow: 1ms}\n'
-    configuration = load(write(tmp_path, text))
-    printed = effective_yaml(configuration)
-    assert load(write(tmp_path, printed)) == configuration
+    configuration = read(write(tmp_path, text))
+    printed = configuration.effective_yaml()
+    again = read(write(tmp_path, printed))
+    assert again.model_dump() == configuration.model_dump()
+    assert again.effective_yaml() == printed
     assert list(yaml.safe_load(printed))[:3] == ["apiVersion", "kind", "schedulerNames"]
 
 

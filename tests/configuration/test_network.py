@@ -4,41 +4,45 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.configuration.document import ConfigurationError, build_core, load
-from poseidon.app_network.options import NetworkOptions
-from poseidon.embedding import network_options
+from poseidon.app_network.options import NetworkArguments
+from poseidon.app_network.spec.keys import APPLICATION_RECORDS
+from poseidon.bridge.state import BridgeState
+from poseidon.embedding import load_configuration
+from protos.conventions.configuration_file import ConfigurationError
+from tests.support.needs import words_of
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 OVERLAY = "costModels: [{name: network_overhead, args: {namespaces: [apps, default]}}]\n"
 
 
-def options(tmp_path, text):
+def read(tmp_path, text):
     path = tmp_path / "config.yaml"
     path.write_text(HEADER + text, encoding="utf-8")
-    configuration = load(path)
-    return network_options(configuration).with_records(build_core(configuration).needs.records)
+    return load_configuration(path)
 
 
 def test_nothing_is_looked_at_by_default():
-    found = network_options(load(None)).with_records(())
-    assert found == NetworkOptions()
-    assert not found.follows
+    found = load_configuration(None)
+    assert not found.network.follows(())
+    assert not found.network.writes(())
+    assert BridgeState(found).applications is None
 
 
 def test_with_the_overlay_both_are_on(tmp_path):
-    assert options(tmp_path, OVERLAY) == NetworkOptions(
-        overlay=True, controllers=True, namespaces=("apps", "default")
-    )
+    found = read(tmp_path, OVERLAY)
+    assert found.network.follows(APPLICATION_RECORDS)
+    assert found.network.writes(APPLICATION_RECORDS)
+    assert found.arguments(NetworkArguments).namespaces == ("apps", "default")
+    assert BridgeState(found, words_of("network_overhead")).applications is not None
 
 
 def test_controllers_without_overlay_and_the_other_way_round(tmp_path):
-    always = options(
-        tmp_path, "network: {controllers: always, percentile: p50, bandwidthAnnotations: true}\n"
-    )
-    assert always == NetworkOptions(controllers=True, percentile="p50", annotations=True)
-    assert always.follows
-    never = options(tmp_path, OVERLAY + "network: {controllers: never}\n")
-    assert (never.overlay, never.controllers) == (True, False)
+    always = read(tmp_path, "network: {controllers: always}\n").network
+    assert always.follows(())
+    assert always.writes(())
+    never = read(tmp_path, OVERLAY + "network: {controllers: never}\n").network
+    assert never.follows(APPLICATION_RECORDS)
+    assert not never.writes(APPLICATION_RECORDS)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +51,8 @@ def test_controllers_without_overlay_and_the_other_way_round(tmp_path):
 )
 def test_the_percentile_of_the_overlay_goes_before_that_of_the_section(tmp_path, argument, section, counts):
     overlay = f"costModels: [{{name: network_overhead, args: {{{argument}}}}}]\n"
-    found = options(tmp_path, overlay + (f"network: {{percentile: {section}}}\n" if section else ""))
-    assert found.percentile == counts
+    found = read(tmp_path, overlay + (f"network: {{percentile: {section}}}\n" if section else ""))
+    assert found.network.percentile_by(found.arguments(NetworkArguments)) == counts
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,6 @@ def test_the_percentile_of_the_overlay_goes_before_that_of_the_section(tmp_path,
 )
 def test_faults(tmp_path, written, field):
     with pytest.raises(ConfigurationError) as caught:
-        options(tmp_path, written)
+        read(tmp_path, written)
     (line,) = caught.value.lines
     assert field in line

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.solver_stream.session import SessionOptions
-from poseidon.embedding import (
-    ConfigurationError,
-    counts_seconds,
-    load_configuration,
-    recovery_options,
-    silent_seconds,
-)
-from poseidon.kube.write.pod_recovery import RecoveryOptions
-from poseidon.lifecycle.pending_reasons import COUNTS_SECONDS
+from poseidon.configuration.document import load
+from poseidon.lifecycle.recovery import RecoveryOptions
+from protos.conventions.configuration_file import ConfigurationError
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 
@@ -26,15 +19,10 @@ stream: {silenceTimeout: 90s}
 """
     path = tmp_path / "config.yaml"
     path.write_text(HEADER + text)
-    configuration = load_configuration(path)
-    assert recovery_options(configuration) == RecoveryOptions(
-        recreate_bare=False, max_recreations=2, delete_replaced=True
-    )
-    assert counts_seconds(configuration) == 300.0
-    assert silent_seconds(configuration) == 90.0
-    assert recovery_options(load_configuration(None)) == RecoveryOptions()
-    assert counts_seconds(load_configuration(None)) == COUNTS_SECONDS
-    assert silent_seconds(load_configuration(None)) == SessionOptions().silent_seconds
+    configuration = load(path)
+    assert configuration.recovery == RecoveryOptions(max_recreations=2, delete_replaced_pods=True)
+    assert configuration.announcements.counts_after == 300.0
+    assert configuration.stream.silence_timeout == 90.0
 
 
 @pytest.mark.parametrize(
@@ -57,6 +45,6 @@ def test_faults_of_these_sections(tmp_path, text, line):
     path = tmp_path / "config.yaml"
     path.write_text(HEADER + text + "\n")
     with pytest.raises(ConfigurationError) as caught:
-        load_configuration(path)
+        load(path)
     [fault] = caught.value.lines
     assert fault.startswith(f"{path}: {line}")

@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from firmament.configuration.document import ConfigurationError, effective_yaml, load
-from poseidon.embedding import utilisation_options
-from poseidon.metrics_sources.options import (
-    MetricsServerOptions,
-    PrometheusOptions,
-    PrometheusQuery,
-    UtilisationOptions,
-)
+from poseidon.configuration.document import load
+from poseidon.metrics_sources.options import MetricsServerOptions, UtilisationOptions
+from protos.conventions.configuration_file import ConfigurationError
 from tests.documentation.markdown import blocks, section, text
 
 HEADER = {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration"}
@@ -34,8 +29,10 @@ def faults(folder: Path, utilisation: object) -> list[str]:
 
 
 def test_by_default_only_node_metrics_are_followed():
-    assert utilisation_options(load(None)) == UtilisationOptions()
-    assert UtilisationOptions() == UtilisationOptions(node_metric=True, metrics_server=None, prometheus=None)
+    off = MetricsServerOptions(mode="off")
+    assert load(None).utilisation == UtilisationOptions(
+        node_metric="auto", metrics_server=off, prometheus=None
+    )
 
 
 @pytest.mark.parametrize("written", ["off", "'off'"])
@@ -45,36 +42,35 @@ def test_off_is_off_with_and_without_quotes(tmp_path, written):
         "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
         f"utilisation: {{nodeMetric: {written}, metricsServer: {{mode: {written}}}}}\n"
     )
-    assert utilisation_options(load(path)) == UtilisationOptions(node_metric=False)
+    assert load(path).utilisation == UtilisationOptions(node_metric="off")
 
 
 def test_metrics_server(tmp_path):
-    options = utilisation_options(
-        read(tmp_path, {"metricsServer": {"mode": "auto", "interval": "15s", "pods": False}})
-    )
-    assert options.metrics_server == MetricsServerOptions(interval=15.0, pods=False)
+    options = read(
+        tmp_path, {"metricsServer": {"mode": "auto", "interval": "15s", "pods": False}}
+    ).utilisation
+    assert options.metrics_server == MetricsServerOptions(mode="auto", interval=15.0, pods=False)
 
 
 def test_the_documented_prometheus_section(tmp_path):
     shown = next(block for block in blocks(section(text("docs/configuration.md"), "`utilisation`"), "yaml"))
     path = tmp_path / "config.yaml"
     path.write_text(shown)
-    prometheus = utilisation_options(load(path)).prometheus
-    assert isinstance(prometheus, PrometheusOptions)
+    prometheus = load(path).utilisation.prometheus
+    assert prometheus is not None
     assert (prometheus.url, prometheus.interval) == ("http://prometheus.monitoring:9090", 30.0)
-    assert [(q.resource, q.pods, q.statistic, q.window) for q in prometheus.queries] == [
-        ("cpu", False, "", 0.0),
-        ("memory", False, "", 0.0),
-        ("cpu", False, "p95", 300.0),
-        ("cpu", True, "", 0.0),
+    assert [(q.resource, q.of, q.statistic, q.window) for q in prometheus.queries] == [
+        ("cpu", "nodes", None, None),
+        ("memory", "nodes", None, None),
+        ("cpu", "nodes", "p95", 300.0),
+        ("cpu", "pods", None, None),
     ]
-    assert isinstance(prometheus.queries[0], PrometheusQuery)
 
 
 def test_what_is_effective_can_be_read_again(tmp_path):
     given = read(tmp_path, {"nodeMetric": "off", "prometheus": {"url": "http://p:9090", "queries": [NODES]}})
     path = tmp_path / "again.yaml"
-    path.write_text(effective_yaml(given))
+    path.write_text(given.effective_yaml())
     assert load(path) == given
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.configuration.document import ConfigurationError, load
-from poseidon.embedding import volume_seconds
+from poseidon.configuration.document import load
+from protos.conventions.configuration_file import ConfigurationError
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 
 
 def test_the_default_is_kube_schedulers():
-    assert volume_seconds(load(None)) == 600.0
+    assert load(None).volumes.bind_timeout == 600.0
 
 
 def test_it_may_be_shorter(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text(HEADER + "volumes: {bindTimeout: 2m}\n", encoding="utf-8")
-    assert volume_seconds(load(path)) == 120.0
+    assert load(path).volumes.bind_timeout == 120.0
 
 
 @pytest.mark.parametrize("written", ["0", "soon", "2h"])

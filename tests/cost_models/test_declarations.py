@@ -13,8 +13,9 @@ from cost_models.declarations import METHODS, declaration_faults
 from cost_models.interface import BaseModel, ModelDeclarationError, Range
 from cost_models.registry import available, load_model
 from firmament.cli import main as firmament
-from firmament.configuration.document import ConfigurationError, SchedulerConfiguration, build_core
+from firmament.configuration.document import SchedulerConfiguration, build_core
 from poseidon.cli import main as poseidon
+from protos.conventions.configuration_file import ConfigurationError
 from tests.cost_models.packages import install, install_model
 
 MISSPELT = 'needs = Needs(lables=("app",))'

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from firmament.configuration.document import load as load_configuration
+from poseidon.embedding import load_configuration
 from tests.deploy.manifests import DEPLOY, arguments_of, of_kind
 
 if TYPE_CHECKING:
@@ -39,4 +39,4 @@ def test_configuration_is_accepted(tmp_path: Path):
     ((file, text),) = of_kind("ConfigMap")["scheduler-configuration"]["data"].items()
     path = tmp_path / file
     path.write_text(text)
-    assert load_configuration(path) == load_configuration(None)
+    assert load_configuration(path).effective_yaml() == load_configuration(None).effective_yaml()

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 import yaml
 
-from firmament.configuration.document import SchedulerConfiguration
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api import collections
 from poseidon.kube.api.app_network import ConfigMap
 from poseidon.kube.api.collections import GROUP_MAPS, tree_maps
@@ -251,7 +251,7 @@ def test_the_base_neither_makes_nor_ends_nor_edits_what_users_made():
         "pods/binding",
         "pods/status",
     }
-    assert SchedulerConfiguration().recovery.recreate_bare_pods is False
+    assert BridgeConfiguration().recovery.recreate_bare_pods is False
 
 
 @pytest.mark.parametrize("component", [".", *COMPONENTS])

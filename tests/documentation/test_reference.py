@@ -14,7 +14,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from cost_models.registry import available
 from firmament.cli import main as firmament
-from firmament.configuration.document import RoundSection, SchedulerConfiguration, effective_yaml
+from firmament.configuration.document import RoundSection, SchedulerConfiguration
 from firmament.core.filters import reasons
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics
@@ -61,12 +61,12 @@ def test_metrics_in_prose_exist():
 
 def test_the_defaults_are_what_an_empty_configuration_gives():
     [shown, *_] = blocks(CONFIGURATION, "yaml")
-    assert yaml.safe_load(shown) == yaml.safe_load(effective_yaml(SchedulerConfiguration()))
+    assert yaml.safe_load(shown) == yaml.safe_load(SchedulerConfiguration().effective_yaml())
 
 
 def test_every_key_is_explained_with_its_default():
     table = {codes(row[0])[0]: codes(row[1])[0] for row in rows(section(CONFIGURATION, "The file"))}
-    defaults = yaml.safe_load(effective_yaml(SchedulerConfiguration()))
+    defaults = yaml.safe_load(SchedulerConfiguration().effective_yaml())
     flat = {
         (f"{key}.{inner}" if isinstance(value, dict) else key): part
         for key, value in defaults.items()

@@ -28,7 +28,7 @@ class Peer:
     """Speaks for a bridge's state with one node, and remembers what is placed."""
 
     def __init__(self) -> None:
-        self.state = BridgeState(["poseidon"])
+        self.state = BridgeState()
         self.state.nodes_changed([present(node("n1"))])
         self.placed: list[str] = []
 

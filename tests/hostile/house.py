@@ -34,7 +34,6 @@ from poseidon.metrics_sources.all_sources import NODE_METRIC
 from poseidon.metrics_sources.intake import Intake
 from poseidon.metrics_sources.koordinator.follower import NODE_METRICS, NodeMetricHandler
 from poseidon.metrics_sources.metrics import SourceMetrics
-from poseidon.pods.visibility import visible_to
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.hostile.objects import COMMONS
 
@@ -63,15 +62,11 @@ class House:
         loaded = self._configuration = embedding.load_configuration(path)
         self.solver = embedding.EmbeddedScheduler(loaded, lambda: self.now)
         self.quarantine = Quarantine()
-        visible = visible_to(self.solver.needs)
         self.state = BridgeState(
-            ["poseidon"],
+            loaded,
             self.solver.needs,
             clock=lambda: self.now,
             wall=lambda: self.now,
-            recovery=embedding.recovery_options(loaded),
-            network=embedding.network_options(loaded).with_records(visible.records),
-            topology=embedding.topology_options(loaded).with_records(visible.records),
             quarantine=self.quarantine,
         )
         self.reflectors = self._follow()

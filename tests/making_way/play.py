@@ -107,7 +107,7 @@ class Play:
 
     def start_bridge(self) -> None:
         """Begin with a bridge, and so a stream, that knows only what the API server says."""
-        self.state = BridgeState(["poseidon"], clock=self.clock, wall=self.clock)
+        self.state = BridgeState(clock=self.clock, wall=self.clock)
         self.state.nodes_changed([present(node(name, cpu=str(cores))) for name, cores in self.nodes.items()])
         self.state.pods_changed([present(each.object()) for each in self.pods.values()])
         self.start_solver()

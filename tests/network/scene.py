@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from poseidon.app_network.options import NetworkOptions
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import MERGE_PATCH, Transport
 from poseidon.kube.watch.changes import ReflectorOptions
@@ -25,7 +26,6 @@ TOPOLOGIES = "/apis/networktopology.diktyo.x-k8s.io/v1alpha1/namespaces/default/
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/api/v1/namespaces/default/events"
-ON = NetworkOptions(overlay=True, controllers=True)
 
 
 class Scene:
@@ -105,15 +105,14 @@ class Scene:
         return None if payload is None else msgspec.json.decode(payload)
 
     @asynccontextmanager
-    async def bridge(self, network=ON, **options):
+    async def bridge(self, overlay=True, *, network=None, **options):
         """Run a bridge with a solver of its own, which starts without any knowledge."""
         self.solver = ScriptedSolver()
         quick = ReflectorOptions(optional=True, absent_seconds=0.05)
         async with running_solver(self.solver) as port:
-            self.solver.needs = needs = words_of("network_overhead") if network.overlay else frozenset()
-            async with bridging(
-                self.cluster, port, needs=needs, network=network, optional_reflector=quick, **options
-            ):
+            self.solver.needs = needs = words_of("network_overhead") if overlay else frozenset()
+            options["configuration"] = BridgeConfiguration(network=network or NetworkOptions())
+            async with bridging(self.cluster, port, needs=needs, optional_reflector=quick, **options):
                 await until(lambda: self.solver.synced)
                 yield
 

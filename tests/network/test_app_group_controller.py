@@ -236,7 +236,7 @@ async def test_definitions_may_come_later_and_go(stage):
 async def test_without_controllers_records_are_told_and_nothing_is_written(stage):
     await stage.create(APP_GROUPS, app_group("ab", "ba"))
     before = await stage.get(SHOP)
-    for options in ({"network": NetworkOptions(overlay=True)}, {"dry_run": True}):
+    for options in ({"network": NetworkOptions(controllers="never")}, {"dry_run": True}):
         async with stage.bridge(**options):
             await until(lambda: stage.record("AppGroup", "shop"))
     assert await stage.get(SHOP) == before
@@ -245,6 +245,6 @@ async def test_without_controllers_records_are_told_and_nothing_is_written(stage
 
 async def test_controllers_work_without_the_overlay(stage):
     await stage.create(APP_GROUPS, app_group("ab"))
-    async with stage.bridge(NetworkOptions(controllers=True)):
+    async with stage.bridge(overlay=False, network=NetworkOptions(controllers="always")):
         await stage.until_status(SHOP, lambda found: order(found) == "ab")
         assert stage.record("AppGroup", "shop") is None

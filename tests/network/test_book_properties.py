@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.app_network.options import NetworkOptions
+from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.state import NetworkBook
 from poseidon.kube.api.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.core import ObjectMeta, Pod, PodSpec, PodStatus
@@ -16,7 +16,7 @@ from tests.network.test_app_group_controller import app_group
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 GROUP, WORKLOAD = "appgroup.diktyo.x-k8s.io", "appgroup.diktyo.x-k8s.io.workload"
-OPTIONS = NetworkOptions(overlay=True, controllers=True, namespaces=("first", "second"))
+OPTIONS, ARGUMENTS = NetworkOptions(), NetworkArguments(namespaces=("first", "second"))
 NOW = 1_767_268_800.0
 
 NODES = st.sampled_from(["n1", "n2", "n3"])
@@ -100,7 +100,7 @@ def said(book, keys):
 
 @given(EVENTS)
 def test_only_what_is_left_counts(events):
-    book, records = NetworkBook(OPTIONS), {}
+    book, records = NetworkBook(OPTIONS, ARGUMENTS), {}
     left: dict[tuple[str, Any], Any] = {}
     turns: dict[tuple[str, Any], int] = {}
     for what, subject, value in [*BEGINNING, *events]:
@@ -115,7 +115,7 @@ def test_only_what_is_left_counts(events):
             left.pop((what, subject), None)
         else:
             left[what, subject] = value
-    fresh = NetworkBook(OPTIONS)
+    fresh = NetworkBook(OPTIONS, ARGUMENTS)
     for (what, subject), value in left.items():
         tell(fresh, what, subject, value)
     keys = fresh.take_dirty()
@@ -127,7 +127,7 @@ def test_only_what_is_left_counts(events):
 
 @given(EVENTS)
 def test_running_pods_and_nodes_are_those_that_are_there(events):
-    book = NetworkBook(OPTIONS)
+    book = NetworkBook(OPTIONS, ARGUMENTS)
     left: dict[tuple[str, str], object] = {}
     for what, subject, value in BEGINNING:
         if what in ("group", "topology"):

@@ -109,7 +109,7 @@ async def test_another_percentile(stage):
         for percentile, value in (("p50", "1000"), ("p90", "2000"), ("p99", "8500"))
     }
     await stage.create(CONFIG_MAPS, config_map() | {"data": data})
-    async with stage.bridge(NetworkOptions(overlay=True, controllers=True, percentile="p99")):
+    async with stage.bridge(network=NetworkOptions(percentile="p99")):
         await until_costs(stage, {("west", "east"): 9, ("east", "west"): 9})
 
 

@@ -100,13 +100,13 @@ def records(solver):
 
 
 def test_without_the_overlay_only_disruption_budgets_are_followed():
-    assert [each.kind for each in BridgeState(["poseidon"]).custom_resources] == ["PodDisruptionBudget"]
-    followed = BridgeState(["poseidon"], needs=words_of("numa_fit")).custom_resources
+    assert [each.kind for each in BridgeState().custom_resources] == ["PodDisruptionBudget"]
+    followed = BridgeState(needs=words_of("numa_fit")).custom_resources
     assert {each.kind for each in followed} == {"PodDisruptionBudget", "NodeResourceTopology"}
 
 
 def test_a_record_follows_the_tasks_that_it_counts():
-    state = BridgeState(["poseidon"], needs=words_of("numa_fit"))
+    state = BridgeState(needs=words_of("numa_fit"))
     state.nodes_changed([present(node("n1"))])
     state.pods_changed([present(pod("a", node="n1"))])
     (custom,) = (each for each in state.custom_resources if each.kind == "NodeResourceTopology")

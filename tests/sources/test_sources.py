@@ -23,7 +23,7 @@ from tests.sources.scene import measuring, prometheus, vector
 from tests.support.cluster import pod, running_cluster
 from tests.support.waiting import until
 
-NONE = UtilisationOptions(node_metric=False)
+NONE = UtilisationOptions(node_metric="off")
 
 
 def declare(cluster: SimulatedCluster) -> None:
@@ -108,7 +108,9 @@ class TestNodeMetric:
 
 
 class TestMetricsServer:
-    OPTIONS = UtilisationOptions(node_metric=False, metrics_server=MetricsServerOptions(interval=0.01))
+    OPTIONS = UtilisationOptions(
+        node_metric="off", metrics_server=MetricsServerOptions(mode="auto", interval=0.01)
+    )
 
     async def seed(self, cluster, *uses):
         store = cluster.operations.store
@@ -149,7 +151,7 @@ class TestMetricsServer:
         cluster.serve_metrics(server)
         server.advance(NOON)
         options = UtilisationOptions(
-            node_metric=False, metrics_server=MetricsServerOptions(interval=0.01, pods=False)
+            node_metric="off", metrics_server=MetricsServerOptions(mode="auto", interval=0.01, pods=False)
         )
         async with measuring(cluster.url, options, Pods(("n-00000",), p0="n-00000")) as scene:
             await until(lambda: scene.cpu("n-00000") == 100)
@@ -158,15 +160,15 @@ class TestMetricsServer:
 
 class TestPrometheus:
     QUERIES = (
-        PrometheusQuery("node_cpu", "cpu"),
-        PrometheusQuery("node_memory", "memory"),
-        PrometheusQuery("node_cpu_p95", "cpu", statistic="p95", window=300.0),
-        PrometheusQuery("pod_cpu", "cpu", pods=True),
+        PrometheusQuery(query="node_cpu", resource="cpu"),
+        PrometheusQuery(query="node_memory", resource="memory"),
+        PrometheusQuery(query="node_cpu_p95", resource="cpu", statistic="p95", window=300.0),
+        PrometheusQuery(query="pod_cpu", resource="cpu", of="pods"),
     )
 
     def options(self, url, queries=QUERIES):
         return UtilisationOptions(
-            node_metric=False, prometheus=PrometheusOptions(url, queries, interval=0.01)
+            node_metric="off", prometheus=PrometheusOptions(url=url, queries=queries, interval=0.01)
         )
 
     async def test_answers_are_put_together_by_node(self, cluster):

@@ -11,7 +11,6 @@ from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire import events_from_proto, reports_from_proto, round_to_proto
 from poseidon.bridge.state import BridgeState
-from poseidon.group_trees.spec.options import TopologyOptions
 from poseidon.kube.api.core import Pod
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
@@ -68,13 +67,10 @@ class Cluster:
             clock=lambda: self.now,
             timer=lambda: self.now,
         )
-        overlay = any(each["name"] == "topology" for each in overlays)
         self.state = BridgeState(
-            ["poseidon"],
-            words_of("cpu_mem", *(each["name"] for each in overlays)),
+            needs=words_of("cpu_mem", *(each["name"] for each in overlays)),
             clock=lambda: self.now,
             wall=lambda: self.now,
-            topology=TopologyOptions(overlay=overlay),
         )
         self.state.nodes_changed([present(node(name, cpu=cpu)) for name in nodes])
         self.core.apply(events_from_proto(self.state.snapshot()))

@@ -27,7 +27,7 @@ def owned(made=None, **reference):
 
 @pytest.fixture
 def state():
-    made = BridgeState(["poseidon"], needs=words_of(*OVERLAYS))
+    made = BridgeState(needs=words_of(*OVERLAYS))
     made.nodes_changed([present(node("n1"))])
     return made
 
@@ -86,4 +86,4 @@ def test_a_daemon_set_that_is_gone_exempts_no_new_pods(state):
 
 
 def test_nobody_asks_for_daemon_sets_where_no_model_looks_at_them():
-    assert not BridgeState(["poseidon"]).wants_daemon_sets
+    assert not BridgeState().wants_daemon_sets

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.bridge.state import BridgeState
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api.core import ObjectMeta
 from poseidon.kube.api.pod_groups import PodGroup, PodGroupSpec
-from poseidon.kube.write.evictor import EvictionLimits
 from poseidon.lifecycle.actions import Bind, Evict
-from poseidon.lifecycle.evictions.rate import EvictionRate
+from poseidon.lifecycle.evictions.rate import EvictionLimits, EvictionRate
 from poseidon.lifecycle.refusals import Kind, Reason
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.bridge.objects import gone, node, pod, present
@@ -26,7 +26,9 @@ class Scene:
 
     def __init__(self, *pods, limits=None):
         self.now = 100.0
-        self.state = BridgeState(["poseidon"], clock=lambda: self.now, evictions=limits)
+        self.state = BridgeState(
+            BridgeConfiguration(evictions=limits or EvictionLimits()), clock=lambda: self.now
+        )
         self.state.nodes_changed([present(node("n1")), present(node("n2"))])
         self.pods(pod("high", priority=9), *pods)
         self.state.snapshot()

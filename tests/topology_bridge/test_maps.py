@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from poseidon.group_trees.spec.group_maps import GroupMaps, GroupName, remarks_on
-from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.group_trees.spec.options import TreeArguments
 from poseidon.group_trees.spec.trees import Trees
 from poseidon.group_trees.status.written import Told
 from tests.topology_bridge.objects import config_map, group_map, tree_map
@@ -113,7 +113,7 @@ def test_rules_for_levels_that_the_tree_lacks():
 
 
 def test_the_map_comes_before_labels_and_labels_before_nothing():
-    trees = Trees(TopologyOptions(overlay=True))
+    trees = Trees(TreeArguments())
     trees.node_changed("n1", {"sakkara.topology.rack": "a"})
     trees.node_changed("n2", {"other": "x"})
     assert (trees.tree().levels, trees.tree().path("n1")) == (("node",), ("n1",))
@@ -129,14 +129,14 @@ def test_the_map_comes_before_labels_and_labels_before_nothing():
 
 def test_labels_of_ones_choice():
     keys = ("topology.kubernetes.io/zone", "example.com/rack")
-    trees = Trees(TopologyOptions(overlay=True, node_labels=keys))
+    trees = Trees(TreeArguments(node_labels=keys))
     trees.node_changed("n1", {keys[0]: "z", keys[1]: "r"})
     trees.node_changed("n2", {keys[0]: "z"})
     assert (trees.tree().levels, trees.tree().paths) == (("zone", "rack", "node"), {"n1": ("z", "r", "n1")})
 
 
 def test_a_tree_elsewhere_is_none_of_ours():
-    trees = Trees(TopologyOptions(overlay=True, namespace="sakkara"))
+    trees = Trees(TreeArguments(namespace="sakkara"))
     assert not trees.put(tree_map())
     assert trees.put(tree_map(namespace="sakkara"))
     assert trees.put(replace(tree_map(namespace="sakkara"), metadata=tree_map().metadata))
@@ -144,7 +144,7 @@ def test_a_tree_elsewhere_is_none_of_ours():
 
 
 def test_the_last_good_tree_stays_in_force_and_the_fault_is_told():
-    trees = Trees(TopologyOptions(overlay=True))
+    trees = Trees(TreeArguments())
     trees.put(tree_map())
     trees.put(tree_map({"a": {"n1": {}}, "b": {"n1": {}}}))
     assert trees.tree().path("n1") == ("rack-0", "n1")

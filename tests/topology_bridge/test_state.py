@@ -7,7 +7,7 @@ import json
 import pytest
 
 from poseidon.bridge.state import BridgeState
-from poseidon.group_trees.spec.options import TopologyOptions
+from poseidon.group_trees.spec.keys import TREE_RECORDS
 from poseidon.kube.watch.changes import Change
 from poseidon.lifecycle.actions import AnnounceGroup, WriteGroupMap, WriteMemberLabels
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -26,9 +26,8 @@ class Scene(Harness):
 
     def __init__(self, *, overlay=True, begun=True, maps=(), pods=()):
         self.now = START
-        self.state = BridgeState(
-            ["poseidon"], topology=TopologyOptions(overlay=overlay), wall=lambda: self.now
-        )
+        needs = [f"records:{kind}" for kind in TREE_RECORDS] if overlay else ()
+        self.state = BridgeState(needs=needs, wall=lambda: self.now)
         self.view = SolverView()
         self.maps, self.labels, self.writes, self.told = {}, {}, [], []
         self.state.nodes_changed([present(node(name)) for name in ("n1", "n2", "n3", "n4")])

@@ -106,7 +106,7 @@ def on_machines(view: SolverView) -> dict[str, list[str]]:
 
 
 def test_images_that_cannot_score_split_no_class():
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     state.nodes_changed(
         [node("n1", ("small:1", MB // 5), ("alone:1", 20 * MB), ("unheard-of:1", 900 * MB)), node("n2")]
     )
@@ -118,7 +118,7 @@ def test_images_that_cannot_score_split_no_class():
 
 
 def test_they_count_from_when_they_are_common_enough():
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     size = 30 * MB
     state.nodes_changed([node("n1", ("app:latest", size)), node("n2")])
     state.pods_changed([pod("one", "app"), pod("two", "app", "other:2")])
@@ -134,7 +134,7 @@ def test_they_count_from_when_they_are_common_enough():
 
 
 def test_what_no_pod_names_changes_no_machine():
-    state, view = BridgeState(["poseidon"]), SolverView()
+    state, view = BridgeState(), SolverView()
     state.nodes_changed([node("n1", ("app:1", 900 * MB))])
     state.pods_changed([pod("p", "app:1")])
     view.apply(state.snapshot())

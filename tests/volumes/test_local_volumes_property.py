@@ -18,7 +18,7 @@ SIZES = (1, 2, 3)
 
 def told(volumes, claims):
     """Whether the node's figures let pods with claims of these sizes onto it together."""
-    state = VolumeState(bind_seconds=60.0)
+    state = VolumeState()
     state.storage_classes_changed([storage_class("local", provisioner="kubernetes.io/no-provisioner")])
     state.node_changed("n", {HOSTNAME: "n"})
     state.volumes_changed(

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.kube.watch.changes import Change
 from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
-from poseidon.volumes.binding import NONE_LEFT
+from poseidon.volumes.binding import NONE_LEFT, VolumeOptions
 from poseidon.volumes.claims import PodClaim
 from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME
 from poseidon.volumes.resolution import NOTHING, TAKEN
@@ -22,7 +22,7 @@ class Cluster(VolumeState):
     """A state with two nodes and three classes."""
 
     def __init__(self):
-        super().__init__(bind_seconds=60.0)
+        super().__init__(VolumeOptions(bind_timeout=60.0))
         self.storage_classes_changed(
             [storage_class(), storage_class("local", provisioner="kubernetes.io/no-provisioner")]
         )

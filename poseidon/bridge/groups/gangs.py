@@ -9,10 +9,8 @@ from msgspec.structs import replace
 from poseidon.bridge.groups.conditions import GroupConditions
 from poseidon.bridge.groups.tree_groups import TopologyGroups
 from poseidon.group_trees.spec.described_maps import DescribedMap
-from poseidon.group_trees.spec.options import TopologyOptions
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.api.references import ObjectRef
-from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup, WriteGroupCondition, WriteGroupStatus
 from poseidon.lifecycle.pending_reasons import reasons_of
 from poseidon.pod_groups.groups import Group, GroupChange, Groups
@@ -25,15 +23,18 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from poseidon.group_trees.spec.options import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.api.core import Pod
     from poseidon.kube.watch.changes import Change
+    from poseidon.kube.watch.quarantine import Quarantine
     from poseidon.lifecycle.binding.placements import Placements
     from poseidon.lifecycle.jobs import Jobs
     from poseidon.lifecycle.pods import Tasks
     from poseidon.nodes.machines import Machines
     from poseidon.pod_groups.groups import Group, Groups
     from poseidon.pods.tasks import Task
+    from protos.conventions.configuration_shared import GangSection
 
 _VERSIONS = {
     POD_GROUP: ("scheduling.x-k8s.io/v1alpha1", "PodGroup"),
@@ -49,14 +50,12 @@ _REASONS = {
 
 BAD_SPEC = "InvalidGroup"
 IGNORED = "NotHonoured"
-GANG_SECONDS = 600.0
 
 
 class Gangs:
     """Applies what follows from groups to tasks and jobs. ``wall`` tells seconds since the epoch.
 
-    ``options`` say what is done about groups that are placed by a tree, which ``topology`` follows.
-    ``gang_seconds``: how long a gang may take to be whole that does not say so itself.
+    ``arguments`` say where the tree is by which ``topology`` has groups placed; see there for ``tree_is_read``.
     """
 
     def __init__(
@@ -67,12 +66,13 @@ class Gangs:
         placements: Placements,
         machines: Machines,
         wall: Callable[[], float],
-        options: TopologyOptions | None = None,
-        gang_seconds: float = GANG_SECONDS,
+        options: GangSection,
+        arguments: TreeArguments,
         *,
-        quarantine: Quarantine | None = None,
+        tree_is_read: bool,
+        quarantine: Quarantine,
     ) -> None:
-        self._quarantine = quarantine if quarantine is not None else Quarantine()
+        self._quarantine = quarantine
         self._tasks = tasks
         self._jobs = jobs
         self._placements = placements
@@ -80,9 +80,9 @@ class Gangs:
         self._groups = groups
         self._statuses = PodGroupStatuses(self._groups, wall, self._quarantine)
         self._conditions = GroupConditions(wall)
-        self._former = FormerWholeness(self._groups, gang_seconds, wall)
+        self._former = FormerWholeness(self._groups, options.timeout, wall)
         self.topology = TopologyGroups(
-            self._groups, options or TopologyOptions(), wall, self._name_of, self._quarantine
+            self._groups, arguments, wall, self._name_of, quarantine, tree_is_read=tree_is_read
         )
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self._actions: list[Action] = []

@@ -20,7 +20,7 @@ from poseidon.pods.identities import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from poseidon.group_trees.spec.options import TopologyOptions
+    from poseidon.group_trees.spec.options import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
     from poseidon.kube.watch.changes import Change
     from poseidon.lifecycle.actions import Action
@@ -44,6 +44,8 @@ class _Said(NamedTuple):
 class TopologyGroups:
     """Follows all topology groups. ``wall`` tells seconds since the epoch, ``name_of`` a pod's name by uid.
 
+    ``tree_is_read``: some model reads records of the tree and its groups.
+
     Nothing is written before ``begin``: what is known of a group until then may be half of it. States that are
     usually left at once are written by ``expire``, if they last until then.
     """
@@ -51,18 +53,20 @@ class TopologyGroups:
     def __init__(
         self,
         groups: Groups,
-        options: TopologyOptions,
+        arguments: TreeArguments,
         wall: Callable[[], float],
         name_of: Callable[[str], str],
         quarantine: Quarantine | None = None,
+        *,
+        tree_is_read: bool,
     ) -> None:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._groups = groups
-        self._options = options
+        self.tree_is_read = tree_is_read
         self._wall = wall
         self._name_of = name_of
-        self.trees = Trees(options)
-        self.records = TopologyRecords(wanted=options.overlay)
+        self.trees = Trees(arguments)
+        self.records = TopologyRecords(wanted=tree_is_read)
         self._maps = GroupMaps()
         self._notes = TopologyNotes(wall)
         self._lives: dict[str, GroupLife] = {}
@@ -232,7 +236,7 @@ class TopologyGroups:
     def _remarks(self, spec: GroupSpec | None) -> list[str]:
         if spec is None or not spec.constraints:
             return []
-        return remarks_on(spec, self.trees.tree().levels) if self._options.overlay else [_OFF]
+        return remarks_on(spec, self.trees.tree().levels) if self.tree_is_read else [_OFF]
 
     def _look_at_maps(self, names: Iterable[GroupName]) -> None:
         """Write what is new of the groups that ConfigMaps describe, and into those that are ignored."""

@@ -32,6 +32,7 @@ from poseidon.bridge.solver_stream.stream import (
     refusal_of,
 )
 from poseidon.bridge.solver_stream.window import Window
+from poseidon.configuration.document import StreamOptions
 from poseidon.kube.client.backoff import Backoff
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
@@ -72,8 +73,7 @@ class SessionOptions:
     before they are sent, ``busy_linger`` while the peer has plenty to do: each message costs both sides about as much
     as several bindings. After a hello was refused, because another driver is there or for what only people can mend,
     pauses grow from ``refused_initial`` to ``refused_seconds``. A stream that lasted ``stable_seconds`` resets the
-    back-off. One whose oldest batch has not been acknowledged for ``silent_seconds`` (found out within twice that) is
-    given up. A connection on which nothing has come for ``keepalive_seconds`` is probed.
+    back-off. A connection on which nothing has come for ``keepalive_seconds`` is probed.
     """
 
     batch_events: int = 2000
@@ -85,7 +85,6 @@ class SessionOptions:
     refused_initial: float = 1.0
     refused_seconds: float = 10.0
     stable_seconds: float = 10.0
-    silent_seconds: float = 60.0
     backoff_initial: float = 0.2
     backoff_cap: float = 10.0
     max_message_bytes: int = 64 << 20
@@ -98,7 +97,7 @@ class Session:
     ``needs``: what the peer tells; a solver that needs anything else ends ``run``; None: whatever solvers need.
     ``start`` allows the first snapshot; ``wake`` says that the peer has something to send. ``fencing`` must
     be larger than that of any earlier driver of the cluster. What the solver knows of an ``ephemeral`` cluster is
-    forgotten when its session ends.
+    forgotten when its session ends. That a stream has gone silent as ``stream`` has it is found out within twice that.
     """
 
     def __init__(
@@ -114,6 +113,7 @@ class Session:
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         options: SessionOptions | None = None,
+        stream: StreamOptions | None = None,
         ephemeral: bool = False,
         needs: frozenset[str] | None = None,
     ) -> None:
@@ -132,6 +132,7 @@ class Session:
         self._clock = clock
         self._sleep = sleep
         self._options = options or SessionOptions()
+        self._silence_timeout = (stream or StreamOptions()).silence_timeout
         self._backoff = Backoff(random, self._options.backoff_initial, self._options.backoff_cap)
         self._standby = Backoff(random, self._options.refused_initial, self._options.refused_seconds)
         self._started = asyncio.Event()
@@ -256,10 +257,10 @@ class Session:
         heard = 0
         while oldest is None or (window.oldest, window.heard) != (oldest, heard):
             oldest, heard = window.oldest, window.heard
-            await asyncio.sleep(self._options.silent_seconds)
+            await asyncio.sleep(self._silence_timeout)
         self._metrics.silences.inc()
         raise StreamLostError(
-            f"{self._target}: event batch {oldest} not acknowledged within {self._options.silent_seconds:g} s"
+            f"{self._target}: event batch {oldest} not acknowledged within {self._silence_timeout:g} s"
         )
 
     async def _receive(self, call: Call, window: Window) -> None:

@@ -1,28 +1,28 @@
-"""What the configuration says about topology groups."""
+"""What the configuration says about the cluster's tree."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StrictStr
 
 from poseidon.group_trees.spec.keys import TREE_RECORDS
-
-DEFAULT_NAMESPACE = "default"
-"""Where the ConfigMap with the tree is, unless told otherwise."""
+from protos.conventions.configuration import Section
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyOptions:
-    """``overlay``: some model reads records of the tree and its groups. ``namespace``: where the tree's ConfigMap is.
+class TreeArguments(Section):
+    """The arguments of the overlay ``topology`` that the bridge heeds.
 
-    ``node_labels``: keys of node labels, top to bottom, that give the tree where no ConfigMap does.
+    ``namespace``: where the tree's ConfigMap is. ``node_labels``: keys of node labels, top to bottom, that give the
+    tree where no ConfigMap does.
     """
 
-    overlay: bool = False
-    namespace: str = DEFAULT_NAMESPACE
-    node_labels: tuple[str, ...] = ()
+    model_config = ConfigDict(extra="ignore")
+    namespace: Annotated[StrictStr, Field(alias="topologyConfigMapNameSpace")] = "default"
+    node_labels: tuple[StrictStr, ...] = ()
 
-    def with_records(self, needed: Collection[str]) -> Self:
-        """Return the same where these kinds of records are needed."""
-        return replace(self, overlay=not TREE_RECORDS.isdisjoint(needed))
+
+def trees_are_read(records: Collection[str]) -> bool:
+    """Whether the tree and its groups are among these kinds of records."""
+    return not TREE_RECORDS.isdisjoint(records)

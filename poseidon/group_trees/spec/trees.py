@@ -12,7 +12,7 @@ from poseidon.group_trees.spec.tree import TREE_KEYS, TreeSpec, read_tree
 from poseidon.kube.api.collections import TREE_MAP_LABEL
 
 if TYPE_CHECKING:
-    from poseidon.group_trees.spec.options import TopologyOptions
+    from poseidon.group_trees.spec.options import TreeArguments
     from poseidon.kube.api.app_network import ConfigMap
 
 _TREE: Final = "tree"
@@ -22,9 +22,9 @@ _TREE: Final = "tree"
 class Trees:
     """Takes nodes and ConfigMaps as they are now, and says which tree is in force."""
 
-    def __init__(self, options: TopologyOptions) -> None:
-        self._options = options
-        self._keys = frozenset((RACK_LABEL, *options.node_labels))
+    def __init__(self, arguments: TreeArguments) -> None:
+        self._arguments = arguments
+        self._keys = frozenset((RACK_LABEL, *arguments.node_labels))
         self._maps: DescribedMaps[str, TreeSpec] = DescribedMaps(TREE_KEYS, read_tree, lambda _: _TREE)
         self._labels: dict[str, dict[str, str]] = {}
         self._tree: ClusterTree | None = None
@@ -35,14 +35,17 @@ class Trees:
         Returns whether something may have changed.
         """
         metadata = found.metadata
-        ours = (
-            TREE_MAP_LABEL in metadata.labels and (metadata.namespace or "default") == self._options.namespace
-        )
+        ours = TREE_MAP_LABEL in metadata.labels and (metadata.namespace or "default") == self.namespace
         return self._mark(self._maps.put(found) if ours else self._maps.remove(metadata.uid))
 
     def remove(self, uid: str) -> bool:
         """Forget a ConfigMap; returns whether something may have changed."""
         return self._mark(self._maps.remove(uid))
+
+    @property
+    def namespace(self) -> str:
+        """Where the tree's ConfigMap is looked for."""
+        return self._arguments.namespace
 
     def node_changed(self, name: str, labels: Mapping[str, str]) -> None:
         """Take a node as it is now."""
@@ -70,7 +73,7 @@ class Trees:
     def tree(self) -> ClusterTree:
         """Return the tree that is in force."""
         if self._tree is None:
-            self._tree = tree_in_force(self.spec, self._labels, self._options.node_labels)
+            self._tree = tree_in_force(self.spec, self._labels, self._arguments.node_labels)
         return self._tree
 
     def problems(self) -> list[tuple[DescribedMap[TreeSpec], str]]:

@@ -32,14 +32,6 @@ _WITHDRAWN = "nobody needs its place any more"
 _SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionLimits:
-    """``per_second`` evictions over time, ``burst`` at once after a quiet time."""
-
-    per_second: float = 50.0
-    burst: int = 1000
-
-
 class EvictionRequest(NamedTuple):
     """One pod to leave one node. ``beyond_budget``: whatever disruption budgets say."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -33,22 +32,6 @@ _RETRIES = RetryOptions(attempts=5, backoff_initial=0.2, backoff_cap=5.0)
 _STUBBORN = 60
 """How often a refusal (4xx) of what had been allowed a moment ago is met with another try."""
 _PROBE_SUFFIX = "-"
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryOptions:
-    """What is done about refused pods.
-
-    ``recreate_bare``: pods without a controller are created again, ``max_recreations`` times at most, after
-    ``first_delay`` seconds, doubled from time to time up to ``last_delay``. ``delete_replaced``: the failed
-    pods that controllers leave behind are deleted.
-    """
-
-    recreate_bare: bool = False
-    max_recreations: int = 5
-    delete_replaced: bool = False
-    first_delay: float = 1.0
-    last_delay: float = 300.0
 
 
 class PodRecovery:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-if TYPE_CHECKING:
-    from poseidon.kube.write.evictor import EvictionLimits
+from pydantic import Field
+
+from protos.conventions.configuration import Section
+
+
+class EvictionLimits(Section):
+    """The section ``evictions``: how many pods may make way, ``per_second`` over time, ``burst`` after a quiet time."""
+
+    per_second: Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)] = 50.0
+    burst: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
 
 
 class EvictionRate:

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from poseidon.group_trees.spec.described_maps import DescribedMap
-    from poseidon.group_trees.spec.options import TopologyOptions
+    from poseidon.group_trees.spec.options import TreeArguments
     from poseidon.kube.api.core import KubeStruct, Node
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedTopology:
-    """``warnings`` are lines for people: what is wrong with ConfigMaps, or said in vain."""
+    """``is_read``: some model reads records of the tree and its groups.
 
-    options: TopologyOptions
+    ``warnings`` are lines for people: what is wrong with ConfigMaps, or said in vain.
+    """
+
+    is_read: bool
     trees: Trees
     maps: GroupMaps
     names: tuple[GroupName, ...]
@@ -33,16 +36,16 @@ class DescribedTopology:
 
 
 def described_topology(
-    objects: Iterable[KubeStruct], nodes: Iterable[Node], options: TopologyOptions
+    objects: Iterable[KubeStruct], nodes: Iterable[Node], arguments: TreeArguments, *, is_read: bool
 ) -> DescribedTopology:
-    """Read the ConfigMaps of an input, and the labels of its nodes. Without the overlay there is no tree."""
-    trees, maps = Trees(options), GroupMaps()
+    """Read the ConfigMaps of an input, and the labels of its nodes. Unless ``is_read``, there is no tree."""
+    trees, maps = Trees(arguments), GroupMaps()
     names: dict[GroupName, None] = {}
     for each in objects:
         if not isinstance(each, ConfigMap):
             continue
         found = replace(each, metadata=replace(each.metadata, uid=qualified_name(each.metadata)))
-        if options.overlay:
+        if is_read:
             trees.put(found)
         maps.put(found)
         if GROUP_MAP_LABEL in found.metadata.labels:
@@ -56,4 +59,4 @@ def described_topology(
             said.append((described, described.problem or "; ".join(described.reading.remarks)))
         said.extend(maps.ignored(name))
     warnings = (f"ConfigMap {qualified_name(each.found.metadata)}: {text}" for each, text in said if text)
-    return DescribedTopology(options, trees, maps, tuple(names), tuple(warnings))
+    return DescribedTopology(is_read, trees, maps, tuple(names), tuple(warnings))

@@ -87,7 +87,7 @@ class Gathering:
         """Take in the answer to one query."""
         for series in answer.result:
             labels = series.metric
-            if query.pods:
+            if query.of == "pods":
                 pod = (labels.get(self._options.namespace_label, ""), labels.get(self._options.pod_label, ""))
                 found = self._value(query, series, "/".join(pod))
                 if found is not None and all(pod):
@@ -98,7 +98,7 @@ class Gathering:
             if found is None:
                 continue
             time, used = found
-            if query.statistic:
+            if query.statistic is not None and query.window is not None:
                 self._windows.setdefault((node, query.statistic, query.window), {})[query.resource] = used
             else:
                 self._usage.setdefault(node, {})[query.resource] = used
@@ -113,7 +113,7 @@ class Gathering:
         pods: dict[str, list[PodReading]] = {}
         for (namespace, name), used in self._pods.items():
             pods.setdefault(self._node_of(namespace, name), []).append(PodReading(namespace, name, used))
-        asks_pods = any(query.pods for query in self._options.queries)
+        asks_pods = any(query.of == "pods" for query in self._options.queries)
         for node, usage in self._usage.items():
             yield NodeReading(
                 node=node,
@@ -136,7 +136,7 @@ class Gathering:
             value = math.nan
         kind = "nan" if math.isnan(value) else "negative" if value < 0 else "quantity"
         if not 0 <= value <= MAX_AMOUNT or not 0 <= time < math.inf:
-            field = f"{query.resource} {query.statistic}".strip()
+            field = f"{query.resource} {query.statistic or ''}".strip()
             fault = Fault(kind, field, f"the query answers {text!r}, which is no amount; it is left out")
             self.faults.setdefault(name, []).append(fault)
             return None

@@ -9,6 +9,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from protos.conventions.configuration import Document, defaults
+
 _WANTED = MappingProxyType(
     {
         "bool_parsing": "must be true or false",
@@ -65,7 +67,9 @@ def _remedy(key: str, known: Sequence[str]) -> str:
 
 
 def _known_keys(document: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """Keys of the section at a path of the document."""
+    """Keys of the section at a path of the document; of one that is a part, those of the whole."""
+    if not path and issubclass(document, Document):
+        return list(defaults())
     section: type[BaseModel] | None = document
     for part in path:
         if isinstance(part, str) and section is not None:

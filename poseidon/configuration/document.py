@@ -1,0 +1,72 @@
+"""The bridge's part of the configuration. Each section is what the code takes that heeds it, as it was read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator, Field, StrictStr
+
+from poseidon.app_network.options import NetworkOptions
+from poseidon.configuration.model_arguments import argument_faults, arguments_for
+from poseidon.lifecycle.evictions.rate import EvictionLimits
+from poseidon.lifecycle.pending_reasons import AnnouncementOptions
+from poseidon.lifecycle.recovery import RecoveryOptions
+from poseidon.metrics_sources.options import UtilisationOptions
+from poseidon.volumes.binding import VolumeOptions
+from protos.conventions.configuration import Document, Section, parse_duration
+from protos.conventions.configuration_file import load_part
+from protos.conventions.configuration_shared import GangSection, ModelSection, PodTopologySpreadSection
+
+Arguments = TypeVar("Arguments", bound=Section)
+
+
+def _listed(value: object) -> object:
+    """Accept the shorthand ``schedulerNames: "*"`` for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
+
+
+class StreamOptions(Section):
+    """When a stream is given up.
+
+    ``silence_timeout`` (60 s): how long the oldest batch of events may go unacknowledged before the solver is taken to
+    hang, and the stream is replaced by a new one with a full snapshot. At least 1 s, as opening a large round takes a
+    part of that.
+    """
+
+    silence_timeout: Annotated[
+        float, BeforeValidator(parse_duration), Field(ge=1, le=3600, allow_inf_nan=False)
+    ] = 60.0
+
+
+class BridgeConfiguration(Document):
+    """What the bridge heeds. ``scheduler_names`` may hold ``*``, which stands for every name."""
+
+    scheduler_names: Annotated[tuple[SchedulerName, ...], BeforeValidator(_listed), Field(min_length=1)] = (
+        "poseidon",
+    )
+    cost_models: tuple[ModelSection, ...] = ()
+    utilisation: UtilisationOptions = Field(default_factory=UtilisationOptions)
+    recovery: RecoveryOptions = Field(default_factory=RecoveryOptions)
+    announcements: AnnouncementOptions = Field(default_factory=AnnouncementOptions)
+    stream: StreamOptions = Field(default_factory=StreamOptions)
+    volumes: VolumeOptions = Field(default_factory=VolumeOptions)
+    network: NetworkOptions = Field(default_factory=NetworkOptions)
+    gangs: GangSection = Field(default_factory=GangSection)
+    evictions: EvictionLimits = Field(default_factory=EvictionLimits)
+    pod_topology_spread: PodTopologySpreadSection = Field(default_factory=PodTopologySpreadSection)
+
+    def arguments(self, kind: type[Arguments]) -> Arguments:
+        """Return the arguments of a cost model that the bridge heeds, their defaults without the model."""
+        return arguments_for(kind, self.cost_models)
+
+
+def load(path: Path | None) -> BridgeConfiguration:
+    """Read and check the bridge's part of a configuration file; None gives the defaults.
+
+    Models need not be installed for that, and are not checked. Raises ``ConfigurationError``.
+    """
+    return load_part(path, BridgeConfiguration, argument_faults)

@@ -1,0 +1,108 @@
+"""The configuration that both programs read: what sections have in common, and a document that owns some of them.
+
+The file is one, each program has a model of its own part. Of the other part it knows what stands in
+``configuration.yaml``: the names of the sections, and their defaults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic.alias_generators import to_camel
+
+API_VERSION: Final = "firmament.io/v1alpha1"
+KIND: Final = "SchedulerConfiguration"
+
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|us|s|m|h))+")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|s|m|h)")
+_UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(value: object) -> float:
+    """Return seconds from a number of seconds or a string such as ``20ms``, ``1.5s`` or ``1m30s``."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and _DURATION.fullmatch(value):
+        return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(value))
+    raise ValueError(
+        f"{value!r} is not a duration; write seconds (0.5) or a number with a unit (20ms, 1m30s)"
+    )
+
+
+Duration: TypeAlias = Annotated[
+    float, BeforeValidator(parse_duration), Field(ge=0, le=3600, allow_inf_nan=False)
+]
+PositiveDuration: TypeAlias = Annotated[
+    float, BeforeValidator(parse_duration), Field(gt=0, le=3600, allow_inf_nan=False)
+]
+
+
+class Section(BaseModel):
+    """Common rules: camelCase in YAML, snake_case in Python, unknown keys refused, immutable."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class Document(Section):
+    """One program's part of the configuration; a class of it has a field for each section that the program heeds."""
+
+    api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
+    kind: Literal["SchedulerConfiguration"] = KIND
+    _others: dict[str, Any] = PrivateAttr()
+
+    def model_post_init(self, context: object) -> None:
+        """Take the sections that are not of this part, where ``part_of`` has read them; else their defaults."""
+        self._others = context if isinstance(context, dict) else self.others_of({})
+
+    @classmethod
+    def others_of(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the sections of a document that are not of this part, with their defaults filled in."""
+        own = {field.alias for field in cls.model_fields.values()}
+        return {
+            key: _filled(each, given.get(key, each)) for key, each in defaults().items() if key not in own
+        }
+
+    @classmethod
+    def part_of(cls, given: Mapping[str, Any]) -> Self:
+        """Read a document, of the other part nothing but names. Raises pydantic's ``ValidationError``."""
+        others = cls.others_of(given)
+        own = {key: each for key, each in given.items() if key not in others}
+        return cls.model_validate(own, by_alias=True, by_name=False, context=others)
+
+    def effective_yaml(self) -> str:
+        """Return the whole configuration as YAML with every default filled in; it can be read again.
+
+        What is not of this part stands there as it was given, but for what its default tells of how it is written.
+        """
+        known = {**self._others, **self.model_dump(by_alias=True, mode="json")}
+        whole = {key: known[key] for key in defaults()}
+        return yaml.safe_dump(whole, sort_keys=False, default_flow_style=False, allow_unicode=True)
+
+
+@lru_cache(maxsize=1)
+def defaults() -> Mapping[str, Any]:
+    """Return the default of every section by its name, in the order in which they are printed."""
+    found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("configuration.yaml").read_bytes())
+    return found
+
+
+def _filled(default: object, given: object) -> object:
+    """Return what is given, or what it means if it is written in another way than the default."""
+    if isinstance(default, dict) and isinstance(given, dict):
+        return {key: _filled(default.get(key, each), each) for key, each in {**default, **given}.items()}
+    if isinstance(default, list) and isinstance(given, str):
+        return [given]
+    if isinstance(default, str) and given is False:
+        return "off"
+    try:
+        return parse_duration(given) if isinstance(default, float) else given
+    except ValueError:
+        return given

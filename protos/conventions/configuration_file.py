@@ -1,0 +1,93 @@
+"""Reads the file of a configuration: one YAML document, checked completely before anything runs.
+
+Unknown keys are errors, and all faults of a file are collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from protos.conventions.configuration import API_VERSION, KIND, Document, defaults
+from protos.conventions.configuration_faults import schema_fault
+
+Part = TypeVar("Part", bound=Document)
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used. ``lines``: one per fault, naming file, field, fault and remedy."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(self.lines))
+
+
+def load_part(
+    path: Path | None, kind: type[Part], further_faults: Callable[[Mapping[str, Any]], Iterable[str]]
+) -> Part:
+    """Read and check one part of a configuration file; None gives the defaults. Raises ``ConfigurationError``.
+
+    ``further_faults`` yields what the model of the part does not find; nothing is sure of the document that it gets.
+    """
+    if path is None:
+        return kind()
+    document = _read(path)
+    order = {key: place for place, key in enumerate(defaults())}
+    faults: list[str] = []
+    part: Part | None = None
+    try:
+        part = kind.part_of(document)
+    except ValidationError as error:
+        found = sorted(error.errors(), key=lambda each: order.get(str(each["loc"][0]), len(order)))
+        faults += (schema_fault(each, kind) for each in found)
+    header = (("apiVersion", API_VERSION), ("kind", KIND))
+    faults += (f"{key}: is missing; write {key}: {value}" for key, value in header if key not in document)
+    faults += further_faults(document)
+    if faults or part is None:
+        raise ConfigurationError(f"{path}: {fault}" for fault in faults)
+    return part
+
+
+class _Loader(yaml.SafeLoader):
+    """A safe loader that refuses a key given twice, which plain YAML would silently let the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {name!r} is given twice; remove one", key.start_mark
+                )
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the one mapping that the file holds."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            [f"{path}: cannot be read: {error.strerror}; name a readable file"]
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError([f"{path}: is not UTF-8 text; save it as UTF-8 YAML"]) from error
+    try:
+        documents = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
+    except yaml.YAMLError as error:
+        raise ConfigurationError([f"{path}{_yaml_fault(error)}"]) from error
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise ConfigurationError([f"{path}: must hold exactly one YAML mapping of kind {KIND}"])
+    return documents[0]
+
+
+def _yaml_fault(error: yaml.YAMLError) -> str:
+    """Return ``:LINE:COLUMN: what`` for a syntax error."""
+    mark = getattr(error, "problem_mark", None)
+    place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+    return f"{place}: is not valid YAML: {getattr(error, 'problem', None) or 'unreadable characters'}"
