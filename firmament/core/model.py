@@ -53,7 +53,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """core/v1 Toleration; an empty ``key`` with ``Exists`` matches every taint, an empty ``effect`` every effect."""
+    """core/v1 Toleration; an empty ``key`` with ``Exists`` matches every taint, an empty ``effect`` every effect.
+
+    ``Gt`` and ``Lt`` match taints whose value is an integer above, or below, ``value``.
+    """
 
     key: str = ""
     operator: str = "Equal"

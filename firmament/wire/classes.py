@@ -135,8 +135,9 @@ def _tolerations(subject: str, field: str, messages: Iterable[pb.Toleration]) ->
 
 def _toleration(subject: str, field: str, message: pb.Toleration) -> Toleration:
     operator = message.operator or "Equal"
-    if operator not in {"Equal", "Exists"}:
-        raise refuse(subject, f"{field}.operator", f"{operator!r} is not an operator; use Equal or Exists")
+    if operator not in {"Equal", "Exists", "Gt", "Lt"}:
+        allowed = "use Equal, Exists, Gt or Lt"
+        raise refuse(subject, f"{field}.operator", f"{operator!r} is not an operator; {allowed}")
     if not message.key and operator != "Exists":
         raise refuse(subject, f"{field}.key", "is empty; only Exists takes every key")
     if message.effect:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from poseidon.pod_rules.toleration import tolerated
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class BindCheck:
         if offer is None or offer.machine is not machine:
             offer = self._offers[node] = _offer(machine)
         for taint, words in offer.hard_taints:
-            if not any(_tolerates(each, taint) for each in self._classes.message(task_class).tolerations):
+            if not tolerated(taint, self._classes.message(task_class).tolerations):
                 return f"node {node} {words} now"
         used = self._requested.used(node)
         lacking = self._lacking(task_class, node, offer, used)
@@ -142,12 +143,3 @@ def _offer(machine: pb.Machine) -> _Offer:
         hard_taints.append((_NOT_READY, "is not ready"))
     allocatable = {quantity.resource: quantity.amount for quantity in machine.allocatable}
     return _Offer(machine, allocatable, tuple(hard_taints))
-
-
-def _tolerates(toleration: pb.Toleration, taint: pb.Taint) -> bool:
-    """Whether a toleration lets a pod onto a node with the taint (core/v1 ``ToleratesTaint``)."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    return toleration.operator == "Exists" or (bool(toleration.key) and toleration.value == taint.value)

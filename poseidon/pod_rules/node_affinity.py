@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import key_fault, label_defects
 from poseidon.pod_rules.canonical import canonical, one_of
+from poseidon.pod_rules.toleration import OPERATORS as TOLERATING
+from poseidon.pod_rules.toleration import decimal
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
@@ -70,11 +72,17 @@ def tolerations(given: Iterable[Toleration], defects: list[Defect]) -> list[pb.T
     for index, toleration in enumerate(given):
         path = f"spec.tolerations[{index}]"
         operator = toleration.operator or "Equal"
-        if operator not in ("Equal", "Exists"):
-            defects.append(Defect(f"{path}.operator", f"unknown operator {operator!r}; use Equal or Exists"))
+        if operator not in TOLERATING:
+            problem = f"unknown operator {operator!r}; use {one_of(TOLERATING)}"
+            defects.append(Defect(f"{path}.operator", problem))
         elif operator == "Exists" and toleration.value:
             defects.append(Defect(f"{path}.value", "must be empty when the operator is Exists; remove it"))
-        elif operator == "Equal" and not toleration.key:
+        elif operator in ("Gt", "Lt") and decimal(toleration.value) is None:
+            problem = (
+                f"{toleration.value!r} is not an integer, which {operator} compares; write one such as 100"
+            )
+            defects.append(Defect(f"{path}.value", problem))
+        elif operator != "Exists" and not toleration.key:
             defects.append(
                 Defect(f"{path}.operator", "must be Exists when the key is empty, which means every taint")
             )

@@ -41,6 +41,17 @@ BARE = Taint("gpu", "", "NoSchedule")
         (Toleration("", "Exists", "", ""), EVICT, True),
         (Toleration("", "Exists", "", "NoSchedule"), GPU, True),
         (Toleration("", "Exists", "", "NoExecute"), GPU, False),
+        # Gt and Lt compare integers as people write them, with the taint's value on the left.
+        (Toleration("risk", "Lt", "100", ""), Taint("risk", "99", "NoSchedule"), True),
+        (Toleration("risk", "Lt", "100", ""), Taint("risk", "100", "NoSchedule"), False),
+        (Toleration("risk", "Gt", "100", ""), Taint("risk", "101", "NoExecute"), True),
+        (Toleration("risk", "Gt", "100", "NoSchedule"), Taint("risk", "101", "NoExecute"), False),
+        (Toleration("risk", "Gt", "-5", ""), Taint("risk", "-4", "NoSchedule"), True),
+        (Toleration("risk", "Gt", "1", ""), Taint("risk", "high", "NoSchedule"), False),
+        (Toleration("risk", "Gt", "1", ""), Taint("risk", "007", "NoSchedule"), False),
+        (Toleration("risk", "Gt", "1", ""), Taint("risk", "+7", "NoSchedule"), False),
+        (Toleration("risk", "Gt", "1", ""), Taint("risk", str(2**63), "NoSchedule"), False),
+        (Toleration("cost", "Gt", "1", ""), Taint("risk", "7", "NoSchedule"), False),
         # An empty key with Equal is invalid in Kubernetes and tolerates nothing here.
         (Toleration("", "Equal", "", ""), GPU, False),
         (Toleration("", "Equal", "yes", ""), GPU, False),
@@ -143,8 +154,10 @@ def test_a_toleration_of_a_hard_effect_does_not_answer_a_preference():
     assert index.untolerated_preferences((Toleration("gpu", "Exists", "", ""),), 1).tolist() == [0]
 
 
-KEYS, VALUES, EFFECTS = (st.sampled_from(each) for each in (["", "a", "b"], ["", "x"], ["", *HARD_EFFECTS]))
-TOLERATIONS = st.builds(Toleration, KEYS, st.sampled_from(["Equal", "Exists"]), VALUES, EFFECTS)
+KEYS, VALUES, EFFECTS = (
+    st.sampled_from(each) for each in (["", "a", "b"], ["", "x", "1", "2"], ["", *HARD_EFFECTS])
+)
+TOLERATIONS = st.builds(Toleration, KEYS, st.sampled_from(["Equal", "Exists", "Gt", "Lt"]), VALUES, EFFECTS)
 TAINTS = st.builds(Taint, st.sampled_from("ab"), VALUES, st.sampled_from([*HARD_EFFECTS, "PreferNoSchedule"]))
 
 

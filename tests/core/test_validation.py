@@ -79,7 +79,7 @@ BAD: list[tuple[Event, str]] = [
     ),
     (
         ClassDefined(9, task_class(tolerations=(Toleration("gpu", "Matches"),))),
-        "task class 9: toleration of 'gpu' has operator 'Matches'; allowed are Equal and Exists",
+        "task class 9: toleration of 'gpu' has operator 'Matches'; allowed are Equal, Exists, Gt and Lt",
     ),
     (
         requiring("Near", "x"),

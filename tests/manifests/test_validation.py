@@ -86,7 +86,7 @@ CONTAINER = ("spec", "containers", 0)
         ),
         (
             pod("p", tolerations=[{"key": "k", "operator": "Likes"}]),
-            "Pod shop/p: spec.tolerations[0].operator: unknown operator 'Likes'; use Equal or Exists",
+            "Pod shop/p: spec.tolerations[0].operator: unknown operator 'Likes'; use Equal, Exists, Gt or Lt",
         ),
         (
             pod("p", nodeSelector={"ssd": True}),

@@ -133,6 +133,11 @@ def test_tolerations_get_their_default_operator_and_are_kept_once():
             "unknown operator",
         ),
         (
+            {"tolerations": [{"key": "k", "operator": "Gt", "value": "many"}]},
+            "spec.tolerations[0].value",
+            "'many' is not an integer, which Gt compares; write one such as 100",
+        ),
+        (
             {"tolerations": [{"key": "k", "effect": "Never"}]},
             "spec.tolerations[0].effect",
             "unknown effect 'Never'",

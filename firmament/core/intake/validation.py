@@ -34,6 +34,7 @@ from firmament.core.model import (
     TaskTerm,
 )
 from firmament.core.selectors.labels import parse_integer
+from firmament.core.selectors.taints import COMPARING, decimal
 from firmament.core.state.classes import has_rules
 
 
@@ -156,9 +157,13 @@ def _task_class(number: int, content: TaskClass, former: TaskClass | None) -> No
         )
     for toleration in content.tolerations:
         _require(
-            toleration.operator in {"Equal", "Exists"},
+            toleration.operator in {"Equal", "Exists", *COMPARING},
             f"{owner}: toleration of {toleration.key!r} has operator {toleration.operator!r}; "
-            "allowed are Equal and Exists",
+            "allowed are Equal, Exists, Gt and Lt",
+        )
+        _require(
+            toleration.operator not in COMPARING or decimal(toleration.value) is not None,
+            f"{owner}: toleration of {toleration.key!r} compares with {toleration.value!r}, which is no integer",
         )
     if content.containers or content.overhead or content.qos:
         _containers(owner, content)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Int64
 from firmament.core.model import Taint, Toleration
+from firmament.core.selectors.labels import parse_integer
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")
@@ -26,6 +27,9 @@ NOT_READY_TAINT = Taint(key="node.kubernetes.io/not-ready", value="", effect="No
 FEW = 4
 """Tolerations that are gone through one by one faster than they are looked up."""
 
+COMPARING = ("Gt", "Lt")
+"""Operators that compare integers."""
+
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether one toleration matches one taint (core/v1 Toleration.ToleratesTaint)."""
@@ -35,7 +39,23 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.operator == "Exists":
         return True
+    if toleration.operator in COMPARING:
+        return bool(toleration.key) and _compares(toleration, taint)
     return bool(toleration.key) and toleration.value == taint.value
+
+
+def decimal(text: str) -> int | None:
+    """The integer that a toleration compares: written as people write them, without zeros or a plus in front."""
+    number = parse_integer(text)
+    return number if str(number) == text else None
+
+
+def _compares(toleration: Toleration, taint: Taint) -> bool:
+    """Whether the taint's value lies above (Gt) or below (Lt) the toleration's (KEP-5471)."""
+    bound, found = decimal(toleration.value), decimal(taint.value)
+    if bound is None or found is None:
+        return False
+    return found > bound if toleration.operator == "Gt" else found < bound
 
 
 def tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
@@ -51,14 +71,19 @@ class Tolerated:
         if self._few is not None:
             return
         self._of_keys = {(each.key, each.effect) for each in tolerations if each.operator == "Exists"}
-        self._of_values = {(each.key, each.value, each.effect) for each in tolerations if each.key}
+        self._of_values = {
+            (each.key, each.value, each.effect) for each in tolerations if each.operator == "Equal"
+        }
+        self._comparing = [each for each in tolerations if each.operator in COMPARING]
 
     def __contains__(self, taint: Taint) -> bool:
         if self._few is not None:
             return tolerated(self._few, taint)
-        return any(
-            (key, effect) in self._of_keys for key in (taint.key, "") for effect in (taint.effect, "")
-        ) or any((taint.key, taint.value, effect) in self._of_values for effect in (taint.effect, ""))
+        return (
+            any((key, effect) in self._of_keys for key in (taint.key, "") for effect in (taint.effect, ""))
+            or any((taint.key, taint.value, effect) in self._of_values for effect in (taint.effect, ""))
+            or tolerated(self._comparing, taint)
+        )
 
 
 def _is_soft(taints: Sequence[Taint]) -> bool:

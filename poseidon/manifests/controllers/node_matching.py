@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from poseidon.pod_rules.toleration import tolerated
+
 if TYPE_CHECKING:
     from poseidon.kube.api.core import (
         Node,
         NodeSelectorRequirement,
         NodeSelectorTerm,
         PodSpec,
-        Taint,
-        Toleration,
     )
 
 
@@ -30,8 +30,7 @@ def admits(spec: PodSpec, node: Node) -> bool:
     if required and not any(matches(term, node) for term in required.node_selector_terms):
         return False
     return all(
-        taint.effect == "PreferNoSchedule" or any(tolerates(each, taint) for each in spec.tolerations)
-        for taint in node.spec.taints
+        taint.effect == "PreferNoSchedule" or tolerated(taint, spec.tolerations) for taint in node.spec.taints
     )
 
 
@@ -43,15 +42,6 @@ def matches(term: NodeSelectorTerm, node: Node) -> bool:
     return all(_holds(each, node.metadata.labels) for each in term.match_expressions) and all(
         _holds(each, fields) for each in term.match_fields
     )
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether a toleration lets a pod onto a node with the taint (core/v1 ``ToleratesTaint``)."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    return toleration.operator == "Exists" or toleration.value == taint.value
 
 
 def _holds(requirement: NodeSelectorRequirement, given: dict[str, str]) -> bool:

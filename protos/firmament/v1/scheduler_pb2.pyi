@@ -1105,9 +1105,9 @@ class Toleration(_message.Message):
     key: _builtins.str
     """empty with operator Exists: every key"""
     operator: _builtins.str
-    """Equal (default) or Exists"""
+    """Equal (default), Exists, or Gt and Lt: the taint's value is an integer above or below"""
     value: _builtins.str
-    """compared with the taint's for Equal; empty for Exists"""
+    """what the taint's is compared with; empty for Exists"""
     effect: _builtins.str
     """empty: every effect"""
     def __init__(
