@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_rules.node_affinity import EFFECTS
+from poseidon.pod_rules.node_features import feature_labels
 from poseidon.pods.requests.resources import amounts
 from poseidon.pods.visibility import prefixed
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -49,7 +50,7 @@ def machine(node: Node, annotations: frozenset[str] = frozenset()) -> tuple[pb.M
     found = node.metadata.annotations
     message = pb.Machine(
         name=node.metadata.name,
-        labels=node.metadata.labels,
+        labels=node.metadata.labels | feature_labels(node.status.declared_features),
         taints=taints,
         allocatable=[pb.Quantity(resource=name, amount=offered[name]) for name in sorted(offered)],
         total=[

@@ -10,6 +10,7 @@ from poseidon.kube.parsing.defects import Defect, listed
 from poseidon.pod_rules import pod_affinity
 from poseidon.pod_rules.canonical import canonical
 from poseidon.pod_rules.node_affinity import node_selector, preferred_terms, required_terms, tolerations
+from poseidon.pod_rules.node_features import feature_rules
 from poseidon.pod_rules.topology_spread import spread_rules
 from poseidon.pods.priority import NEVER
 from poseidon.pods.requests.bandwidth import with_annotated_bandwidth
@@ -141,6 +142,7 @@ class TemplateTable:
                 spec.tolerations,
                 spec.topology_spread_constraints,
                 spec.host_network,
+                spec.host_users,
                 spec.preemption_policy == NEVER,
                 _runs_to_completion(spec),
                 _awaits_claims(spec),
@@ -184,6 +186,7 @@ def _rules(pod: Pod, defects: list[Defect]) -> pb.TaskClass:
         tolerations=tolerations(spec.tolerations, defects),
         spread=spread_rules(spec, metadata, defects),
         images=images(spec),
+        volumes=feature_rules(spec),
     )
     affinity = spec.affinity
     if affinity is None:

@@ -23,6 +23,12 @@ class ContainerPort(KubeStruct, frozen=True):
     host_ip: str = field(default="", name="hostIP")
 
 
+class RestartRule(KubeStruct, frozen=True):
+    """What happens if a container ends in a certain way."""
+
+    action: str = ""
+
+
 class Container(KubeStruct, frozen=True):
     """A container as a scheduler sees it. An init container with ``restart_policy`` "Always" is a sidecar."""
 
@@ -30,6 +36,7 @@ class Container(KubeStruct, frozen=True):
     image: str = ""
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
+    restart_policy_rules: tuple[RestartRule, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
 
 

@@ -37,6 +37,7 @@ class NodeStatus(KubeStruct, frozen=True):
     allocatable: Resources | None = None
     conditions: tuple[Condition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(KubeStruct, frozen=True):

@@ -75,6 +75,7 @@ class PodSpec(KubeStruct, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     host_network: bool = False
+    host_users: bool | None = None
     volumes: tuple[PodVolume, ...] = ()
     workload_ref: WorkloadReference | None = None
     scheduling_group: SchedulingGroup | None = None

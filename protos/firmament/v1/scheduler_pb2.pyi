@@ -1294,7 +1294,7 @@ class TaskClass(_message.Message):
 
     @_builtins.property
     def volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___VolumeRule]:
-        """where the task's volumes can be reached"""
+        """where the task's volumes can be reached, and whatever else its node must have"""
 
     @_builtins.property
     def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
