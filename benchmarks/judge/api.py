@@ -12,6 +12,9 @@ from benchmarks.judge.objects import NAMESPACES, Object, named
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.transport import MERGE_PATCH, Transport
 
+_WITH_STATUS = ("PersistentVolume", "PersistentVolumeClaim", "Pod")
+"""Kinds whose status is not taken when they are created."""
+
 _FOLDERS = {
     "Namespace": "/api/v1/namespaces",
     "Node": "/api/v1/nodes",
@@ -66,7 +69,7 @@ class Api:
         except ApiError as error:
             if not error.conflict:
                 raise
-        if "status" in each and each["kind"].startswith("PersistentVolume"):
+        if "status" in each and each["kind"] in _WITH_STATUS:
             await self.patch(each, {"status": each["status"]}, "/status")
 
     async def patch(self, each: Object, change: Object, part: str = "") -> None:

@@ -23,6 +23,9 @@ VARIABLE = "KUBERNETES_BINARIES"
 
 TOKEN = "judge"  # noqa: S105 - of a server that lives for one run on the loopback interface
 _READY_SECONDS, _POLL_SECONDS, _GRACE_SECONDS = 60.0, 0.2, 10.0
+_FEATURES = "--feature-gates=TaintTolerationComparisonOperators=true"
+"""What is off by default in Kubernetes 1.36 and looked at here."""
+
 _LEFT_OUT = "ServiceAccount,TaintNodesByCondition,DefaultTolerationSeconds,StorageObjectInUseProtection"
 """Admission that needs controllers: tokens, readiness, claims that wait for the end of their pods."""
 _LEFT_OUT_WITH_CONTROLLERS = "ServiceAccount"
@@ -79,13 +82,14 @@ class ControlPlane:
             f"--service-account-signing-key-file={self._folder / 'sa.key'}",
             *("--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"),
             f"--disable-admission-plugins={_LEFT_OUT_WITH_CONTROLLERS if self._controllers else _LEFT_OUT}",
+            _FEATURES,
         )
         await self._until_ready()
         if self._controllers:
             self._run_controllers()
         configuration = self._folder / "scheduler.yaml"
         configuration.write_text(yaml.safe_dump(self._scheduler()), encoding="utf-8")
-        self._run("kube-scheduler", f"--config={configuration}", "--secure-port=0")
+        self._run("kube-scheduler", f"--config={configuration}", "--secure-port=0", _FEATURES)
 
     def _run_controllers(self) -> None:
         self._run(

@@ -42,6 +42,7 @@ def _node(draw: random.Random, name: str, zones: tuple[str, ...]) -> Object:
     }
     if chance(draw, 0.25):
         allocatable[GPU] = str(draw.choice((1, 2, 4)))
+    declared = ["RestartAllContainersOnContainerExits"] if chance(draw, 0.7) else []
     spec: Object = {"taints": [taint for taint, share in TAINTS if chance(draw, share)]}
     if chance(draw, 0.06):
         spec["unschedulable"] = True
@@ -53,6 +54,7 @@ def _node(draw: random.Random, name: str, zones: tuple[str, ...]) -> Object:
         "status": {
             "capacity": allocatable,
             "allocatable": allocatable,
+            "declaredFeatures": declared,
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
         },
     }

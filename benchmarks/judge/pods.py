@@ -39,8 +39,29 @@ def running_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
                 required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
                 spec["affinity"] = {"podAntiAffinity": required}
             spec |= {"nodeName": node["metadata"]["name"], "schedulerName": "elsewhere"}
-            pods.append(_pod(draw, f"old-{node['metadata']['name']}-{index}", app, spec))
+            found = _pod(draw, f"old-{node['metadata']['name']}-{index}", app, spec)
+            if chance(draw, 0.2) and spec["containers"][0]["resources"]["requests"]:
+                found["status"] = _resizing(draw, cpu // 4)
+            pods.append(found)
     return pods
+
+
+def _resizing(draw: random.Random, cpu: int) -> Object:
+    """What a kubelet says of a pod that is resized in place, on its way up or down."""
+    resizable = {"cpu": f"{draw.choice((cpu // 2, cpu, 2 * cpu))}m", "memory": draw.choice(("64Mi", "2Gi"))}
+    allocated = {**resizable, "cpu": f"{draw.choice((cpu // 2, cpu, 2 * cpu))}m"}
+    main = {
+        "name": "main",
+        "image": IMAGE,
+        "imageID": "",
+        "ready": True,
+        "restartCount": 0,
+        "resources": {"requests": resizable},
+        "allocatedResources": allocated,
+    }
+    reason = draw.choice(("", "Deferred", "Infeasible"))
+    pending = {"type": "PodResizePending", "status": "True", "reason": reason}
+    return {"phase": "Running", "containerStatuses": [main], "conditions": [pending] if reason else []}
 
 
 def waiting_pods(draw: random.Random, nodes: list[Object]) -> list[Object]:
@@ -82,6 +103,9 @@ def _spec(draw: random.Random, cpu: int, *, plain: bool) -> Object:
         return spec
     if chance(draw, 0.1):
         container["resources"] = _with(container["resources"], {GPU: str(draw.choice((1, 1, 2)))})
+    if chance(draw, 0.08):
+        rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+        container |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
     if chance(draw, 0.1):
         container["resources"]["requests"]["ephemeral-storage"] = draw.choice(("1Gi", "20Gi"))
     if chance(draw, 0.1):

@@ -23,6 +23,8 @@ TOLERATIONS: tuple[Object, ...] = (
     {"key": "dedicated", "operator": "Equal", "value": "other", "effect": "NoSchedule"},
     {"key": "spot", "operator": "Exists"},
     {"key": "level", "operator": "Exists", "effect": "NoSchedule"},
+    {"key": "level", "operator": "Gt", "value": "6"},
+    {"key": "level", "operator": "Lt", "value": "7"},
     {"operator": "Exists", "effect": "NoExecute"},
     {"operator": "Exists"},
     {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"},
