@@ -15,6 +15,9 @@ EPOCH = 1_767_225_600.0
 class EventQueue:
     """Events at simulated times, those of one time in the order in which they were put in.
 
+    ``steps`` counts those that are something of their own: a message that arrives, the work of a thread, what somebody
+    does. Turns and timers of event loops are not.
+
     ``now`` is monotonic and only moves with events. ``wall`` is what clocks on walls show; they may jump. All that is
     left to chance is drawn from ``random``. ``story`` keeps the latest lines of what happened, ``digest`` all of them.
     """
@@ -26,7 +29,7 @@ class EventQueue:
         self.steps = 0
         self.story: deque[str] = deque(maxlen=remembered)
         self.digest = 0
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._events: list[tuple[float, int, bool, Callable[[], None]]] = []
         self._serial = 0
 
     def monotonic(self) -> float:
@@ -37,10 +40,10 @@ class EventQueue:
         """Seconds since 1970 as clocks show them at present."""
         return self.now + self.wall_offset
 
-    def at(self, when: float, event: Callable[[], None]) -> None:
+    def at(self, when: float, event: Callable[[], None], *, counts: bool = True) -> None:
         """Have ``event`` happen at a time, or at once if that has passed."""
         self._serial += 1
-        heapq.heappush(self._events, (max(when, self.now), self._serial, event))
+        heapq.heappush(self._events, (max(when, self.now), self._serial, counts, event))
 
     def after(self, seconds: float, event: Callable[[], None]) -> None:
         """Have ``event`` happen in ``seconds``."""
@@ -50,9 +53,9 @@ class EventQueue:
         """Let the next event happen; False if there is none."""
         if not self._events:
             return False
-        when, _, event = heapq.heappop(self._events)
+        when, _, counts, event = heapq.heappop(self._events)
         self.now = max(self.now, when)
-        self.steps += 1
+        self.steps += counts
         event()
         return True
 

@@ -172,12 +172,13 @@ class History:
                 self.oracle.fail(f"{_ENDLESS} events within {seconds:g} s: something does not rest")
 
     def _step(self) -> None:
+        before = self.queue.steps
         self.queue.step()
         if self._problem:
             self.oracle.fail(self._problem)
-        if self.queue.steps % _LOOK_EVERY == 0:
+        if self.queue.steps // _LOOK_EVERY > before // _LOOK_EVERY:
             self._look()
-        if self.queue.steps % 2000 == 0:
+        if self.queue.steps // 2000 > before // 2000:
             self.oracle.forget_gone()
 
     def _look(self) -> None:

@@ -33,7 +33,11 @@ class SimulatedTransport:
         self._api = api
         self._queue = process.queue
         self.seen: dict[str, int] = {}
-        self._first_seen: dict[bytes, dict[str, int]] = {}
+        self._decided: dict[str, dict[str, int]] = {}
+
+    def decided(self, uid: str) -> None:
+        """The process is about to post the binding of a pod: what it knows now is what that is judged by."""
+        self._decided[uid] = dict(self.seen)
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         return await self._exchange("GET", path, query, None)
@@ -55,22 +59,19 @@ class SimulatedTransport:
     async def _exchange(
         self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
     ) -> bytes:
-        key = path.encode() + (body or b"")
-        seen = self._first_seen.setdefault(key, dict(self.seen)) if method == "POST" else dict(self.seen)
-        request = Request(self._process.name, method, path, query or {}, body, seen)
+        request = Request(self._process.name, method, path, query or {}, body, self._seen(path, body))
         answer: asyncio.Future[bytes] = self._process.create_future()
         self._send(request, answer)
         try:
             async with asyncio.timeout(_TIMEOUT):
-                reply = await answer
+                return await answer
         except TimeoutError:
             raise UnreachableError(f"{method} {path}: timed out") from None
-        except ApiError as error:
-            if error.status == 429:
-                self._first_seen.pop(key, None)
-            raise
-        self._first_seen.pop(key, None)
-        return reply
+
+    def _seen(self, path: str, body: bytes | None) -> Mapping[str, int]:
+        if path.endswith("/binding") and body:
+            return self._decided[msgspec.json.decode(body)["metadata"]["uid"]]
+        return dict(self.seen)
 
     def _send(self, request: Request, answer: asyncio.Future[bytes]) -> None:
         network, rates, queue = self._network, self._network.rates, self._queue

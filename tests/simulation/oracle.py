@@ -43,10 +43,9 @@ class _Pod:
     def node(self) -> str:
         return str(self.object["spec"].get("nodeName", ""))
 
-    def counts(self, since: int) -> bool:
-        """Whether it existed and had not ended at a version or later."""
-        ends = [version for version in (self.finished, self.removed, self.leaving) if version is not None]
-        return not ends or min(ends) > since
+    def counts(self, since: float) -> bool:
+        """Whether it had not ended at a time."""
+        return self.ended_at is None or self.ended_at > since
 
 
 @dataclass
@@ -116,7 +115,7 @@ class Oracle(Monitor):
             self.bindings += 1
             self._judge_room(request, pod, node)
             self._judge_neighbours(request, pod, node)
-            self._judge_gang(request, pod)
+            self._judge_gang(pod)
         record.bound, record.bound_by = self.api.version + 1, request.client if request else workload.RIVAL
         record.bound_at = self.queue.now
         gang = pod["metadata"]["labels"].get(workload.GROUP)
@@ -186,13 +185,12 @@ class Oracle(Monitor):
             for each in self.members(gang)
         )
 
-    def _judge_gang(self, request: Request, pod: Object) -> None:
-        """No gang begins to be bound before enough of it exist."""
+    def _judge_gang(self, pod: Object) -> None:
+        """No gang begins to be bound before enough of it exist, or did when that was decided."""
         gang = pod["metadata"]["labels"].get(workload.GROUP)
         if gang is None or gang in self.whole:
             return
-        seen = request.seen.get(PODS, 0)
-        there = sum(each.counts(seen) for each in self.members(gang))
+        there = sum(each.counts(self.queue.now - RECENTLY) for each in self.members(gang))
         if there < self._least(gang):
             self.fail(f"{pod['metadata']['name']} is bound while {there} of {self._least(gang)} of {gang} exist")
 

@@ -106,7 +106,7 @@ class Process(asyncio.AbstractEventLoop):
     def _schedule(self, seconds: float) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self.queue.after(seconds, self._turn)
+            self.queue.at(self.queue.now + seconds, self._turn, counts=False)
 
     # --- what asyncio asks of an event loop ----------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class Process(asyncio.AbstractEventLoop):
     ) -> asyncio.TimerHandle:
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         if not self.dead:
-            self.queue.at(when, lambda: self._due(timer))
+            self.queue.at(when, lambda: self._due(timer), counts=False)
         return timer
 
     def _due(self, timer: asyncio.TimerHandle) -> None:

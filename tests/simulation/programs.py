@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.scheduler import Scheduler
@@ -28,6 +28,10 @@ from tests.simulation.http import SERVER, SimulatedTransport
 from tests.simulation.network import Network
 from tests.simulation.process import Process
 from tests.simulation.streams import Monitor, Stream, serve
+
+if TYPE_CHECKING:
+    from firmament.server.cluster import ServedCluster
+    from firmament.wire import EncodedRound
 
 CLUSTER = "simulated"
 
@@ -58,15 +62,30 @@ class SimulatedSolver:
 
 
 class _Runner(RoundRunner):
-    """Rounds of a cluster one after another: who waits for the lock of rounds is not run until it is free."""
+    """Rounds one after another: who would wait for the lock of rounds is not run before it is free."""
 
     def __init__(self, metrics: Metrics) -> None:
         super().__init__(metrics, clock=lambda: 0.0)
-        self._turn = asyncio.Lock()
+        self._busy = False
+        self._waiting: list[asyncio.Future[None]] = []
 
-    async def run(self, cluster: Any) -> Any:
-        async with self._turn:
-            return await asyncio.shield(asyncio.ensure_future(super().run(cluster)))
+    async def run(self, cluster: ServedCluster) -> EncodedRound | None:
+        while self._busy:
+            waits = asyncio.get_running_loop().create_future()
+            self._waiting.append(waits)
+            await waits
+        self._busy = True
+        return await super().run(cluster)
+
+    def run_here(self, cluster: ServedCluster) -> EncodedRound | None:
+        try:
+            return super().run_here(cluster)
+        finally:
+            self._busy = False
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                if not each.done():
+                    each.set_result(None)
 
 
 class SolverProgram:
@@ -118,9 +137,23 @@ class _WatchedSupervisor(Supervisor):
 
     bridge: Bridge | None = None
 
+    def __init__(self, transport: SimulatedTransport, *given: Any, **more: Any) -> None:
+        super().__init__(transport, *given, **more)  # type: ignore[arg-type]  # has what is used of it
+        self._simulated = transport
+
     def _bridge(self, options: BridgeOptions) -> Bridge:
-        self.bridge = super()._bridge(options)
-        return self.bridge
+        self.bridge = bridge = super()._bridge(options)
+        refusal = bridge.state.refusal
+
+        def noted(uid: str, node: str) -> str:
+            """What was known when the bridge last looked at the node is what its binding is judged by."""
+            found = refusal(uid, node)
+            if not found:
+                self._simulated.decided(uid)
+            return found
+
+        bridge.state.refusal = noted  # type: ignore[method-assign]
+        return bridge
 
 
 class BridgeProgram:
@@ -136,7 +169,7 @@ class BridgeProgram:
         self._failed = failed
         self.process.on_kill.append(lambda: network.reset(name, SERVER))
         self.supervisor = _WatchedSupervisor(
-            self.transport,  # type: ignore[arg-type]  # has what is used of it
+            self.transport,
             options,
             f"{CLUSTER}.observer.{name}",
             random=Random(queue.random.random()),
