@@ -73,7 +73,6 @@ class Faults:
         for name in self._one_bridge():
             self._queue.tell(f"{name} is told to stop")
             self._history.bridges[name].terminate()
-            self._queue.after(self._seconds() / 10, self._history.keep_one_bridge)
 
     def _second_bridge(self) -> None:
         if len(self._history.alive()) < 2:
@@ -91,7 +90,7 @@ class Faults:
         chosen = self._random.choice([*processes, *([] if solver is None else [solver.process])])
         seconds = min(self._seconds(), 20.0)
         self._queue.tell(f"{chosen.name} stands still for {seconds:.2f} s")
-        chosen.paused_until = self._queue.now + seconds
+        chosen.stand_still(seconds)
 
     def _one_bridge(self) -> list[str]:
         alive = self._history.alive()

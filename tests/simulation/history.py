@@ -113,7 +113,7 @@ class History:
     def run(self, steps: int) -> None:
         """Let ``steps`` events happen, faults among them; then have everything settle. Raises ``ViolationError``."""
         self.start_solver()
-        self.start_bridge()
+        self._tend()
         for each in (self.users, self.rival, self.faults):
             each.begin()
         while self.queue.steps < steps:
@@ -140,10 +140,9 @@ class History:
             self.start_solver()
         for name in self.alive()[1:]:
             self.kill_bridge(name, None)
-        self.keep_one_bridge()
-        for process in (self.solver, self.bridges[self.alive()[0]]):
-            if process is not None:
-                process.process.paused_until = 0.0
+        for program in (self.solver, *(self.bridges[name] for name in self.alive())):
+            if program is not None:
+                program.process.go_on()
         self._go_on(SETTLED)
         unbound = self.oracle.unbound()
         if unbound:
@@ -253,6 +252,11 @@ class History:
         self.bridges[name].process.kill()
         if seconds is not None:
             self.queue.after(seconds, self.keep_one_bridge)
+
+    def _tend(self) -> None:
+        """Start a bridge where the last one has ended, as a Deployment does."""
+        self.keep_one_bridge()
+        self.queue.after(2.0, self._tend)
 
     def keep_one_bridge(self) -> None:
         """Start a bridge if there is none."""

@@ -228,6 +228,9 @@ class Oracle(Monitor):
             return
         if message.HasField("hello"):
             told.fencing, told.ephemeral = message.hello.fencing, message.hello.ephemeral
+            self.queue.tell(f"{stream.client.name} greets the solver as {message.hello.cluster} {told.fencing}")
+        elif message.HasField("snapshot_end"):
+            self.queue.tell(f"{stream.client.name} has told the solver everything")
         elif message.HasField("events"):
             told.received = message.events.sequence
 
@@ -254,8 +257,9 @@ class Oracle(Monitor):
     def _drives(self, other: Stream, told: _Stream, stream: Stream) -> bool:
         return other is not stream and other.server is stream.server and told.welcomed and not told.ephemeral
 
-    def ended(self, stream: Stream) -> None:
+    def ended(self, stream: Stream, code: str, details: str) -> None:
         self.streams.pop(stream, None)
+        self.queue.tell(f"the stream of {stream.client.name} ends: {code} {details}")
 
     # --- when all is quiet ---------------------------------------------------------------------------------
 

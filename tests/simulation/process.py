@@ -34,7 +34,7 @@ class _Task(asyncio.Task):  # type: ignore[type-arg]
 class Process(asyncio.AbstractEventLoop):
     """An event loop on the ``queue``. ``failed`` is told of what nobody catches.
 
-    ``paused_until`` is for faults: until then the process stands still, and its clock goes on.
+    It may stand still for a while, and its clock goes on.
     """
 
     def __init__(self, queue: EventQueue, name: str, failed: Callable[[str], None]) -> None:
@@ -67,6 +67,15 @@ class Process(asyncio.AbstractEventLoop):
                 break
         self._ready.clear()
         self._tasks.clear()
+
+    def stand_still(self, seconds: float) -> None:
+        """Do nothing for a while."""
+        self.paused_until = self.queue.now + seconds
+
+    def go_on(self) -> None:
+        """Stand still no longer."""
+        self.paused_until = 0.0
+        self.queue.at(self.queue.now, self._turn, counts=False)
 
     def _unwind(self) -> bool:
         for _ in range(_ENDLESS):

@@ -150,7 +150,7 @@ class Monitor:
     def from_server(self, stream: Stream, message: pb.ServerMessage) -> None:
         """The server has sent a message."""
 
-    def ended(self, stream: Stream) -> None:
+    def ended(self, stream: Stream, code: str, details: str) -> None:
         """The server has ended its side."""
 
 
@@ -281,5 +281,5 @@ async def serve(stream: Stream, service: Any) -> None:
         pass
     finally:
         stream.watch_server(lambda: None)
-        stream.monitor.ended(stream)
+        stream.monitor.ended(stream, context.code.name, context.details)
         stream.finish(context.code, context.details, flushed=True)
