@@ -132,7 +132,7 @@ async def running_server(
     solver: str = DEFAULT_SOLVER,
     configuration: SchedulerConfiguration | None = None,
     artefacts: ArtefactOptions | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
 ) -> AsyncIterator[Running]:
     options = ServeOptions(Address("127.0.0.1", 0), artefacts=artefacts, solver=solver)
     server = SolverServer(configuration or SchedulerConfiguration(), options, clock=clock)
