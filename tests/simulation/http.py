@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -78,13 +78,16 @@ class SimulatedTransport:
         cut = network.cut_until(self._process.name, SERVER)
         if queue.now < cut:
             if cut - queue.now < _TIMEOUT and network.chance(0.5):
-                queue.at(cut + network.delay(), lambda: self._arrive(request, answer))
+                self._carry(lambda: self._arrive(request, answer))
             elif network.chance(0.5):
                 self._fail(answer, "connection refused", network.delay())
         elif network.chance(rates.refused):
             self._fail(answer, "connection refused", network.delay())
         elif not network.chance(rates.request_lost):
-            queue.after(network.delay(), lambda: self._arrive(request, answer))
+            self._carry(lambda: self._arrive(request, answer))
+
+    def _carry(self, event: Callable[[], None]) -> None:
+        self._network.carry(self._process.name, SERVER, self._network.delay(), event)
 
     def _arrive(self, request: Request, answer: asyncio.Future[bytes]) -> None:
         """Carry a request out, whatever has become of who sent it, and send the answer."""
@@ -117,18 +120,13 @@ class SimulatedTransport:
             self._fail(answer, "connection reset by peer", network.delay())
 
     def _reply(self, answer: asyncio.Future[bytes], outcome: bytes | Refused) -> None:
-        queue, network = self._queue, self._network
-
         def arrive() -> None:
-            cut = network.cut_until(self._process.name, SERVER)
-            if queue.now < cut:
-                queue.at(cut + network.delay(), arrive)
-            elif isinstance(outcome, Refused):
+            if isinstance(outcome, Refused):
                 self._settle(answer, ApiError(outcome.status, outcome.reason, outcome.message))
             else:
                 self._settle(answer, outcome)
 
-        queue.after(network.delay(), arrive)
+        self._carry(arrive)
 
     def _fail(self, answer: asyncio.Future[bytes], words: str, seconds: float) -> None:
         self._queue.after(seconds, lambda: self._settle(answer, UnreachableError(words)))
@@ -270,10 +268,9 @@ class _Watch:
             self._batches.append(item)
             self._wake.set()
 
-    def _later(self, seconds: float, event: Any) -> None:
+    def _later(self, seconds: float, event: Callable[[], None]) -> None:
         """Let something arrive in ``seconds``, or once the way is free."""
-        cut = self._network.cut_until(self._process.name, SERVER)
-        self._queue.at(max(self._queue.now + seconds, cut + self._network.delay()), event)
+        self._network.carry(self._process.name, SERVER, seconds, event)
 
 
 def _target(request: Request) -> str:

@@ -40,12 +40,30 @@ class Network:
         self.queue = queue
         self.rates = rates
         self._cut: dict[frozenset[str], float] = {}
+        self._held: list[tuple[str, str, Callable[[], None]]] = []
         self._broken: dict[frozenset[str], list[Callable[[], None]]] = {}
 
     def calm(self) -> None:
         """End all faults."""
         self.rates = Rates()
         self._cut.clear()
+        self._release()
+
+    def carry(self, one: str, other: str, seconds: float, event: Callable[[], None]) -> None:
+        """Have something arrive in ``seconds``; where nothing passes by then, once it does."""
+        self.queue.after(seconds, lambda: self._arrive(one, other, event))
+
+    def _arrive(self, one: str, other: str, event: Callable[[], None]) -> None:
+        if self.queue.now < self.cut_until(one, other):
+            self._held.append((one, other, event))
+        else:
+            event()
+
+    def _release(self) -> None:
+        """Let what was held up arrive, as far as the way is free."""
+        held, self._held = self._held, []
+        for one, other, event in held:
+            self.carry(one, other, self.delay(), event)
 
     def delay(self) -> float:
         """Draw how long a message takes."""
@@ -62,6 +80,7 @@ class Network:
         """Let nothing pass between two for a while: connections break at once, or nobody notices (``silently``)."""
         pair = frozenset((one, other))
         self._cut[pair] = max(self._cut.get(pair, 0.0), self.queue.now + seconds)
+        self.queue.after(seconds, self._release)
         if not silently:
             self.reset(one, other)
 

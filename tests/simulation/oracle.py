@@ -67,8 +67,8 @@ class Oracle(Monitor):
     api: ApiServer
     pods: dict[str, _Pod] = field(default_factory=dict)
     nodes: dict[str, list[tuple[int, Object | None]]] = field(default_factory=lambda: defaultdict(list))
-    whole: set[str] = field(default_factory=set)
-    evicted_by: dict[tuple[str, str], int] = field(default_factory=dict)
+    whole: dict[str, str] = field(default_factory=dict)
+    """Gangs that have been whole, with who bound the last pod that it took."""
     streams: dict[Stream, _Stream] = field(default_factory=dict)
     bindings: int = 0
     evictions: int = 0
@@ -120,7 +120,7 @@ class Oracle(Monitor):
         record.bound_at = self.queue.now
         gang = pod["metadata"]["labels"].get(workload.GROUP)
         if gang and self._bound(gang, but=record) + 1 >= self._least(gang):
-            self.whole.add(gang)
+            self.whole.setdefault(gang, record.bound_by)
 
     def _here(self, request: Request, node: str) -> list[_Pod]:
         """The pods on a node that a bridge had to count with."""
@@ -204,7 +204,8 @@ class Oracle(Monitor):
             return
         self.evictions += 1
         gang = pod["metadata"]["labels"].get(workload.GROUP)
-        if gang is not None and gang not in self.whole:
+        if gang is not None and self.whole.get(gang) != request.client:
+            # It has not been whole in time, or was so under another bridge, which nobody but that one knows for sure.
             return
         since = self.queue.now - RECENTLY
         reason = any(
@@ -271,7 +272,7 @@ class Oracle(Monitor):
             if gone or each.node or each.object["spec"]["schedulerName"] != workload.OURS:
                 continue
             gang = each.object["metadata"]["labels"].get(workload.GROUP)
-            if gang is None or gang in self.whole or self._alive(gang) >= self._least(gang):
+            if gang is None or self._alive(gang) >= self._least(gang):
                 found.append(each.object["metadata"]["name"])
         return found
 

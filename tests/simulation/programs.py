@@ -15,6 +15,7 @@ from firmament.server.metrics import Metrics
 from firmament.server.registry import ClusterRegistry
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
+from firmament.server.steady_clock import SteadyClock
 from firmament.solvers.base import FlowProblem, FlowSolution, SolverError, SolverTimeoutError
 from firmament.solvers.ortools_solver import OrToolsSolver
 from poseidon.bridge.options import BridgeOptions
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from firmament.wire import EncodedRound
 
 CLUSTER = "simulated"
+GANG_SECONDS = 45.0
+"""How long a gang may be in part bound before it is given up: so that what follows comes within a history."""
 
 
 class SimulatedSolver:
@@ -94,11 +97,12 @@ class SolverProgram:
     def __init__(self, name: str, network: Network, solver: SimulatedSolver, failed: Callable[[str], None]) -> None:
         queue = network.queue
         self.process = Process(queue, name, failed)
-        configuration = SchedulerConfiguration()
+        configuration = SchedulerConfiguration.model_validate({"gangs": {"timeout": GANG_SECONDS}})
         core = build_core(configuration)
 
         def new_scheduler() -> Scheduler:
-            return Scheduler(configuration=core, solver=solver, clock=queue.wall)
+            clock = SteadyClock(queue.wall, queue.monotonic)
+            return Scheduler(configuration=core, solver=solver, clock=clock)
 
         self.registry = ClusterRegistry(
             new_scheduler,
@@ -210,7 +214,7 @@ def bridge_options(name: str, fencing: int, random: Random) -> BridgeOptions:
         fencing=fencing,
         client=name,
         instance=name,
-        gang_seconds=60.0,
+        gang_seconds=GANG_SECONDS,
         reflector=ReflectorOptions(page_size=page),
         optional_reflector=ReflectorOptions(page_size=page, optional=True),
     )

@@ -33,22 +33,25 @@ class Pipe:
     def __init__(self, network: Network, ends: tuple[str, str]) -> None:
         self._network = network
         self._ends = ends
-        self._last = 0.0
+        self._under_way: deque[bytes | None] = deque()
         self._arrived: deque[bytes | None] = deque()
         self._wake: Callable[[], None] = lambda: None
-        self.on_the_way = 0
 
     def send(self, message: bytes | None) -> None:
-        """Put a message on its way."""
-        queue = self._network.queue
-        cut = self._network.cut_until(*self._ends)
-        self._last = max(self._last, queue.now + self._network.delay(), cut)
-        self.on_the_way += 1
-        queue.at(self._last, lambda: self._arrive(message))
+        """Put a message on its way; it arrives after those that were sent before."""
+        self._under_way.append(message)
+        self._network.carry(*self._ends, self._network.delay(), self._arrive)
 
-    def _arrive(self, message: bytes | None) -> None:
-        self._arrived.append(message)
+    def _arrive(self) -> None:
+        self._arrived.append(self._under_way.popleft())
         self._wake()
+
+    def after_all(self, event: Callable[[], None]) -> None:
+        """Call ``event`` when all that was sent has arrived."""
+        if self._under_way:
+            self._network.carry(*self._ends, self._network.delay(), lambda: self.after_all(event))
+        else:
+            event()
 
     def expect(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` when something arrives."""
@@ -61,7 +64,6 @@ class Pipe:
 
     def take(self) -> bytes | None:
         """Return the next message."""
-        self.on_the_way -= 1
         return self._arrived.popleft()
 
 
@@ -117,8 +119,7 @@ class Stream:
                 self._on_client_end()
 
         if flushed:
-            queue = self.network.queue
-            queue.at(max(self.down._last, queue.now + self.network.delay()), over)
+            self.down.after_all(lambda: self._when_reachable(over))
         else:
             self._when_reachable(over)
 
