@@ -17,4 +17,5 @@ class SteadyClock:
         self._offset = wall() - monotonic()
 
     def __call__(self) -> float:
+        """Seconds since the epoch."""
         return self._offset + self._monotonic()

@@ -292,6 +292,8 @@ class Rival:
     every: float = 2.0
     active: bool = True
     careless: float = 0.1
+    meddling: float = 0.1
+    """Share of its acts that are about pods which are not its own."""
     _serial: int = 0
 
     def begin(self) -> None:
@@ -309,6 +311,9 @@ class Rival:
             self.api.delete_pod(random.choice(theirs))
             return
         node = random.choice(nodes)
+        if random.random() < self.meddling:
+            self._meddle(node)
+            return
         self._serial += 1
         made = workload.pod(
             f"rival{self._serial}",
@@ -326,6 +331,23 @@ class Rival:
             self.api.bind(pod, name)
         except Refused as refused:
             self.queue.tell(f"rival is refused: {refused}")
+
+    def _meddle(self, node: Object) -> None:
+        """Bind a pod that another scheduler is to bind."""
+        name = node["metadata"]["name"]
+        here = [p for p in self.api.all(PODS) if p["spec"].get("nodeName") == name and not finished(p)]
+        found = [
+            pod
+            for pod in self.api.all(PODS)
+            if not pod["spec"].get("nodeName")
+            and not leaving(pod)
+            and not {"app", workload.GROUP} & pod["metadata"]["labels"].keys()
+            and not fits(here, node, pod)
+        ]
+        if found:
+            pod = self.queue.random.choice(found)
+            self.queue.tell(f"rival binds {pod['metadata']['name']} to {name}")
+            self.api.bind(pod, name)
 
     def leave(self) -> None:
         """Stop, and take all its pods away."""

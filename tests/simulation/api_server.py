@@ -75,7 +75,8 @@ class Collection:
 class ApiServer:
     """The state of the cluster, and what may be asked of it. ``watchers`` of a collection are called after writes.
 
-    ``judges`` are told of each binding and removal of a pod before it takes effect.
+    ``on_binding`` and ``on_eviction`` are told before these take effect, ``on_repetition`` of what a client asks for
+    although it knows that it has been done.
     """
 
     def __init__(self, wall: Callable[[], float]) -> None:
@@ -83,11 +84,12 @@ class ApiServer:
         self.collections = {path: Collection() for path in SERVED}
         self.on_binding: Callable[[Request | None, Object, str], None] = lambda *_: None
         self.on_eviction: Callable[[Request, Object], None] = lambda *_: None
+        self.on_repetition: Callable[[Request], None] = lambda _: None
+        self.on_event: Callable[[Request, Object], None] = lambda *_: None
         self.on_change: Callable[[str, str, Object], None] = lambda *_: None
         self._wall = wall
         self._uids = 0
         self._pages: dict[str, tuple[int, list[Object]]] = {}
-        self.events: list[Object] = []
 
     # --- what the cluster's own parts do -------------------------------------------------------------------
 
@@ -248,7 +250,7 @@ class ApiServer:
 
     def _event(self, request: Request) -> bytes:
         if request.method == "POST" and request.body:
-            self.events.append({"client": request.client, **msgspec.json.decode(request.body)})
+            self.on_event(request, msgspec.json.decode(request.body))
         return request.body or b"{}"
 
     def _list(self, path: str, query: Mapping[str, str]) -> bytes:

@@ -20,7 +20,7 @@ from tests.simulation.event_queue import EventQueue
 from tests.simulation.faults import Faults
 from tests.simulation.http import SERVER
 from tests.simulation.network import Network, Rates
-from tests.simulation.oracle import Oracle, ViolationError
+from tests.simulation.oracle import Oracle
 from tests.simulation.programs import (
     CLUSTER,
     BridgeProgram,
@@ -39,6 +39,10 @@ EMPTIED = 90.0
 
 _LOOK_EVERY = 25
 _ENDLESS = 400_000
+
+
+class ViolationError(AssertionError):
+    """Something does not hold that always must."""
 
 
 @dataclass
@@ -67,7 +71,7 @@ class _Errors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
         if not text.startswith(self.EXPECTED) and not self._history.unwinding:
-            self._history.fail_later(f"logged: {text}{_trace(record)}")
+            self._history.oracle.fail(f"logged: {text}{_trace(record)}")
 
 
 def _trace(record: logging.LogRecord) -> str:
@@ -96,7 +100,6 @@ class History:
         self.unwinding = False
         self._serial = 0
         self._fencing = 0
-        self._problem = ""
         self.faults = Faults(self)
         self.api.on_change = self._changed
         self.api.create("/api/v1/namespaces", {"metadata": {"name": workload.NAMESPACE}})
@@ -151,6 +154,7 @@ class History:
         if halves:
             self.oracle.fail(f"gangs in part bound {SETTLED:g} s after the faults: {', '.join(halves)}")
         self._compare()
+        self._check()
 
     def empty(self) -> None:
         """Delete all pods, and see whether anything is kept of them."""
@@ -162,6 +166,7 @@ class History:
             bridge = self.bridges[name].bridge
             if bridge is not None and bridge.state.pod_count:
                 self.oracle.fail(f"{name} keeps {bridge.state.pod_count} pods that are gone")
+        self._check()
 
     def _go_on(self, seconds: float) -> None:
         until, most = self.queue.now + seconds, self.queue.steps + _ENDLESS
@@ -173,12 +178,15 @@ class History:
     def _step(self) -> None:
         before = self.queue.steps
         self.queue.step()
-        if self._problem:
-            self.oracle.fail(self._problem)
         if self.queue.steps // _LOOK_EVERY > before // _LOOK_EVERY:
             self._look()
+        self._check()
         if self.queue.steps // 2000 > before // 2000:
             self.oracle.forget_gone()
+
+    def _check(self) -> None:
+        if self.oracle.violation:
+            raise ViolationError(self.oracle.violation)
 
     def _look(self) -> None:
         for name in self.alive():
@@ -205,10 +213,6 @@ class History:
                 name = self.oracle.pods[uid].object["metadata"]["name"] if uid in self.oracle.pods else uid
                 self.oracle.fail(f"the solver has {name} at {told.get(uid)!r}, and it is at {truth.get(uid)!r}")
 
-    def fail_later(self, problem: str) -> None:
-        """Note what must not be, and was found in the middle of something."""
-        self._problem = self._problem or problem
-
     def _changed(self, path: str, kind: str, found: Object) -> None:
         self.oracle.changed(path, kind, found)
         if path == PODS:
@@ -223,7 +227,7 @@ class History:
     def start_solver(self) -> None:
         """Start the solver."""
         self.queue.tell("solver starts")
-        self.front.solver = SolverProgram("solver", self.network, self.solves, self.fail_later)
+        self.front.solver = SolverProgram("solver", self.network, self.solves, self.oracle.fail)
 
     def kill_solver(self, seconds: float) -> None:
         """Kill the solver; another one starts in a while."""
@@ -244,7 +248,7 @@ class History:
         self.queue.tell(f"{name} starts")
         for gone in [each for each, program in self.bridges.items() if program.process.dead]:
             del self.bridges[gone]
-        self.bridges[name] = BridgeProgram(name, self.network, self.api, self.fail_later, options)
+        self.bridges[name] = BridgeProgram(name, self.network, self.api, self.oracle.fail, options)
 
     def kill_bridge(self, name: str, seconds: float | None) -> None:
         """Kill a bridge; another one starts in a while, unless ``seconds`` is None or there is one."""

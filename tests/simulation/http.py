@@ -34,6 +34,7 @@ class SimulatedTransport:
         self._queue = process.queue
         self.seen: dict[str, int] = {}
         self._decided: dict[str, dict[str, int]] = {}
+        self._done: set[str] = set()
 
     def decided(self, uid: str) -> None:
         """The process is about to post the binding of a pod: what it knows now is what that is judged by."""
@@ -61,12 +62,17 @@ class SimulatedTransport:
     ) -> bytes:
         request = Request(self._process.name, method, path, query or {}, body, self._seen(path, body))
         answer: asyncio.Future[bytes] = self._process.create_future()
+        if method == "POST" and path in self._done:
+            self._api.on_repetition(request)
         self._send(request, answer)
         try:
             async with asyncio.timeout(_TIMEOUT):
-                return await answer
+                reply = await answer
         except TimeoutError:
             raise UnreachableError(f"{method} {path}: timed out") from None
+        if method == "POST" and path.endswith(("/binding", "/eviction")):
+            self._done.add(path)
+        return reply
 
     def _seen(self, path: str, body: bytes | None) -> Mapping[str, int]:
         if path.endswith("/binding") and body:

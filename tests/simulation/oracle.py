@@ -21,10 +21,6 @@ RECENTLY = 60.0
 """Seconds for which a pod without a node counts as a reason for an eviction: decisions take a while to be carried out."""
 
 
-class ViolationError(AssertionError):
-    """Something does not hold that always must."""
-
-
 @dataclass
 class _Pod:
     """What the history says of one pod; versions are None for what has not happened."""
@@ -61,7 +57,7 @@ class _Stream:
 
 @dataclass
 class Oracle(Monitor):
-    """Follows the ``api`` server; raises ``ViolationError`` at once."""
+    """Follows the ``api`` server. ``violation`` is what did not hold first; code under test could swallow an exception."""
 
     queue: EventQueue
     api: ApiServer
@@ -70,17 +66,20 @@ class Oracle(Monitor):
     whole: dict[str, str] = field(default_factory=dict)
     """Gangs that have been whole, with who bound the last pod that it took."""
     streams: dict[Stream, _Stream] = field(default_factory=dict)
+    violation: str = ""
     bindings: int = 0
     evictions: int = 0
 
     def __post_init__(self) -> None:
         self.api.on_binding = self.binding
         self.api.on_eviction = self.eviction
+        self.api.on_repetition = self.repetition
+        self.api.on_event = self.event
 
     def fail(self, words: str) -> None:
         """Something does not hold."""
         self.queue.tell(f"VIOLATION {words}")
-        raise ViolationError(words)
+        self.violation = self.violation or words
 
     # --- the history ---------------------------------------------------------------------------------------
 
@@ -144,6 +143,8 @@ class Oracle(Monitor):
                 self.fail(f"{pod['metadata']['name']} is bound to {node}, which was known to be gone")
             known = []
         offers = [each for each in (*known, *later) if each is not None]
+        if not offers:
+            return
         if all(each["spec"].get("unschedulable") or each["spec"].get("taints") for each in offers):
             self.fail(f"{pod['metadata']['name']} is bound to {node}, which was known to take nothing")
         here = self._here(request, node)
@@ -217,6 +218,21 @@ class Oracle(Monitor):
         )
         if not reason:
             self.fail(f"{pod['metadata']['name']} is evicted by {request.client} for nobody more important")
+
+    # --- what is known, and said ---------------------------------------------------------------------------
+
+    def repetition(self, request: Request) -> None:
+        """Nobody asks for what he has been told is done."""
+        self.fail(f"{request.client} posts {request.path} again, which it has been told is done")
+
+    def event(self, request: Request, event: Object) -> None:
+        """A pod is said to be assigned to the node that it is on."""
+        record = self.pods.get(event["involvedObject"]["uid"])
+        if event["reason"] == "Scheduled" and record is not None:
+            node = event["message"].rpartition(" ")[2]
+            if node != record.node:
+                name = record.object["metadata"]["name"]
+                self.fail(f"{request.client} says that {name} is assigned to {node}, and it is on {record.node!r}")
 
     # --- streams -------------------------------------------------------------------------------------------
 

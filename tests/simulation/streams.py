@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any, Self
 
 import grpc
@@ -274,10 +275,11 @@ async def serve(stream: Stream, service: Any) -> None:
     try:
         if stream.server_lost:
             return
-        async for message in service.Session(Requests(stream), context):
-            raw = _serialised(message)
-            stream.monitor.from_server(stream, pb.ServerMessage.FromString(raw))
-            stream.send(stream.down, raw)
+        async with aclosing(service.Session(Requests(stream), context)) as messages:
+            async for message in messages:
+                raw = _serialised(message)
+                stream.monitor.from_server(stream, pb.ServerMessage.FromString(raw))
+                stream.send(stream.down, raw)
     except AbortedError:
         pass
     finally:
