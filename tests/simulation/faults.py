@@ -136,12 +136,19 @@ class Faults:
     # --- the cluster and the clocks ------------------------------------------------------------------------
 
     def _compact(self) -> None:
-        path = self._random.choice((PODS, PODS, NODES, GROUPS))
-        self._queue.tell(f"old versions of {path} are forgotten")
-        self._history.api.compact(path)
+        """Old versions are forgotten, while nobody watches: half the time after an outage."""
+        path, seconds = self._random.choice((PODS, PODS, NODES, GROUPS)), 0.0
         if self._random.random() < 0.5:
+            seconds = min(self._seconds(), 5.0)
+            self._queue.tell(f"nobody reaches the API server for {seconds:.2f} s")
             for name in self._history.alive():
-                self._history.network.reset(name, SERVER)
+                self._history.network.cut(name, SERVER, seconds, silently=False)
+
+        def forget() -> None:
+            self._queue.tell(f"old versions of {path} are forgotten")
+            self._history.api.compact(path)
+
+        self._queue.after(seconds, forget)
 
     def _turn_clock(self) -> None:
         by = self._random.choice((-7200.0, -30.0, -1.0, 1.0, 30.0, 7200.0))

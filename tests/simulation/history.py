@@ -95,7 +95,7 @@ class History:
         self.kubelets = Kubelets(queue, self.api)
         self.machines = Machines(queue, self.api, self.kubelets)
         self.users = Users(queue, self.api, every=queue.random.choice((0.1, 0.4, 1.5)))
-        self.rival = Rival(queue, self.api)
+        self.rival = Rival(queue, self.api, every=queue.random.choice((0.1, 0.5, 2.0)))
         self.bridges: dict[str, BridgeProgram] = self.front.bridges
         self.unwinding = False
         self._serial = 0

@@ -131,7 +131,7 @@ def _double_eviction() -> Sequence[Any]:
 MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
-    "stale assumption": (_stale_assumption, 20),
+    "stale assumption": (_stale_assumption, 100),
     "late fence": (_late_fence, 60),
     "off-by-one fit": (_off_by_one_fit, 60),
     "partial gang": (_partial_gang, 20),
@@ -143,7 +143,7 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events."""
 
-STEPS = 400
+STEPS = 1000
 
 
 @contextmanager
