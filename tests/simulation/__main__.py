@@ -24,7 +24,11 @@ def main() -> int:
     asked = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         # Sets of texts are gone through in an order that differs from process to process otherwise.
-        os.execve(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "tests.simulation", *sys.argv[1:]],
+            {**os.environ, "PYTHONHASHSEED": "0"},
+        )
     began, results, steps = time.process_time(), [], 0
     for seed in range(asked.first, asked.first + asked.seeds):
         outcome = run(seed, asked.steps)
@@ -32,12 +36,17 @@ def main() -> int:
         steps += outcome.steps
         failed = sum(bool(each.violation) for each in results)
         rate = steps / max(time.process_time() - began, 1e-9)
-        print(f"\r{len(results)}/{asked.seeds} histories, {steps} steps, {rate:.0f}/s, {failed} failed", end="", file=sys.stderr)
+        line = f"{len(results)}/{asked.seeds} histories, {steps} steps, {rate:.0f}/s, {failed} failed"
+        sys.stderr.write(f"\r{line}")
+        sys.stderr.flush()
         if outcome.violation:
-            print(f"\n\nseed {seed}: {outcome.violation}", *outcome.story[-asked.story :], sep="\n  ")
-    print(file=sys.stderr)
+            lines = (f"seed {seed}: {outcome.violation}", *outcome.story[-asked.story :])
+            sys.stdout.write("\n" + "\n  ".join(lines) + "\n")
+    sys.stderr.write("\n")
     if asked.json:
-        asked.json.write_text(json.dumps([{**asdict(each), "story": each.story[-400:]} for each in results], indent=1))
+        asked.json.write_text(
+            json.dumps([{**asdict(each), "story": each.story[-400:]} for each in results], indent=1)
+        )
     return int(any(each.violation for each in results))
 
 

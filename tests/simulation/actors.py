@@ -128,7 +128,7 @@ class _App:
 
 @dataclass
 class Users:
-    """Create and delete pods, and the controllers that keep the number of an app's pods. ``active`` until told otherwise."""
+    """Create and delete pods, while ``active``; and the controllers that keep the number of an app's pods."""
 
     queue: EventQueue
     api: ApiServer
@@ -430,4 +430,6 @@ class Machines:
         if not ready:
             spec["taints"] = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
         conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-        self.api.replace(NODES, {**node, "spec": spec, "status": {**node["status"], "conditions": conditions}})
+        self.api.replace(
+            NODES, {**node, "spec": spec, "status": {**node["status"], "conditions": conditions}}
+        )

@@ -197,7 +197,9 @@ class ApiServer:
             raise Refused(404, "NotFound", f'{kind} "{rest[0]}" not found')
         return self._about(request, collection, found, rest[1:], body)
 
-    def _about(self, request: Request, path: str, found: Object, subresource: list[str], body: Object) -> bytes:
+    def _about(
+        self, request: Request, path: str, found: Object, subresource: list[str], body: Object
+    ) -> bytes:
         match request.method, subresource:
             case "GET", []:
                 return msgspec.json.encode(found)
@@ -226,7 +228,9 @@ class ApiServer:
             elif value is None:
                 status.pop(key, None)
             elif key == "nominatedNodeName" and found["spec"].get("nodeName"):
-                raise Refused(422, "Invalid", "status.nominatedNodeName: may not be set, already bound to a node")
+                raise Refused(
+                    422, "Invalid", "status.nominatedNodeName: may not be set, already bound to a node"
+                )
             else:
                 status[key] = value
         if status != (found.get("status") or {}):
@@ -237,14 +241,18 @@ class ApiServer:
         budgets = [each for each in self.all(BUDGETS) if covers(each, pod)]
         if pod["spec"].get("nodeName") and not finished(pod) and "deletionTimestamp" not in pod["metadata"]:
             if len(budgets) > 1:
-                words = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-                raise Refused(500, "InternalError", words)
+                words = "This pod has more than one PodDisruptionBudget"
+                raise Refused(
+                    500, "InternalError", f"{words}, which the eviction subresource does not support."
+                )
             for budget in budgets:
                 if budget["status"]["disruptionsAllowed"] <= 0:
                     words = "Cannot evict pod as it would violate the pod's disruption budget."
                     raise Refused(429, "TooManyRequests", words)
                 allowed = budget["status"]["disruptionsAllowed"] - 1
-                self.replace(BUDGETS, {**budget, "status": {**budget["status"], "disruptionsAllowed": allowed}})
+                self.replace(
+                    BUDGETS, {**budget, "status": {**budget["status"], "disruptionsAllowed": allowed}}
+                )
         self.on_eviction(request, pod)
         self.delete_pod(pod)
 
@@ -309,5 +317,7 @@ def merged(former: Any, new: list[Object]) -> list[Object]:
 
 def _check_uid(found: Object, uid: str | None) -> None:
     if uid is not None and found["metadata"]["uid"] != uid:
-        words = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found['metadata']['uid']}"
+        words = (
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found['metadata']['uid']}"
+        )
         raise Refused(409, "Conflict", words)

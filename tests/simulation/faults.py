@@ -46,7 +46,9 @@ class Faults:
 
     def begin(self) -> None:
         """Act from now on."""
-        self._queue.tell(f"faults every {self._every:g} s: {', '.join(each.__name__[1:] for each in self._kinds)}")
+        self._queue.tell(
+            f"faults every {self._every:g} s: {', '.join(each.__name__[1:] for each in self._kinds)}"
+        )
         self._next()
 
     def _next(self) -> None:
@@ -176,7 +178,9 @@ class Faults:
         solves.seconds = self._random.choice((0.05, 0.5, 5.0))
         solves.exceeds = self._random.choice((0.0, 0.3, 1.0))
         solves.dies = self._random.choice((0.0, 0.0, 0.3))
-        self._queue.tell(f"solves take up to {solves.seconds:g} s, {solves.exceeds:g} too long, {solves.dies:g} die")
+        self._queue.tell(
+            f"solves take up to {solves.seconds:g} s, {solves.exceeds:g} too long, {solves.dies:g} die"
+        )
 
         def over() -> None:
             solves.calm()

@@ -18,7 +18,6 @@ from tests.simulation.actors import Kubelets, Machines, Rival, Users
 from tests.simulation.api_server import NODES, PODS, ApiServer, Object
 from tests.simulation.event_queue import EventQueue
 from tests.simulation.faults import Faults
-from tests.simulation.http import SERVER
 from tests.simulation.network import Network, Rates
 from tests.simulation.oracle import Oracle
 from tests.simulation.programs import (
@@ -211,7 +210,9 @@ class History:
         for uid in sorted(truth.keys() | told.keys()):
             if truth.get(uid) != told.get(uid):
                 name = self.oracle.pods[uid].object["metadata"]["name"] if uid in self.oracle.pods else uid
-                self.oracle.fail(f"the solver has {name} at {told.get(uid)!r}, and it is at {truth.get(uid)!r}")
+                self.oracle.fail(
+                    f"the solver has {name} at {told.get(uid)!r}, and it is at {truth.get(uid)!r}"
+                )
 
     def _changed(self, path: str, kind: str, found: Object) -> None:
         self.oracle.changed(path, kind, found)

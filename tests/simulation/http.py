@@ -107,7 +107,9 @@ class SimulatedTransport:
             self._reply(answer, Refused(500, "InternalError", "etcdserver: leader changed"))
             return
         if writes and network.chance(rates.conflicting):
-            words = "the object has been modified; please apply your changes to the latest version and try again"
+            words = (
+                "the object has been modified; please apply your changes to the latest version and try again"
+            )
             self._reply(answer, Refused(409, "Conflict", f"Operation cannot be fulfilled: {words}"))
             return
         outcome: bytes | Refused

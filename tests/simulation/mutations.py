@@ -1,6 +1,6 @@
 """Faults put into the programs on purpose: whether the simulation notices what it is there to notice.
 
-Each changes one named place. Fenced leases do not exist: there is no mutant for one that has expired.
+Each changes one named place. There are no leases between bridges yet, and so no mutant for one that has expired.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from firmament.core.gangs import lifecycle
+from firmament.core.gangs.members import lacking
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.server.fencing import Fencing
 from firmament.server.outbox import Outbox
@@ -51,28 +52,27 @@ def _duplicated_delta() -> Sequence[Any]:
 
 def _stale_assumption() -> Sequence[Any]:
     """The solver goes on to assume a task whose binding was refused."""
-    return [patch.object(BindingOutcomes, "_refused", lambda self, task, *, retry: None)]
+    return [patch.object(BindingOutcomes, "_refused", lambda *_, **__: None)]
 
 
 def _late_fence() -> Sequence[Any]:
     """Any driver may take over from any other."""
-    return [patch.object(Fencing, "admits", lambda self, number: True)]
+    return [patch.object(Fencing, "admits", lambda *_: True)]
 
 
 def _off_by_one_fit() -> Sequence[Any]:
     """The look at a node before a binding takes one pod too many."""
     original = BindCheck._lacking
 
-    def lacking(self: BindCheck, task_class: int, node: str, offer: Any, used: Any) -> str:
+    def lacks(self: BindCheck, task_class: int, node: str, offer: Any, used: Any) -> str:
         return original(self, task_class, node, offer, {**used, "pods": used.get("pods", 1) - 1})
 
-    return [patch.object(BindCheck, "_lacking", lacking)]
+    return [patch.object(BindCheck, "_lacking", lacks)]
 
 
 def _partial_gang() -> Sequence[Any]:
     """One member fewer than a gang needs will do."""
-    original = lifecycle.lacking
-    return [patch.object(lifecycle, "lacking", lambda cluster, job: original(cluster, job) - 1)]
+    return [patch.object(lifecycle, "lacking", lambda cluster, job: lacking(cluster, job) - 1)]
 
 
 def _reordered_acknowledgement() -> Sequence[Any]:
@@ -141,7 +141,7 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "missed 410": (_missed_expiry, 60),
     "double eviction": (_double_eviction, 20),
 }
-"""Mutants, with the number of seeds within which each is caught, at ``STEPS`` events."""
+"""Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""
 
 STEPS = 1000
 

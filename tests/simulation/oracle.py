@@ -18,7 +18,7 @@ from tests.simulation.event_queue import EventQueue
 from tests.simulation.streams import Monitor, Stream
 
 RECENTLY = 60.0
-"""Seconds for which a pod without a node counts as a reason for an eviction: decisions take a while to be carried out."""
+"""Seconds for which a pod without a node counts as a reason for an eviction, which takes a while to be carried out."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class _Stream:
 
 @dataclass
 class Oracle(Monitor):
-    """Follows the ``api`` server. ``violation`` is what did not hold first; code under test could swallow an exception."""
+    """Follows the ``api`` server. ``violation`` is what did not hold first: an exception could be swallowed."""
 
     queue: EventQueue
     api: ApiServer
@@ -171,12 +171,17 @@ class Oracle(Monitor):
 
     def members(self, gang: str) -> list[_Pod]:
         """The pods of a gang that there have ever been."""
-        return [each for each in self.pods.values() if each.object["metadata"]["labels"].get(workload.GROUP) == gang]
+        return [
+            each
+            for each in self.pods.values()
+            if each.object["metadata"]["labels"].get(workload.GROUP) == gang
+        ]
 
     def _least(self, gang: str) -> int:
         found = self.api.find(GROUPS, workload.NAMESPACE, gang)
         succeeded = sum(
-            each.object["status"]["phase"] == "Succeeded" and each.removed is None for each in self.members(gang)
+            each.object["status"]["phase"] == "Succeeded" and each.removed is None
+            for each in self.members(gang)
         )
         return max(0, int(found["spec"]["minMember"]) - succeeded) if found is not None else 0
 
@@ -193,7 +198,9 @@ class Oracle(Monitor):
             return
         there = sum(each.counts(self.queue.now - RECENTLY) for each in self.members(gang))
         if there < self._least(gang):
-            self.fail(f"{pod['metadata']['name']} is bound while {there} of {self._least(gang)} of {gang} exist")
+            self.fail(
+                f"{pod['metadata']['name']} is bound while {there} of {self._least(gang)} of {gang} exist"
+            )
 
     # --- evictions -----------------------------------------------------------------------------------------
 
@@ -232,7 +239,9 @@ class Oracle(Monitor):
             node = event["message"].rpartition(" ")[2]
             if node != record.node:
                 name = record.object["metadata"]["name"]
-                self.fail(f"{request.client} says that {name} is assigned to {node}, and it is on {record.node!r}")
+                self.fail(
+                    f"{request.client} says that {name} is assigned to {node}, and it is on {record.node!r}"
+                )
 
     # --- streams -------------------------------------------------------------------------------------------
 
@@ -245,7 +254,9 @@ class Oracle(Monitor):
             return
         if message.HasField("hello"):
             told.fencing, told.ephemeral = message.hello.fencing, message.hello.ephemeral
-            self.queue.tell(f"{stream.client.name} greets the solver as {message.hello.cluster} {told.fencing}")
+            self.queue.tell(
+                f"{stream.client.name} greets the solver as {message.hello.cluster} {told.fencing}"
+            )
         elif message.HasField("snapshot_end"):
             self.queue.tell(f"{stream.client.name} has told the solver everything")
         elif message.HasField("events"):
@@ -267,7 +278,7 @@ class Oracle(Monitor):
         elif message.HasField("ack"):
             if not told.acknowledged <= message.ack.sequence <= told.received:
                 self.fail(
-                    f"batch {message.ack.sequence} is acknowledged after {told.acknowledged}, of {told.received} received"
+                    f"batch {message.ack.sequence} is acknowledged after {told.acknowledged}, of {told.received}"
                 )
             told.acknowledged = message.ack.sequence
 
@@ -294,17 +305,24 @@ class Oracle(Monitor):
 
     def halves(self) -> list[str]:
         """Gangs that are neither whole nor not begun, and never were whole."""
-        gangs = {each.object["metadata"]["labels"].get(workload.GROUP) for each in self.pods.values()} - {None}
+        gangs = {each.object["metadata"]["labels"].get(workload.GROUP) for each in self.pods.values()} - {
+            None
+        }
         return sorted(g for g in gangs if g not in self.whole and 0 < self._bound(g) < self._least(g))
 
     def _alive(self, gang: str) -> int:
         return sum(
-            each.removed is None and each.finished is None and each.leaving is None for each in self.members(gang)
+            each.removed is None and each.finished is None and each.leaving is None
+            for each in self.members(gang)
         )
 
     def forget_gone(self) -> None:
         """Drop what nothing is judged by any more, so that long histories stay cheap."""
         since = self.queue.now - 2 * RECENTLY
-        gone = [uid for uid, each in self.pods.items() if each.removed is not None and (each.ended_at or 0) < since]
+        gone = [
+            uid
+            for uid, each in self.pods.items()
+            if each.removed is not None and (each.ended_at or 0) < since
+        ]
         for uid in gone:
             del self.pods[uid]

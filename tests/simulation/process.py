@@ -20,10 +20,12 @@ _THREAD = 0.0004
 _ENDLESS = 20_000
 
 
-class _Task(asyncio.Task):  # type: ignore[type-arg]
+class _Task(asyncio.Task):
     """A task whose place in sets does not depend on where it lies in memory."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, Any], *, loop: Process, number: int, **more: Any) -> None:
+    def __init__(
+        self, coroutine: Coroutine[Any, Any, Any], *, loop: Process, number: int, **more: Any
+    ) -> None:
         self._number = number
         super().__init__(coroutine, loop=loop, **more)
 
@@ -31,7 +33,11 @@ class _Task(asyncio.Task):  # type: ignore[type-arg]
         return self._number
 
 
-class Process(asyncio.AbstractEventLoop):
+_EventLoop: Any = asyncio.AbstractEventLoop
+"""Of which only what the programs ask for is here."""
+
+
+class Process(_EventLoop):  # type: ignore[misc]  # see there
     """An event loop on the ``queue``. ``failed`` is told of what nobody catches.
 
     It may stand still for a while, and its clock goes on.
@@ -104,8 +110,8 @@ class Process(asyncio.AbstractEventLoop):
                 if not self._ready:
                     return
                 handle = self._ready.popleft()
-                if not handle._cancelled:  # type: ignore[attr-defined]
-                    handle._run()  # type: ignore[attr-defined]
+                if not handle._cancelled:
+                    handle._run()
         finally:
             events._set_running_loop(former)
 
@@ -122,7 +128,9 @@ class Process(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self.queue.now
 
-    def call_soon(self, callback: Any, *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:
+    def call_soon(
+        self, callback: Any, *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         if not self.dead:
@@ -162,7 +170,7 @@ class Process(asyncio.AbstractEventLoop):
         task.add_done_callback(lambda _: self._tasks.pop(number, None))
         return task
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Have ``func`` run as an event of its own, as if a thread did it; in a dead process at once."""
         future = self.create_future()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,10 @@ GANG_SECONDS = 45.0
 
 
 class SimulatedSolver:
-    """OR-Tools, taking simulated time: the rest of the world goes on meanwhile. ``faults``: share of solves that fail."""
+    """OR-Tools, taking up to ``seconds`` of simulated time, in which everything else goes on.
+
+    ``exceeds`` and ``dies``: shares of solves that are cut off, or whose worker dies.
+    """
 
     def __init__(self, queue: EventQueue) -> None:
         self._queue = queue
@@ -94,7 +98,9 @@ class _Runner(RoundRunner):
 class SolverProgram:
     """The solver's process. ``core`` is what all its schedulers are configured with."""
 
-    def __init__(self, name: str, network: Network, solver: SimulatedSolver, failed: Callable[[str], None]) -> None:
+    def __init__(
+        self, name: str, network: Network, solver: SimulatedSolver, failed: Callable[[str], None]
+    ) -> None:
         queue = network.queue
         self.process = Process(queue, name, failed)
         configuration = SchedulerConfiguration.model_validate({"gangs": {"timeout": GANG_SECONDS}})
@@ -130,10 +136,8 @@ class SolverProgram:
         self.process.call_soon(lambda: self.process.create_task(self._serve(stream)))
 
     async def _serve(self, stream: Stream) -> None:
-        try:
+        with suppress(asyncio.CancelledError):
             await serve(stream, self.service)
-        except asyncio.CancelledError:
-            pass
 
 
 class _WatchedSupervisor(Supervisor):
@@ -164,7 +168,12 @@ class BridgeProgram:
     """The bridge's process. Its name is the target under which it asks for the solver."""
 
     def __init__(
-        self, name: str, network: Network, api: ApiServer, failed: Callable[[str], None], options: BridgeOptions
+        self,
+        name: str,
+        network: Network,
+        api: ApiServer,
+        failed: Callable[[str], None],
+        options: BridgeOptions,
     ) -> None:
         queue = network.queue
         self.process = Process(queue, name, failed)

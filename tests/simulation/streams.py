@@ -20,6 +20,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.simulation.network import Network
 from tests.simulation.process import Process
 
+_EOF: Any = aio.EOF  # type: ignore[attr-defined]  # its stubs lack it
 _PROBED = 30.0
 """After so many seconds without a way through, a connection counts as broken."""
 
@@ -69,7 +70,7 @@ class Pipe:
 
 
 class Stream:
-    """A call of ``Session`` from one process to another; ends with ``code`` and ``details``, seen by each side in time."""
+    """A call of ``Session`` from one process to another. Each side finds out in time how it has ended."""
 
     def __init__(self, network: Network, client: Process, server: Process, monitor: Monitor) -> None:
         self.network = network
@@ -180,12 +181,12 @@ class ClientCall:
         stream = self._stream
         while True:
             if stream.code not in (None, grpc.StatusCode.OK) and not self._cancelled:
-                raise aio.AioRpcError(stream.code, aio.Metadata(), aio.Metadata(), details=stream.details)
+                raise aio.AioRpcError(stream.code, aio.Metadata(), aio.Metadata(), stream.details, None)
             if stream.down.waits:
                 message = stream.down.take()
                 return pb.ServerMessage.FromString(message or b"")
             if self.done():
-                return aio.EOF
+                return _EOF
             self._changed.clear()
             await self._changed.wait()
 
@@ -271,7 +272,11 @@ async def serve(stream: Stream, service: Any) -> None:
     context = ServerContext()
     handling = asyncio.current_task()
     assert handling is not None
-    stream.watch_server(handling.cancel)
+
+    def lost() -> None:
+        handling.cancel()
+
+    stream.watch_server(lost)
     try:
         if stream.server_lost:
             return
