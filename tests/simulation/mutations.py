@@ -132,13 +132,13 @@ MUTANTS: dict[str, tuple[Patches, int]] = {
     "lost watch event": (_lost_watch_event, 20),
     "duplicated delta": (_duplicated_delta, 20),
     "stale assumption": (_stale_assumption, 100),
-    "late fence": (_late_fence, 60),
-    "off-by-one fit": (_off_by_one_fit, 60),
+    "late fence": (_late_fence, 20),
+    "off-by-one fit": (_off_by_one_fit, 100),
     "partial gang": (_partial_gang, 20),
     "reordered acknowledgement": (_reordered_acknowledgement, 20),
-    "swallowed 409": (_swallowed_conflict, 60),
+    "swallowed 409": (_swallowed_conflict, 100),
     "leaked task": (_leaked_task, 20),
-    "missed 410": (_missed_expiry, 60),
+    "missed 410": (_missed_expiry, 100),
     "double eviction": (_double_eviction, 20),
 }
 """Mutants, with the number of seeds within which each is caught, at ``STEPS`` events each."""

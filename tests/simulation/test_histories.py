@@ -8,7 +8,7 @@ from tests.simulation.history import run
 from tests.support.effort import examples
 
 STEPS = 1000
-HISTORIES = examples(120)
+HISTORIES = examples(80)
 PARTS = 4
 
 
@@ -21,9 +21,9 @@ def test_what_must_hold_does(part):
 
 
 def test_something_happens():
-    outcomes = [run(seed, STEPS) for seed in range(10)]
-    assert sum(each.bindings for each in outcomes) > 200
-    assert sum(each.evictions for each in outcomes) > 5
+    outcomes = [run(seed, STEPS) for seed in range(5)]
+    assert sum(each.bindings for each in outcomes) > 100
+    assert sum(each.evictions for each in outcomes) > 2
     assert all(each.steps > STEPS and each.seconds > 200 for each in outcomes)
 
 
