@@ -22,6 +22,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge
 from poseidon.bridge.supervisor import Supervisor
+from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.lifecycle.stories import Stories
 from tests.simulation.api_server import ApiServer
@@ -219,11 +220,11 @@ def bridge_options(name: str, fencing: int, random: Random) -> BridgeOptions:
     page = random.choice((3, 1000))
     return BridgeOptions(
         firmament=name,
+        configuration=BridgeConfiguration.model_validate({"gangs": {"timeout": GANG_SECONDS}}),
         cluster=CLUSTER,
         fencing=fencing,
         client=name,
         instance=name,
-        gang_seconds=GANG_SECONDS,
         reflector=ReflectorOptions(page_size=page),
         optional_reflector=ReflectorOptions(page_size=page, optional=True),
     )
