@@ -21,6 +21,10 @@ RECENTLY = 60.0
 """Seconds for which a pod without a node counts as a reason for an eviction, which takes a while to be carried out."""
 
 
+KNOWN_AFTER = 40.0
+"""Seconds after which a bridge knows what has become of a binding, with all that may happen to its answer."""
+
+
 @dataclass
 class _Pod:
     """What the history says of one pod; versions are None for what has not happened."""
@@ -63,8 +67,8 @@ class Oracle(Monitor):
     api: ApiServer
     pods: dict[str, _Pod] = field(default_factory=dict)
     nodes: dict[str, list[tuple[int, Object | None]]] = field(default_factory=lambda: defaultdict(list))
-    whole: dict[str, str] = field(default_factory=dict)
-    """Gangs that have been whole, with who bound the last pod that it took."""
+    whole: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Gangs that have been whole, with who bound the last pod that it took, and when."""
     streams: dict[Stream, _Stream] = field(default_factory=dict)
     violation: str = ""
     bindings: int = 0
@@ -119,7 +123,7 @@ class Oracle(Monitor):
         record.bound_at = self.queue.now
         gang = pod["metadata"]["labels"].get(workload.GROUP)
         if gang and self._bound(gang, but=record) + 1 >= self._least(gang):
-            self.whole.setdefault(gang, record.bound_by)
+            self.whole.setdefault(gang, (record.bound_by, self.queue.now))
 
     def _here(self, request: Request, node: str) -> list[_Pod]:
         """The pods on a node that a bridge had to count with."""
@@ -212,8 +216,7 @@ class Oracle(Monitor):
             return
         self.evictions += 1
         gang = pod["metadata"]["labels"].get(workload.GROUP)
-        if gang is not None and self.whole.get(gang) != request.client:
-            # It has not been whole in time, or was so under another bridge, which nobody but that one knows for sure.
+        if gang is not None and not self._known_whole(gang, request.client):
             return
         since = self.queue.now - RECENTLY
         reason = any(
@@ -225,6 +228,16 @@ class Oracle(Monitor):
         )
         if not reason:
             self.fail(f"{pod['metadata']['name']} is evicted by {request.client} for nobody more important")
+
+    def _known_whole(self, gang: str, client: str) -> bool:
+        """Whether a gang has been whole for long enough under a bridge: others, and for less, cannot know for sure."""
+        by, since = self.whole.get(gang, ("", 0.0))
+        ends = [
+            each.ended_at
+            for each in self.members(gang)
+            if each.bound is not None and each.ended_at is not None
+        ]
+        return by == client and min(ends, default=self.queue.now) - since >= KNOWN_AFTER
 
     # --- what is known, and said ---------------------------------------------------------------------------
 
