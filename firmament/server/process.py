@@ -26,6 +26,7 @@ from firmament.server.registry import ClusterRegistry
 from firmament.server.saving.writer import ArtefactOptions, ArtefactWriter
 from firmament.server.service import SchedulerService
 from firmament.server.session import SessionSettings
+from firmament.server.steady_clock import SteadyClock
 from firmament.solvers.process_solver import DEFAULT_SOLVER, ProcessSolver
 from protos.firmament.v1 import scheduler_pb2
 
@@ -58,7 +59,8 @@ class ServeOptions:
 class SolverServer:
     """A gRPC server with its clusters.
 
-    ``start`` and ``stop`` in one event loop; usable in tests without signals. The constructor raises
+    ``start`` and ``stop`` in one event loop; usable in tests without signals. ``clock``: seconds since the epoch, by
+    default those of the system as each snapshot began, and from then on steady. The constructor raises
     ``ConfigurationError`` and ``ArtefactFolderError``.
     """
 
@@ -66,7 +68,7 @@ class SolverServer:
         self,
         configuration: SchedulerConfiguration,
         options: ServeOptions,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._options = options
         self._limits = configuration.limits
@@ -132,9 +134,8 @@ class SolverServer:
         return self._metrics
 
     def _new_scheduler(self) -> Scheduler:
-        return Scheduler(
-            configuration=self._core, solver=self._solver, clock=self._clock, timer=time.perf_counter
-        )
+        clock = self._clock or SteadyClock(time.time, time.monotonic)
+        return Scheduler(configuration=self._core, solver=self._solver, clock=clock, timer=time.perf_counter)
 
 
 async def serve(configuration: SchedulerConfiguration, options: ServeOptions) -> None:

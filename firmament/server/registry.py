@@ -10,6 +10,7 @@ from firmament.server.cluster import Recorder, ServedCluster
 
 if TYPE_CHECKING:
     from firmament.core.scheduler import Scheduler
+    from firmament.server.fencing import Fencing
 
 IDLE_CLUSTERS = 16
 """Clusters without a session whose state is kept for questions; of more, the longest unused are forgotten."""
@@ -30,7 +31,7 @@ class TooManyClustersError(Exception):
 class ClusterRegistry:
     """Creates clusters on first use, and bounds how many have sessions (``most``) and how many are kept without one.
 
-    For the event loop's thread only.
+    ``new_fencing``: who may drive a new cluster, by default by the system's clocks. For the event loop's thread only.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class ClusterRegistry:
         idle_limit: int = IDLE_CLUSTERS,
         recorder: Recorder | None = None,
         most: int = 1000,
+        new_fencing: Callable[[], Fencing] | None = None,
     ) -> None:
+        self._new_fencing: Callable[[], Fencing | None] = new_fencing or (lambda: None)
         self._new_scheduler = new_scheduler
         self._recorder = recorder
         self._idle_limit = idle_limit
@@ -58,7 +61,9 @@ class ClusterRegistry:
                 f"{len(self._sessions)} clusters have sessions, as many as limits.clusters allows; raise it in the "
                 "solver's configuration"
             )
-        cluster = self._clusters.pop(name, None) or ServedCluster(name, self._new_scheduler, self._recorder)
+        cluster = self._clusters.pop(name, None) or ServedCluster(
+            name, self._new_scheduler, self._recorder, self._new_fencing()
+        )
         self._clusters[name] = cluster
         self._sessions[name] += 1
         idle = [each for each in self._clusters if not self._sessions[each]]

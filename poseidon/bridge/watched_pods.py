@@ -179,9 +179,10 @@ class Pods:
 
     def _update(self, pod: Pod, record: PodRecord, task: pod_translation.Task, *, ours: bool) -> None:
         if task != record.task:
-            self._stores.jobs.leave(record.task.job)
-            record.task = task
+            former, record.task = record.task.job, task
+            # In this order: what is known of a job is forgotten with its last member.
             self._join(pod, record)
+            self._stores.jobs.leave(former)
         node = pod.spec.node_name
         if node and ours:
             self._stores.placements.shown(record, node)

@@ -162,14 +162,15 @@ class Tasks:
         self._changed.update(dict.fromkeys(self._on_node.get(node, ())))
 
     def forget_node(self, node: str) -> None:
-        """The solver is told that a machine is gone, and forgets the tasks on it."""
+        """The solver is told that a machine is gone, and keeps the tasks on it aside for its return: take them back.
+
+        They are told again should it return. Until then nobody would tell the solver of those that end.
+        """
         for uid in self._on_node.get(node, ()):
             record = self._records[uid]
-            if record.awaits_report:
-                # What becomes of a task that was only assumed there is not ours to guess: take it back.
+            # Without a machine it was told as pending, and has been assumed there.
+            if record.told is not None and record.told.machine in ("", node):
                 self._removed[uid] = None
-                record.told = None
-            elif record.told is not None and record.told.machine == node:
                 record.told = None
             self._changed[uid] = None
 

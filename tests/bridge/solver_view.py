@@ -59,9 +59,7 @@ class SolverView:
     def _on_machine_removed(self, name):
         assert name in self.machines, f"{name} was never described"
         del self.machines[name]
-        self.samples.pop(name, None)
-        for uid in [uid for uid, task in self.tasks.items() if task.machine == name]:
-            del self.tasks[uid]
+        self.samples.pop(name, None)  # its tasks are kept aside: they count again should it return
 
     def _on_machine_sample(self, sample):
         assert sample.machine in self.machines, f"a sample of {sample.machine}, which was never described"

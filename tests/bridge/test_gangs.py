@@ -67,6 +67,18 @@ def test_a_changed_group_is_told_anew(scene):
     assert scene.sync() == ([], [])
 
 
+def test_a_gang_has_been_whole_whatever_becomes_of_those_that_have_succeeded(scene):
+    scene.group(2)
+    scene.pods(*(present(pod(each, group="train", node="n1")) for each in "ab"))
+    scene.state_of(pb.GangState.BOUND, running=2)
+    scene.pods(present(pod("a", group="train", node="n1", phase="Succeeded")))
+    assert scene.view.jobs[JOB].was_whole
+    scene.pods(present(pod("b", group="train", node="n1", priority=1)))
+    scene.pods(gone(pod("a")))
+    job = scene.view.jobs[JOB]
+    assert (job.min_members, job.was_whole) == (2, True)
+
+
 def test_a_group_that_is_deleted_holds_pending_pods_back_and_leaves_running_ones_alone(scene):
     scene.group(2)
     scene.pods(present(pod("a", group="train")), present(pod("b", group="train", node="n1")))

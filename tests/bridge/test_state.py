@@ -219,6 +219,19 @@ def test_pods_on_an_unknown_node_count_once_it_is_known(harness):
     assert harness.states() == {"pod-a": (BOUND, "n3")}
 
 
+def test_a_pod_that_ends_while_its_node_is_gone_is_not_there_when_that_returns(harness):
+    harness.pods(present(pod("a", node="n1")), present(pod("b", node="n1")))
+    former = node("n1")
+    harness.state.nodes_changed([gone(former)])
+    harness.sync()
+    harness.pods(gone(pod("a")))
+    harness.state.nodes_changed([present(node("n1", uid="another"))])
+    harness.sync()
+    assert {uid: (task.state, task.machine) for uid, task in harness.view.tasks.items()} == {
+        "pod-b": (BOUND, "n1")
+    }
+
+
 def test_the_late_end_of_a_node_spares_its_namesake(harness):
     harness.state.nodes_changed([present(node("n1", uid="new")), Change("node-n1", None)])
     harness.sync()

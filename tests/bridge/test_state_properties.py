@@ -350,8 +350,9 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def known_machines_only(self):
+        # One that was just assumed on a machine is taken back once the round that says so has come.
         assert all(
-            not task.machine or task.machine in self.view.machines for task in self.view.tasks.values()
+            task.state != BOUND or task.machine in self.view.machines for task in self.view.tasks.values()
         )
 
     # --- in the end -------------------------------------------------------------------------------------------------

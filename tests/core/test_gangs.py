@@ -304,6 +304,24 @@ def test_a_member_that_is_bound_after_its_gang_was_given_up_goes_too():
     assert core.next_round_in() == 60.0
 
 
+def test_nor_is_what_remains_of_one_that_was_told_to_leave_as_a_whole():
+    clock = Clock()
+    core = scheduler(
+        machine(cpu=3000), CORE, HUGE, gang(2, gang_seconds=5.0), bound("m", "g-0", "g-1"), clock=clock
+    )
+    core.run_round()
+    core.apply([TasksSubmitted(2, ("vip",), priority=9)])
+    told = core.run_round().deltas
+    assert [delta.uid for delta in told if delta.kind is DeltaKind.PREEMPT] == ["g-0", "g-1"]
+    core.apply([TaskRemoved("g-1"), TaskRemoved("vip")])
+    core.run_round()
+    core.report([BindingReport("g-0", "m", bound=False, retry=True)])
+    assert core.next_round_in() in (0, None)
+    core.run_round()
+    clock.advance(60.0)
+    assert core.run_round().deltas == ()
+
+
 def test_a_gang_that_has_been_whole_is_never_given_up():
     clock = Clock()
     options = RoundOptions(gang_seconds=30.0)

@@ -143,6 +143,24 @@ async def test_a_server_in_trouble_is_asked_again():
         assert await scene.pods() == {}
 
 
+@pytest.mark.parametrize("beyond", [False, True])
+async def test_a_write_that_came_in_between_does_not_count_as_the_end_of_the_pod(beyond):
+    words = 'Operation cannot be fulfilled on pods "a": the object has been modified'
+    async with setting() as scene:
+        uid = await scene.running("a")
+        fault = scene.cluster.faults.add(
+            Fault(".*/(eviction|status)", times=2, code=409, reason="Conflict", message=words)
+        )
+        outcome = await scene.evict("a", uid, beyond=beyond)
+        assert (outcome.refusal, outcome.gone, fault.hits) == ("", False, 2)
+        assert await scene.pods() == {}
+        uid = await scene.running("b")
+        fault.times = None
+        outcome = await scene.evict("b", uid, beyond=beyond)
+        assert words in outcome.refusal
+        assert set(await scene.pods()) == {"b"}
+
+
 async def test_an_answer_that_is_lost_does_no_harm():
     async with setting() as scene:
         uid = await scene.running("a")

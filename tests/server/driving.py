@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -132,7 +131,7 @@ async def running_server(
     solver: str = DEFAULT_SOLVER,
     configuration: SchedulerConfiguration | None = None,
     artefacts: ArtefactOptions | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
 ) -> AsyncIterator[Running]:
     options = ServeOptions(Address("127.0.0.1", 0), artefacts=artefacts, solver=solver)
     server = SolverServer(configuration or SchedulerConfiguration(), options, clock=clock)

@@ -262,12 +262,13 @@ class Gangs:
                 continue
             status = self._statuses.setdefault(job_id, GangStatus(whole=job.was_whole))
             status.withheld = False
-            bound, assumed, _ = count_members(cluster, job_id)
+            bound, assumed, leaving = count_members(cluster, job_id)
             if bound + assumed >= job.min_members:
                 status.failed, status.message = False, ""
             if bound >= job.min_members:
                 status.whole, status.since = True, None
             elif bound + assumed == 0:
-                status.whole, status.since = False, None
+                # Whoever was told to leave may stay after all.
+                status.whole, status.since = status.whole and leaving > 0, None
             elif not status.whole and status.since is None and not status.failed:
                 status.since = now

@@ -184,7 +184,9 @@ class Gangs:
                 self._take_state(state, slots)
 
     def _take_state(self, state: pb.GangState, slots: int) -> None:
-        if state.state in (pb.GangState.BOUND, pb.GangState.FAILED) or not state.running:
+        # Members that make room may stay after all.
+        ended = not state.running and state.state != pb.GangState.PREEMPTED
+        if ended or state.state in (pb.GangState.BOUND, pb.GangState.FAILED):
             self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)
         group = self._groups.of_job(state.job)
         reason = _REASONS.get(state.state)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 _LONGEST_SHOWN = 200
+_REPLACED = re.compile(r"UID in (the )?precondition")
 
 
 class KubeError(Exception):
@@ -35,6 +37,11 @@ class ApiError(KubeError):
     def conflict(self) -> bool:
         """Whether a precondition failed or the object is in another state than the request assumes."""
         return self.status == HTTPStatus.CONFLICT
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the object is not the one that was meant, but another one of its name: kube-apiserver's words."""
+        return self.conflict and _REPLACED.search(self.message) is not None
 
     @property
     def expired(self) -> bool:

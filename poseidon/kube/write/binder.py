@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _ASSIGNED = re.compile(r'already assigned to node "([^"]*)"')
-_REPLACED = re.compile(r"UID in (the )?precondition")
 
 
 class BindRequest(NamedTuple):
@@ -231,6 +230,6 @@ def judge(request: BindRequest, error: ApiError) -> BindOutcome:
             return BindOutcome(request, BindResult.ELSEWHERE, f"already assigned to node {assigned.group(1)}")
         if "being deleted" in error.message:
             return BindOutcome(request, BindResult.GONE, "the pod is being deleted")
-        if _REPLACED.search(error.message):
+        if error.replaced:
             return BindOutcome(request, BindResult.GONE, "another pod has taken its name")
     return BindOutcome(request, BindResult.FAILED, str(error))

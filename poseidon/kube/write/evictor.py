@@ -126,7 +126,7 @@ class Evictor:
             try:
                 await (self._delete(request) if delete else self._post(request))
             except ApiError as error:
-                if error.not_found or error.conflict:
+                if error.not_found or error.replaced:
                     # Gone, or a namesake has its place: the pod that was meant is not there any more.
                     return EvictionOutcome(request, gone=True)
                 if not delete and _SEVERAL_BUDGETS in error.message:
@@ -134,7 +134,8 @@ class Evictor:
                     delete = True
                     continue
                 refused = error.throttled and _BUDGET_REFUSAL in error.message
-                pause = None if refused else tries.pause(error)
+                # Another conflict means that some other write came in between.
+                pause = None if refused else tries.pause(error, may_help=error.transient or error.conflict)
                 if pause is None:
                     return EvictionOutcome(request, _words(error))
             except KubeError as error:

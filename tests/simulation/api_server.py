@@ -1,0 +1,323 @@
+"""An API server in memory: slow and obvious, and sharing no code with what is tried against it.
+
+Objects are JSON values that are never changed, only replaced. Every write gets the next resourceVersion and is kept in
+a log per collection, from which watches are served; ``compact`` forgets the older part of a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+import msgspec
+
+Object = dict[str, Any]
+
+PODS = "/api/v1/pods"
+NODES = "/api/v1/nodes"
+GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
+BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+SERVED = (
+    PODS,
+    NODES,
+    GROUPS,
+    BUDGETS,
+    "/api/v1/namespaces",
+    "/api/v1/persistentvolumeclaims",
+    "/api/v1/persistentvolumes",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/storage.k8s.io/v1/csinodes",
+    "/apis/storage.k8s.io/v1/storageclasses",
+)
+_EXPIRED = "The resourceVersion for the provided watch is too old."
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """A request is answered with an error."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{status} {reason}: {message}")
+        self.status, self.reason, self.message = status, reason, message
+
+
+class Request(NamedTuple):
+    """A request of ``client``. ``seen``: the versions up to which it knew each collection when it decided to ask."""
+
+    client: str
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: bytes | None
+    seen: Mapping[str, int]
+
+
+class Entry(NamedTuple):
+    """One line of a log."""
+
+    version: int
+    kind: str
+    object: Object
+    line: bytes
+
+
+@dataclass
+class Collection:
+    """Objects of one kind by (namespace, name), and the log of their changes."""
+
+    objects: dict[tuple[str, str], Object] = field(default_factory=dict)
+    log: list[Entry] = field(default_factory=list)
+    floor: int = 0
+    watchers: list[Callable[[], None]] = field(default_factory=list)
+
+
+class ApiServer:
+    """The state of the cluster, and what may be asked of it. ``watchers`` of a collection are called after writes.
+
+    ``on_binding`` and ``on_eviction`` are told before these take effect, ``on_repetition`` of what a client asks for
+    although it knows that it has been done.
+    """
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self.version = 0
+        self.collections = {path: Collection() for path in SERVED}
+        self.on_binding: Callable[[Request | None, Object, str], None] = lambda *_: None
+        self.on_eviction: Callable[[Request, Object], None] = lambda *_: None
+        self.on_repetition: Callable[[Request], None] = lambda _: None
+        self.on_event: Callable[[Request, Object], None] = lambda *_: None
+        self.on_change: Callable[[str, str, Object], None] = lambda *_: None
+        self._wall = wall
+        self._uids = 0
+        self._pages: dict[str, tuple[int, list[Object]]] = {}
+
+    # --- what the cluster's own parts do -------------------------------------------------------------------
+
+    def all(self, path: str) -> list[Object]:
+        """Return the objects of a collection."""
+        return list(self.collections[path].objects.values())
+
+    def find(self, path: str, namespace: str, name: str) -> Object | None:
+        """Return an object as it is now."""
+        return self.collections[path].objects.get((namespace, name))
+
+    def current(self, path: str, given: Object) -> Object | None:
+        """Return the present state of an object that was read before, None if it is gone or a namesake there."""
+        found = self.find(path, given["metadata"].get("namespace", ""), given["metadata"]["name"])
+        return found if found is not None and found["metadata"]["uid"] == given["metadata"]["uid"] else None
+
+    def create(self, path: str, given: Object) -> Object:
+        """Add an object, with uid and creation time."""
+        metadata = given["metadata"]
+        key = (metadata.get("namespace", ""), metadata["name"])
+        if key in self.collections[path].objects:
+            raise Refused(409, "AlreadyExists", f"{key[1]} already exists")
+        self._uids += 1
+        made = {
+            **given,
+            "metadata": {**metadata, "uid": f"u{self._uids:05d}", "creationTimestamp": stamp(self._wall())},
+        }
+        return self._write(path, "ADDED", made)
+
+    def replace(self, path: str, given: Object) -> Object:
+        """Change an object."""
+        return self._write(path, "MODIFIED", given)
+
+    def remove(self, path: str, given: Object) -> None:
+        """Delete an object at once."""
+        self._write(path, "DELETED", given)
+
+    def delete_pod(self, pod: Object) -> None:
+        """Delete a pod: one that runs somewhere is left to its kubelet, which takes it away when it has ended."""
+        if not pod["spec"].get("nodeName") or finished(pod):
+            self.remove(PODS, pod)
+        elif "deletionTimestamp" not in pod["metadata"]:
+            self.replace(
+                PODS, {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": stamp(self._wall())}}
+            )
+
+    def bind(self, pod: Object, node: str, request: Request | None = None) -> None:
+        """Give a pod its node, as the binding subresource does."""
+        name = pod["metadata"]["name"]
+        if pod["spec"].get("nodeName"):
+            taken = pod["spec"]["nodeName"]
+            raise Refused(409, "Conflict", f'pod {name} is already assigned to node "{taken}"')
+        if "deletionTimestamp" in pod["metadata"]:
+            raise Refused(409, "Conflict", f"pod {name} is being deleted, cannot be assigned to a host")
+        self.on_binding(request, pod, node)
+        status = {key: value for key, value in pod["status"].items() if key != "nominatedNodeName"}
+        condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp(self._wall())}
+        status["conditions"] = merged(status.get("conditions", ()), [condition])
+        self.replace(PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status})
+
+    def compact(self, path: str) -> None:
+        """Forget all but what is now: older versions cannot be watched from."""
+        collection = self.collections[path]
+        collection.floor = self.version
+        del collection.log[:]
+
+    def _write(self, path: str, kind: str, given: Object) -> Object:
+        self.version += 1
+        collection = self.collections[path]
+        made = {**given, "metadata": {**given["metadata"], "resourceVersion": str(self.version)}}
+        key = (made["metadata"].get("namespace", ""), made["metadata"]["name"])
+        if kind == "DELETED":
+            del collection.objects[key]
+        else:
+            collection.objects[key] = made
+        line = msgspec.json.encode({"type": kind, "object": made})
+        collection.log.append(Entry(self.version, kind, made, line))
+        self.on_change(path, kind, made)
+        for watcher in list(collection.watchers):
+            watcher()
+        return made
+
+    # --- what clients ask ----------------------------------------------------------------------------------
+
+    def handle(self, request: Request) -> bytes:
+        """Carry a request out and return the body of the answer; raises ``Refused``."""
+        path, _, query = request.path.partition("?")
+        if query:
+            request = request._replace(path=path, query={k: v[0] for k, v in parse_qs(query).items()})
+        if request.method == "GET" and path in self.collections:
+            return self._list(path, request.query)
+        parts = path.strip("/").split("/")
+        if "namespaces" not in parts:
+            raise Refused(404, "NotFound", "the server could not find the requested resource")
+        at = parts.index("namespaces")
+        namespace, kind, *rest = parts[at + 1 :]
+        collection = "/" + "/".join([*parts[:at], kind])
+        if kind == "events":
+            return self._event(request)
+        if collection not in self.collections or not rest:
+            raise Refused(404, "NotFound", "the server could not find the requested resource")
+        body = msgspec.json.decode(request.body) if request.body else {}
+        found = self.find(collection, namespace, rest[0])
+        if found is None:
+            raise Refused(404, "NotFound", f'{kind} "{rest[0]}" not found')
+        return self._about(request, collection, found, rest[1:], body)
+
+    def _about(
+        self, request: Request, path: str, found: Object, subresource: list[str], body: Object
+    ) -> bytes:
+        match request.method, subresource:
+            case "GET", []:
+                return msgspec.json.encode(found)
+            case "PATCH", _:
+                _check_uid(found, body.get("metadata", {}).get("uid"))
+                return self._patch(path, found, body)
+            case "POST", ["binding"]:
+                _check_uid(found, body["metadata"].get("uid"))
+                self.bind(found, body["target"]["name"], request)
+            case "POST", ["eviction"]:
+                _check_uid(found, body["deleteOptions"]["preconditions"]["uid"])
+                self._evict(request, found)
+            case "DELETE", []:
+                _check_uid(found, body["preconditions"]["uid"])
+                self.on_eviction(request, found)
+                self.delete_pod(found)
+            case _:
+                raise Refused(405, "MethodNotAllowed", f"{request.method} {request.path}")
+        return b'{"kind":"Status","status":"Success"}'
+
+    def _patch(self, path: str, found: Object, body: Object) -> bytes:
+        status = dict(found.get("status") or {})
+        for key, value in (body.get("status") or {}).items():
+            if key == "conditions":
+                status[key] = merged(status.get(key, ()), value)
+            elif value is None:
+                status.pop(key, None)
+            elif key == "nominatedNodeName" and found["spec"].get("nodeName"):
+                raise Refused(
+                    422, "Invalid", "status.nominatedNodeName: may not be set, already bound to a node"
+                )
+            else:
+                status[key] = value
+        if status != (found.get("status") or {}):
+            found = self.replace(path, {**found, "status": status})
+        return msgspec.json.encode(found)
+
+    def _evict(self, request: Request, pod: Object) -> None:
+        budgets = [each for each in self.all(BUDGETS) if covers(each, pod)]
+        if pod["spec"].get("nodeName") and not finished(pod) and "deletionTimestamp" not in pod["metadata"]:
+            if len(budgets) > 1:
+                words = "This pod has more than one PodDisruptionBudget"
+                raise Refused(
+                    500, "InternalError", f"{words}, which the eviction subresource does not support."
+                )
+            for budget in budgets:
+                if budget["status"]["disruptionsAllowed"] <= 0:
+                    words = "Cannot evict pod as it would violate the pod's disruption budget."
+                    raise Refused(429, "TooManyRequests", words)
+                allowed = budget["status"]["disruptionsAllowed"] - 1
+                self.replace(
+                    BUDGETS, {**budget, "status": {**budget["status"], "disruptionsAllowed": allowed}}
+                )
+        self.on_eviction(request, pod)
+        self.delete_pod(pod)
+
+    def _event(self, request: Request) -> bytes:
+        if request.method == "POST" and request.body:
+            self.on_event(request, msgspec.json.decode(request.body))
+        return request.body or b"{}"
+
+    def _list(self, path: str, query: Mapping[str, str]) -> bytes:
+        token = query.get("continue", "")
+        if token:
+            if token not in self._pages:
+                raise Refused(410, "Expired", "The provided continue parameter is too old")
+            version, items = self._pages.pop(token)
+        else:
+            version, items = self.version, self.all(path)
+        limit = int(query.get("limit", "0")) or len(items)
+        page, rest = items[:limit], items[limit:]
+        metadata = {"resourceVersion": str(version)}
+        if rest:
+            metadata["continue"] = f"{path}:{self.version}:{len(self._pages)}:{len(rest)}"
+            self._pages[metadata["continue"]] = (version, rest)
+            if len(self._pages) > 20:
+                del self._pages[next(iter(self._pages))]
+        return msgspec.json.encode({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": page})
+
+    def changes(self, path: str, since: int) -> Iterator[Entry]:
+        """Yield what has been written after a version; raises ``Refused`` (410) if that is forgotten."""
+        collection = self.collections[path]
+        if since < collection.floor:
+            raise Refused(410, "Expired", _EXPIRED)
+        return (entry for entry in collection.log if entry.version > since)
+
+
+def stamp(wall: float) -> str:
+    """Return a time as Kubernetes writes it."""
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def finished(pod: Object) -> bool:
+    """Whether a pod has ended."""
+    return pod["status"].get("phase") in ("Succeeded", "Failed")
+
+
+def covers(budget: Object, pod: Object) -> bool:
+    """Whether a disruption budget is about a pod."""
+    wanted = budget["spec"]["selector"]["matchLabels"]
+    labels = pod["metadata"].get("labels", {})
+    same = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
+    return same and all(labels.get(key) == value for key, value in wanted.items())
+
+
+def merged(former: Any, new: list[Object]) -> list[Object]:
+    """Return conditions with new ones in the place of those of the same type."""
+    by_type = {each["type"]: each for each in former}
+    for each in new:
+        by_type[each["type"]] = {**by_type.get(each["type"], {}), **each}
+    return list(by_type.values())
+
+
+def _check_uid(found: Object, uid: str | None) -> None:
+    if uid is not None and found["metadata"]["uid"] != uid:
+        words = (
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found['metadata']['uid']}"
+        )
+        raise Refused(409, "Conflict", words)

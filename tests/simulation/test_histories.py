@@ -1,0 +1,33 @@
+"""Histories with faults: what must hold holds after each step, and a seed tells the same story twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.history import run
+from tests.support.effort import examples
+
+STEPS = 1000
+HISTORIES = examples(80)
+PARTS = 4
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_must_hold_does(part):
+    for seed in range(part, HISTORIES, PARTS):
+        outcome = run(seed, STEPS)
+        story = "\n".join(outcome.story[-60:])
+        assert not outcome.violation, f"seed {seed}: {outcome.violation}\n{story}"
+
+
+def test_something_happens():
+    outcomes = [run(seed, STEPS) for seed in range(5)]
+    assert sum(each.bindings for each in outcomes) > 100
+    assert sum(each.evictions for each in outcomes) > 2
+    assert all(each.steps > STEPS and each.seconds > 200 for each in outcomes)
+
+
+def test_a_seed_is_a_story():
+    first, again, other = run(3, 500), run(3, 500), run(4, 500)
+    assert (first.digest, first.steps) == (again.digest, again.steps)
+    assert first.digest != other.digest
