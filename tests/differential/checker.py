@@ -31,6 +31,7 @@ class Rule(Enum):
     TAINT = "taint"
     NOT_READY = "not ready"
     NODE_AFFINITY = "node affinity"
+    FEATURES = "features of the kubelet"
     PORTS = "ports"
     RESOURCES = "resources"
     VOLUMES = "volumes"
@@ -83,6 +84,8 @@ def broken_by_node(spec: PodSpec, node: Node) -> Iterable[Rule]:
         yield Rule.NOT_READY
     if not node_affinity_admits(spec, node):
         yield Rule.NODE_AFFINITY
+    if not spec.features <= node.features:
+        yield Rule.FEATURES
     for volume in spec.volumes:
         if not any(term_matches(term, node) for term in volume):
             yield Rule.VOLUMES
@@ -137,9 +140,21 @@ def tolerated(tolerations: Sequence[Toleration], taint: Taint) -> bool:
             continue
         if toleration.key not in ("", taint.key):
             continue
-        if toleration.operator == "Exists" or (toleration.key and toleration.value == taint.value):
+        if toleration.operator == "Exists" or (
+            toleration.key and _value_is_tolerated(toleration, taint.value)
+        ):
             return True
     return False
+
+
+def _value_is_tolerated(toleration: Toleration, value: str) -> bool:
+    """Gt and Lt compare whole numbers; a value that is none is not tolerated."""
+    if toleration.operator not in ("Gt", "Lt"):
+        return toleration.value == value
+    if not all(re.fullmatch("-?[0-9]+", each) for each in (toleration.value, value)):
+        return False
+    above = int(value) - int(toleration.value)
+    return above > 0 if toleration.operator == "Gt" else above < 0
 
 
 # --- what is taken on the node ---------------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ def _node(each: Object, storage: Storage) -> Node:
         ),
         unschedulable=each["spec"].get("unschedulable", False),
         not_ready=ready != "True",
+        features=frozenset(each["status"].get("declaredFeatures", ())),
     )
     return replace(node, allocatable={**node.allocatable, **storage.room(node)})
 
@@ -103,7 +104,7 @@ def _pod_spec(each: Object, storage: Storage) -> PodSpec:
         "",
         namespace,
         {**labels, **used.labels},
-        {**_requests(spec), **used.requests},
+        {**_requests(spec, each.get("status", {})), **used.requests},
         spec.get("nodeSelector", {}),
         _node_terms(affinity.get("nodeAffinity", {}), gated=bool(spec.get("schedulingGates"))),
         tuple(_toleration(one) for one in spec.get("tolerations", ())),
@@ -115,15 +116,22 @@ def _pod_spec(each: Object, storage: Storage) -> PodSpec:
             *used.anti_affinity,
         ),
         spreads=tuple(_spread(one, labels) for one in spec.get("topologySpreadConstraints", ())),
+        features=_features(spec),
     )
 
 
-def _requests(spec: Object) -> dict[str, int]:
+def _features(spec: Object) -> frozenset[str]:
+    """What a kubelet must declare for the pod (KEP-5328)."""
+    actions = [rule["action"] for each in spec["containers"] for rule in each.get("restartPolicyRules", ())]
+    return frozenset({"RestartAllContainersOnContainerExits"} if "RestartAllContainers" in actions else ())
+
+
+def _requests(spec: Object, status: Object) -> dict[str, int]:
     """What a pod takes of a node: its containers at the worst moment of its life, and its overhead.
 
     Init containers run one after the other before all others; those that restart always stay.
     """
-    staying = [_resources(each) for each in spec["containers"]]
+    staying = [_held(each, status) for each in spec["containers"]]
     moments, sidecars = [], []
     for each in spec.get("initContainers", ()):
         if each.get("restartPolicy") == "Always":
@@ -134,6 +142,19 @@ def _requests(spec: Object) -> dict[str, int]:
     moments.append(_sum([*staying, *sidecars]))
     worst = {key: max(one.get(key, 0) for one in moments) for key in {key for one in moments for key in one}}
     return dict(sorted(_sum([worst, amounts(spec.get("overhead", {}))]).items()))
+
+
+def _held(container: Object, status: Object) -> dict[str, int]:
+    """The most of what a container asks for, was promised and has (KEP-1287); no room is kept for what cannot be."""
+    asked = _resources(container)
+    said = [each for each in status.get("containerStatuses", ()) if each["name"] == container["name"]]
+    if not said:
+        return asked
+    refused = any(each["reason"] == "Infeasible" for each in status["conditions"])
+    stages = [amounts(said[0]["resources"]["requests"]), amounts(said[0]["allocatedResources"])]
+    if not refused:
+        stages.append(asked)
+    return {key: max(each.get(key, 0) for each in stages) for key in {key for each in stages for key in each}}
 
 
 def _resources(container: Object) -> dict[str, int]:

@@ -74,7 +74,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class PodSpec:
-    """What pods of one template have in common. ``node_terms`` None: no required node affinity."""
+    """What pods of one template have in common.
+
+    ``node_terms`` None: no required node affinity. ``features``: those that a kubelet must declare.
+    """
 
     name: str
     namespace: str = "default"
@@ -92,11 +95,12 @@ class PodSpec:
     preferred_nodes: tuple[tuple[int, NodeTerm], ...] = ()
     preferred_affinity: tuple[PodTerm, ...] = ()
     preferred_anti_affinity: tuple[PodTerm, ...] = ()
+    features: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node; ``unschedulable`` is a cordon, ``not_ready`` what its condition says."""
+    """A node; ``unschedulable`` is a cordon, ``not_ready`` what its condition says, ``features`` what it declares."""
 
     name: str
     allocatable: dict[str, int]
@@ -104,6 +108,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     not_ready: bool = False
+    features: frozenset[str] = frozenset()
 
 
 class Pod(NamedTuple):
