@@ -63,7 +63,7 @@ def test_a_binding_moved_to_a_node_that_breaks_a_rule_is_found(tmp_path: Path):
 @pytest.mark.full
 def test_every_rule_is_seen_to_be_broken_where_all_bindings_move_by_one_node(tmp_path: Path):
     seen: set[str] = set()
-    for seed in range(8):
+    for seed in range(16):
         found = planned(seed, tmp_path)
         names = [*found.case.cluster.nodes]
         following = dict(zip(names, [*names[1:], names[0]], strict=True))
