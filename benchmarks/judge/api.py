@@ -10,7 +10,8 @@ import msgspec
 
 from benchmarks.judge.objects import NAMESPACES, Object, named
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.client.transport import MERGE_PATCH, Transport
+from poseidon.kube.client.patch_formats import MERGE_PATCH
+from poseidon.kube.client.transport import Transport
 
 _WITH_STATUS = ("PersistentVolume", "PersistentVolumeClaim", "Pod")
 """Kinds whose status is not taken when they are created."""

@@ -28,8 +28,7 @@ from poseidon.lifecycle.recovery import RefusedPods
 from poseidon.lifecycle.refusals import Refusals
 from poseidon.lifecycle.requested import Requested
 from poseidon.lifecycle.stories import Stories
-from poseidon.metrics_sources.all_sources import SOURCES
-from poseidon.metrics_sources.samples import SampleBook
+from poseidon.metrics_sources.samples import SOURCES, SampleBook
 from poseidon.nodes.images import NodeImages
 from poseidon.nodes.machines import Machines
 from poseidon.nodes.namespaces import Namespaces

@@ -17,6 +17,7 @@ from poseidon.metrics_sources.metrics_server.poller import MetricsServerSource
 from poseidon.metrics_sources.polling import Poller
 from poseidon.metrics_sources.prometheus.poller import PrometheusSource
 from poseidon.metrics_sources.prometheus.queries import connection
+from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMETHEUS
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from poseidon.metrics_sources.view import ClusterView
 
 _log = logging.getLogger(__name__)
-
-NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServer", "prometheus")
-"""Names of the sources, in order of precedence."""
 
 FIRST_LOOK_SECONDS = 10.0
 """How long the first round waits for sources that do not answer."""

@@ -9,6 +9,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServer", "prometheus")
+"""Names of the sources, in order of precedence."""
+
 MISSED_REPORTS = 3
 """A source that has missed so many reports of a node gives way to the next one."""
 

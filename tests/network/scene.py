@@ -10,8 +10,9 @@ import msgspec
 
 from poseidon.app_network.options import NetworkOptions
 from poseidon.configuration.document import BridgeConfiguration
+from poseidon.kube.client.patch_formats import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
-from poseidon.kube.client.transport import MERGE_PATCH, Transport
+from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.objects.network_definitions import definitions

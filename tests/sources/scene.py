@@ -18,9 +18,9 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.watch.changes import ReflectorOptions
 from poseidon.kube.watch.environment import Environment
-from poseidon.metrics_sources.all_sources import SOURCES, Utilisation
+from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.metrics_sources.options import UtilisationOptions
-from poseidon.metrics_sources.samples import SampleBook
+from poseidon.metrics_sources.samples import SOURCES, SampleBook
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.sources.objects import NOON, Pods
 

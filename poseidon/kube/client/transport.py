@@ -23,6 +23,7 @@ from poseidon.kube.api.core import Status
 from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.client.connections import Address, ConnectionPool, IdleClosedError, PoolOptions
 from poseidon.kube.client.errors import ApiError, UnreachableError, UnsendableError
+from poseidon.kube.client.patch_formats import STRATEGIC_MERGE_PATCH
 from poseidon.kube.client.replies import MalformedReplyError, Reply
 from poseidon.kube.client.sockets import probing_socket
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from poseidon.kube.client.settings import ConnectionSettings
 
 JSON = "application/json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
 
 _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500

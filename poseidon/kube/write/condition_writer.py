@@ -7,12 +7,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.kube.api.references import PodRef, timestamp
-from poseidon.kube.client.transport import STRATEGIC_MERGE_PATCH, Transport
+from poseidon.kube.client.patch_formats import STRATEGIC_MERGE_PATCH
 from poseidon.kube.write.patch_writer import PatchWriter
 from poseidon.kube.write.write_behind import WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
 
 
 class _Write(NamedTuple):

@@ -17,11 +17,12 @@ import msgspec
 
 from poseidon.kube.api.references import ObjectRef, PodRef, timestamp
 from poseidon.kube.client.errors import ApiError
-from poseidon.kube.client.transport import MERGE_PATCH, Transport
+from poseidon.kube.client.patch_formats import MERGE_PATCH
 from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
 
 SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from poseidon.kube.client.transport import MERGE_PATCH, Transport
+from poseidon.kube.client.patch_formats import MERGE_PATCH
 from poseidon.kube.write.write_behind import WriteBehind, WriteBehindOptions
 
 if TYPE_CHECKING:
     from poseidon.kube.client.metrics import KubeMetrics
+    from poseidon.kube.client.transport import Transport
 
 W = TypeVar("W")
 
