@@ -85,7 +85,7 @@ class SteppedCluster:
             if not self._bind():
                 return
             reports = self.state.take_reports()
-            self._scheduler.report_bound((each.task, each.machine) for each in reports if each.bound)
+            self._scheduler.report(each for each in reports if each.bound)
             self._look()
             self._scheduler.apply(self.state.take_events())
 

@@ -120,6 +120,10 @@ class CustomRecords:
                 _log.warning('object has a defect kind=%s name=%s defect="%s"', *key, text)
         self._complaints[key] = found
 
+    def complaints(self, kind: str) -> dict[str, tuple[str, ...]]:
+        """Return what is wrong with the objects of a kind, by their records' names."""
+        return {name: found for (of_kind, name), found in self._complaints.items() if of_kind == kind}
+
     def forget_told(self) -> None:
         """Begin a stream: its solver knows no record."""
         self._outbox.begin_stream()

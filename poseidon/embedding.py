@@ -80,11 +80,12 @@ class EmbeddedScheduler:
         self.notes.extend(result.notes)
         return round_to_proto(result)
 
-    def report_bound(self, placed: Iterable[tuple[str, str]]) -> None:
-        """Report ``(uid, machine)`` of placements that came true."""
-        from firmament.core.events import BindingReport
+    def report(self, reports: Iterable[pb.BindingReport]) -> None:
+        """Report what has become of decisions."""
+        from firmament.wire import reports_from_proto
+        from protos.firmament.v1.scheduler_pb2 import BindingReports
 
-        self._scheduler.report([BindingReport(uid, machine, bound=True) for uid, machine in placed])
+        self._scheduler.report(reports_from_proto(BindingReports(reports=reports)))
 
     def explain(self, uid: str) -> pb.Explanation:
         """Return the verdicts on one task; raises ``KeyError`` for an unknown one."""

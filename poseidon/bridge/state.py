@@ -19,6 +19,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomResource
 from poseidon.disruption_budgets.followed import budget_resource
 from poseidon.kube.watch.quarantine import Quarantine
+from poseidon.lifecycle.phases import Phase
 from poseidon.lifecycle.stories import Stories
 from poseidon.lifecycle.validation import violations
 from poseidon.numa.followed import NodeTopologies
@@ -113,6 +114,14 @@ class BridgeState:
     def pending_count(self) -> int:
         """How many pods wait for a node. Looks at every record; may be called from another thread."""
         return sum(1 for record in list(self._tasks) if record.schedulable and not record.place)
+
+    def held(self) -> dict[str, str]:
+        """Return why pods, by uid, are not offered to the solver although they are for it to place."""
+        return {each.task.uid: each.waits_for for each in self._tasks if each.phase is Phase.HELD}
+
+    def offer(self, uid: str) -> None:
+        """Let the solver look at a pod whatever holds it back, for it to be explained."""
+        self._pods.offer(uid)
 
     def story(self, uid: str) -> list[str]:
         """Return what has become of a pod lately, step by step, as lines for people; may be called from any thread."""
@@ -220,6 +229,10 @@ class BridgeState:
     def claim_refused(self, write: ClaimWrite, reason: str) -> None:
         """A write that was to begin the binding of a claim has failed for good."""
         self._storage.refused(write, reason)
+
+    def claim_granted(self, write: ClaimWrite) -> None:
+        """Take the claims of the pod behind a write as bound, whatever claims and volumes say."""
+        self._storage.refused(write, "")
 
     def expire(self) -> None:
         """Give up what has taken too long, and say what was put off. To be called about every second."""

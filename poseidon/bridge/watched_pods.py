@@ -14,6 +14,7 @@ from poseidon.pods.bare import bare
 from poseidon.pods.daemon_sets import claimed
 from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
 from poseidon.pods.tasks import Disposition
+from poseidon.volumes.requirements import VolumeNeeds
 
 if TYPE_CHECKING:
     from poseidon.bridge.stores import Stores
@@ -51,6 +52,20 @@ class Pods:
             else:
                 self._gone(change.uid)
         self._settle()
+
+    def offer(self, uid: str) -> None:
+        """Let the solver look at a pod that something holds back, for it to be explained.
+
+        What its claims wait for is a fault of the pod then, which every node refuses.
+        """
+        stores = self._stores
+        record, reason = stores.tasks.get(uid), stores.volumes.resolution(uid).reason
+        if record is None or record.place:
+            return
+        if reason:
+            traits = stores.classes.with_needs(record.task.traits, VolumeNeeds(invalid=reason))
+            record.task = replace(record.task, traits=traits)
+        stores.tasks.hold(record, group="", claims="", priority="", fault="")
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
         """Take priority classes as they are now. They count for pods seen from here on, as in admission."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from dataclasses import dataclass
@@ -108,6 +109,8 @@ def read_input(paths: tuple[str, ...], config: Path | None, now: float | None) -
 
     if not paths:
         raise click.UsageError("no manifests given; name files, folders or - with -f")
+    # What is read stays until the end; looking through it again and again takes longer than what it would free.
+    gc.set_threshold(50_000, 20, 50)
     lines: list[str] = []
     configuration: BridgeConfiguration | None = None
     manifests: Manifests | None = None

@@ -7,6 +7,7 @@ fits is carried out, and the kubelet then fails the pod. So the bridge looks aga
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from poseidon.pod_rules.toleration import tolerated
@@ -80,11 +81,18 @@ class BindCheck:
             self._requests.pop(number, None)
         self._interned = {amounts: amounts for amounts in self._requests.values()}
 
-    def refusal(self, task_class: int, node: str, absent: Callable[[], Absent] = _nobody) -> str:
+    def refusal(
+        self,
+        task_class: int,
+        node: str,
+        absent: Callable[[], Absent] = _nobody,
+        shared: Callable[[], Mapping[str, int]] = dict,
+    ) -> str:
         """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may.
 
         It has to fit beside those that are there now, and later beside those that wait for others to leave: their
-        room is promised to them. ``absent`` is asked only where not all that are counted fit together.
+        room is promised to them. ``absent`` is asked only where not all that are counted fit together, and ``shared``:
+        what the pod takes, by resource, that others on the node have taken already.
         """
         machine = self._machines.get(node)
         if machine is None:
@@ -98,20 +106,28 @@ class BindCheck:
         used = self._requested.used(node)
         lacking = self._lacking(task_class, node, offer, used)
         if lacking:
+            own = shared()
             lacking = next(
                 (
                     lacks
                     for others in absent()
-                    if (lacks := self._lacking(task_class, node, offer, self._without(used, others)))
+                    if (lacks := self._lacking(task_class, node, offer, self._without(used, others), own))
                 ),
                 "",
             )
         return lacking
 
-    def _lacking(self, task_class: int, node: str, offer: _Offer, used: Mapping[str, int]) -> str:
+    def _lacking(
+        self,
+        task_class: int,
+        node: str,
+        offer: _Offer,
+        used: Mapping[str, int],
+        shared: Mapping[str, int] = MappingProxyType({}),
+    ) -> str:
         for resource, amount in self.requests(task_class):
             offered = offer.allocatable.get(resource, 0)
-            if used.get(resource, 0) > offered:
+            if used.get(resource, 0) > offered and amount > shared.get(resource, 0):
                 others = used[resource] - amount
                 return (
                     f"node {node} has too little {resource} left: {amount} needed, "

@@ -191,7 +191,9 @@ def _take_for_models(
         elif earlier is not document and earlier.value != document.value:
             problem = f"metadata.name: given differently in {earlier.source} as well"
         elif earlier is document:
-            inventory.for_models.append(replace(found, metadata=replace(metadata, namespace=name[2])))
+            uid = f"{name[2]}/{metadata.name}"
+            metadata = replace(metadata, namespace=name[2], uid=uid)
+            inventory.for_models.append(replace(found, metadata=metadata))
     if problem:
         warnings.append(f"{_identity(document)}: {problem}; the object is left out")
 

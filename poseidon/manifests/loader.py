@@ -13,10 +13,11 @@ from poseidon.manifests.defaulting import as_held
 from poseidon.manifests.documents import read_documents
 from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.missing import missing_references
+from poseidon.manifests.storage import with_default_class
 from poseidon.pods.tasks import qualified_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from poseidon.kube.api.core import (
         KubeStruct,
@@ -44,17 +45,15 @@ class Manifests:
     """What the input says of a cluster.
 
     ``pods`` holds those of the input and those that its workloads would create; each uid is
-    ``namespace/name`` and unique. ``pinned`` maps the uid of a pod that does not exist yet to the node that
-    its template names. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models`` objects
-    that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what may be
-    disrupted, ``daemon_sets`` the metadata of those. ``warnings`` are lines for people.
+    ``namespace/name`` and unique. ``storage`` holds claims, volumes, storage classes and CSI nodes, ``for_models``
+    objects that only models look at and those of groups, ``owners`` the sizes of workloads by kind, ``budgets`` what
+    may be disrupted, ``daemon_sets`` the metadata of those. ``warnings`` are lines for people.
     """
 
     nodes: tuple[Node, ...]
     namespaces: tuple[Namespace, ...]
     pods: tuple[Pod, ...]
     priority_classes: tuple[PriorityClass, ...]
-    pinned: Mapping[str, str]
     warnings: tuple[str, ...]
     for_models: tuple[KubeStruct, ...] = ()
     storage: tuple[KubeStruct, ...] = ()
@@ -84,10 +83,9 @@ def load_manifests(paths: Iterable[str]) -> Manifests:
         namespaces=tuple(inventory.namespaces),
         pods=pods,
         priority_classes=tuple(inventory.priority_classes),
-        pinned=expansion.pinned,
         warnings=tuple(warnings),
         for_models=tuple(inventory.for_models),
-        storage=storage,
+        storage=tuple(with_default_class(storage)),
         owners=tuple(scaled_owners(inventory.workloads)),
         budgets=tuple(counted(inventory.budgets, pods)),
         daemon_sets=tuple(each.metadata for _, each in inventory.workloads if isinstance(each, DaemonSet)),

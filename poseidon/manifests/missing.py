@@ -18,13 +18,14 @@ from poseidon.kube.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from poseidon.pods.daemon_sets import DaemonSets, claimed
 from poseidon.pods.priority import PriorityResolver, UnknownPriorityClassError
 from poseidon.pods.tasks import qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
 from poseidon.volumes.claims import claims_of
 
 if TYPE_CHECKING:
-    from poseidon.kube.api.core import KubeStruct, Namespace, Pod, PodAffinityTerm, PriorityClass
+    from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta, Pod, PodAffinityTerm, PriorityClass
 
 _NAMED = 3
 
@@ -92,6 +93,25 @@ def missing_app_groups(pods: Iterable[Pod], known: Iterable[str]) -> Iterator[st
     yield from missing.lines()
 
 
+def missing_daemon_sets(pods: Iterable[Pod], known: Iterable[ObjectMeta]) -> Iterator[str]:
+    """Yield a line for people per DaemonSet that pods name as theirs and that is not among ``known``."""
+    daemon_sets = DaemonSets()
+    for each in known:
+        daemon_sets.put(qualified_name(each), each)
+    users: dict[str, list[str]] = {}
+    for pod in pods:
+        owner = None if pod.terminal or daemon_sets.owns(pod) else claimed(pod)
+        if owner is not None:
+            name = f"{pod.metadata.namespace}/{owner.name}"
+            users.setdefault(name, []).append(qualified_name(pod.metadata))
+    for name, found in sorted(users.items()):
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        yield (
+            f"Pod {found[0]}{more}: metadata.ownerReferences: DaemonSet {name} is not in the input, thresholds of "
+            "use hold as for any pod; add it with -f"
+        )
+
+
 def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iterator[str]:
     remedy = printed_by("priorityclasses", namespaced=False)
     missing: dict[str, _Missing] = {}
@@ -100,7 +120,7 @@ def _priority_classes(pods: Iterable[Pod], priorities: PriorityResolver) -> Iter
             priorities.priority(pod.spec)
         except UnknownPriorityClassError as error:
             kind = "spec.priorityClassName: PriorityClass"
-            found = missing.setdefault(error.name, _Missing(kind, "priority 0 is assumed", remedy))
+            found = missing.setdefault(error.name, _Missing(kind, "so its pods wait", remedy))
             found.add(repr(error.name), _pod(pod))
     for _, found in sorted(missing.items()):
         yield from found.lines()

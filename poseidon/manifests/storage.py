@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,17 +16,14 @@ from poseidon.kube.api.storage import (
 )
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import QuantityError, amount
-from poseidon.kube.watch.changes import Change
 from poseidon.volumes.requirements import volume_rules
-from poseidon.volumes.state import VolumeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from poseidon.kube.api.core import KubeStruct, Node, Resources
+    from poseidon.kube.api.core import KubeStruct, Resources
 
 STORAGE_KINDS = (PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode)
-S = TypeVar("S", PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode)
 
 _BINDING_MODES = ("", "Immediate", "WaitForFirstConsumer")
 
@@ -51,23 +48,12 @@ def storage_defects(found: KubeStruct) -> Iterator[Defect]:
         yield Defect("volumeBindingMode", problem)
 
 
-def volume_state(objects: Sequence[KubeStruct], nodes: Iterable[Node]) -> VolumeState:
-    """Return the state of a cluster's storage. Claims that name no class get the default one, as in a cluster."""
+def with_default_class(objects: Sequence[KubeStruct]) -> list[KubeStruct]:
+    """Return storage objects as in a cluster, where claims that name no class have got the default one."""
     default = _default_class(objects)
-    state = VolumeState()
-    for node in nodes:
-        state.node_changed(node.metadata.name, node.metadata.labels)
-    state.storage_classes_changed([_change(each) for each in objects if isinstance(each, StorageClass)])
-    state.csi_nodes_changed([_change(each) for each in objects if isinstance(each, CsiNode)])
-    state.volumes_changed([_change(each) for each in objects if isinstance(each, PersistentVolume)])
-    claims = (each for each in objects if isinstance(each, PersistentVolumeClaim))
-    state.claims_changed([_change(_completed(each, default)) for each in claims])
-    return state
-
-
-def _change(found: S) -> Change[S]:
-    metadata = found.metadata
-    return Change(f"{metadata.namespace}/{metadata.name}", found)
+    return [
+        _completed(each, default) if isinstance(each, PersistentVolumeClaim) else each for each in objects
+    ]
 
 
 def _completed(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:

@@ -1,73 +1,125 @@
-"""A cluster out of manifests, held by a scheduler in this process."""
+"""A cluster out of manifests: a bridge's state that knows it, a solver beside it, and an API side that says yes."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from functools import partial
+import sys
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from poseidon.app_network.options import NetworkArguments, are_read
-from poseidon.disruption_budgets.records import BUDGET_RECORD
-from poseidon.disruption_budgets.records import described as budget_record
+from poseidon.bridge.state import BridgeState
+from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.embedding import EmbeddedScheduler
-from poseidon.group_trees.spec.keys import GROUP_RECORD, TREE_NAME, TREE_RECORD
-from poseidon.group_trees.spec.options import TreeArguments, trees_are_read
-from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.group_trees.spec.options import trees_are_read
+from poseidon.kube.watch.changes import Change
+from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
+from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction, WriteClaim
 from poseidon.manifests.controllers.applications import read_applications
-from poseidon.manifests.controllers.groups import described_groups, missing_groups, not_honoured
-from poseidon.manifests.controllers.spreading import PlannedSpreading
-from poseidon.manifests.controllers.topology import described_topology
+from poseidon.manifests.controllers.groups import missing_groups, not_honoured
 from poseidon.manifests.left_out import LeftOut
-from poseidon.manifests.missing import missing_app_groups
-from poseidon.manifests.storage import volume_state
-from poseidon.metrics_sources.listed import ListedUse
-from poseidon.nodes import namespaces
-from poseidon.nodes.images import NodeImages
-from poseidon.nodes.machine import machine
-from poseidon.numa.node_topology import RECORD_KIND, CountedPod, described
-from poseidon.pods import task_events as events
-from poseidon.pods import tasks as pods
-from poseidon.pods.classes import ClassTable
-from poseidon.pods.daemon_sets import DaemonSets, claimed
-from poseidon.pods.priority import PriorityResolver
-from poseidon.pods.runtime_history import RuntimeHistory
-from poseidon.pods.tasks import Disposition
+from poseidon.manifests.missing import missing_app_groups, missing_daemon_sets
+from poseidon.metrics_sources.listed import take_listed
+from poseidon.numa.node_topology import RECORD_KIND
+from poseidon.offline.feeding import as_created, as_pending, feed
+from poseidon.pods.tasks import GATED_REASON, Disposition, disposition, qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
-from poseidon.volumes.claims import claims_of
-from poseidon.volumes.requirements import VolumeNeeds
-from poseidon.volumes.state import ranked
-from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from poseidon.configuration.document import BridgeConfiguration
-    from poseidon.group_trees.spec.cluster_tree import ClusterTree
     from poseidon.kube.api.core import Pod
     from poseidon.manifests.controllers.applications import OrderedAppGroup
-    from poseidon.manifests.controllers.topology import DescribedTopology
     from poseidon.manifests.loader import Manifests
-    from poseidon.pod_groups.groups import Groups
-    from poseidon.pods.visibility import Visibility
+    from protos.firmament.v1 import scheduler_pb2 as pb
+
+_STAYS = "nobody needs its place any more"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OfflineCluster:
-    """A scheduler that knows the cluster. ``held`` says by uid why pods are not to be scheduled yet.
+    """``held`` says by uid why pods are not to be scheduled yet, ``victims`` on which nodes pods are told to go, and
+    ``failed`` why the bridge has not carried out what was decided.
 
-    ``groups`` are those of the pods that take part, ``tree`` is that of the cluster's nodes.
-    ``app_groups``: the order of each application's workloads, whether or not a model looks at it.
+    ``app_groups``: the order of each application's workloads, whether or not a model looks at it. Uids of pods are
+    ``namespace/name``.
     """
 
     scheduler: EmbeddedScheduler
-    groups: Groups
-    tree: ClusterTree
+    state: BridgeState
     held: Mapping[str, str]
     warnings: tuple[str, ...]
-    app_groups: tuple[OrderedAppGroup, ...] = ()
+    app_groups: tuple[OrderedAppGroup, ...]
+    pods: Mapping[str, Pod]
+    victims: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    _evictions: dict[str, Evict] = field(default_factory=dict)
+    _bound: dict[str, str] = field(default_factory=dict)
+
+    def run_round(self) -> pb.RoundResult:
+        """Run a round and have the bridge take it: bindings succeed at once; who has to go stays until ``let_go``.
+
+        The watch shows what has been bound by the next round.
+        """
+        self._show()
+        result = self.scheduler.run_round()
+        self.state.on_round(result)
+        self._act()
+        return result
+
+    def let_go(self) -> None:
+        """Let everybody go who has to."""
+        if self.victims:
+            self.state.pods_changed([Change(uid, None) for uid in self.victims])
+            self._act()
+
+    def is_placed(self, uid: str, node: str) -> bool:
+        """Whether a pod is on a node, or on its way to it."""
+        return self.state.node_of(*uid.split("/", 1)) == node
+
+    def _act(self) -> None:
+        """Do what the bridge asks for, and tell the solver."""
+        while actions := self.state.take_actions():
+            for action in actions:
+                if isinstance(action, Bind):
+                    self._bind(action)
+                elif isinstance(action, Evict):
+                    self._evictions[action.pod.uid] = action
+                    self.victims[action.pod.uid] = action.node
+                elif isinstance(action, WriteClaim):
+                    self.state.claim_granted(action.write)
+                elif isinstance(action, WithdrawEviction) and self.victims.pop(action.uid, ""):
+                    request = EvictionRequest(*self._evictions.pop(action.uid))
+                    self.state.eviction_ended(EvictionOutcome(request, _STAYS))
+        reports = self.state.take_reports()
+        self.failed.update((each.task, each.reason) for each in reports if not each.bound)
+        self.scheduler.report(reports)
+        self.scheduler.apply(self.state.take_events())
+
+    def _show(self) -> None:
+        """Let the watch show what has been bound since it did last."""
+        if self._bound:
+            bound, self._bound = self._bound, {}
+            pods = ((self.pods[uid], node) for uid, node in bound.items())
+            self.state.pods_changed(
+                [
+                    Change(pod.metadata.uid, replace(pod, spec=replace(pod.spec, node_name=node)))
+                    for pod, node in pods
+                ]
+            )
+            self._act()
+
+    def _bind(self, action: Bind) -> None:
+        pod, node = action.pod, action.node
+        request = BindRequest(pod.uid, pod.namespace, pod.name, node)
+        refusal = self.state.refusal(pod.uid, node)
+        result = BindResult.WITHHELD if refusal else BindResult.BOUND
+        self.state.binding_ended(BindOutcome(request, result, refusal))
+        if not refusal:
+            self._bound[pod.uid] = node
 
 
 def build(
@@ -78,263 +130,59 @@ def build(
     scheduler_names: frozenset[str] = frozenset(),
     forced: str = "",
 ) -> OfflineCluster:
-    """Tell a new scheduler about nodes, running pods and waiting pods.
+    """Tell a bridge's state about everything in the input, and by it a new scheduler.
 
     Every pending pod takes part, or only those of ``scheduler_names`` if any are given. The pod whose uid is
     ``forced`` takes part in any case. ``now`` (seconds since the epoch) stands still, and is the age of
     whatever has no creation time. Pods that run on a node outside the input are left out with a warning.
     """
     scheduler = EmbeddedScheduler(configuration, lambda: now)
-    network = configuration.network
-    visible = visible_to(scheduler.needs, bandwidth=network.bandwidth_annotations)
-    percentile = network.percentile_by(configuration.arguments(NetworkArguments))
-    applications = read_applications(manifests.for_models, manifests.nodes, percentile)
-    topology = described_topology(
-        manifests.for_models,
-        manifests.nodes,
-        configuration.arguments(TreeArguments),
-        is_read=trees_are_read(visible.records),
+    unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
+    names = tuple(scheduler_names) or (ANY_SCHEDULER,)
+    as_asked = configuration.model_copy(update={"scheduler_names": names, "evictions": unhurried})
+    state = BridgeState(as_asked, scheduler.needs, clock=lambda: now, wall=lambda: now)
+    records = visible_to(scheduler.needs).records
+    nodes = {node.metadata.name: node for node in manifests.nodes}
+    pods = {each.metadata.uid: as_created(each, now) for each in manifests.pods}
+    if forced:
+        pods[forced] = as_pending(pods[forced], nodes)
+    feed(manifests, state, pods.values(), trees=trees_are_read(records))
+    held = state.held()
+    if forced:
+        state.offer(forced)
+    left_out = LeftOut()
+    for uid, pod in pods.items():
+        how = disposition(pod)
+        waits = how in (Disposition.PENDING, Disposition.GATED)
+        if how is Disposition.BOUND and pod.spec.node_name not in nodes:
+            left_out.elsewhere(pod)
+        elif waits and scheduler_names and scheduler_of(pod) not in scheduler_names:
+            left_out.of_other_scheduler(pod)
+        elif how is Disposition.GATED:
+            held[uid] = GATED_REASON
+    applications = read_applications(
+        manifests.for_models, configuration.network.percentile_by(configuration.arguments(NetworkArguments))
     )
-    spreading = PlannedSpreading(manifests.services, enabled=configuration.pod_topology_spread.enabled)
-    feed = _Feed(manifests, now, scheduler_names, forced, visible, topology, spreading)
-    overlay = are_read(visible.records)
-    records = applications.records if overlay else ()
-    scheduler.apply((*(pb.Event(record=each) for each in records), *feed.events()))
-    known = [each.app_group for each in applications.app_groups]
-    lacking = missing_app_groups(manifests.pods, known) if overlay else ()
-    warnings = (*applications.warnings, *lacking, *topology.warnings, *feed.warnings)
-    return OfflineCluster(
-        scheduler, feed.groups, topology.trees.tree(), feed.held, warnings, applications.app_groups
-    )
+    warnings = [*applications.warnings]
+    if are_read(records):
+        warnings += missing_app_groups(manifests.pods, [each.app_group for each in applications.app_groups])
+    warnings += _warnings(manifests, state, left_out)
+    warnings += take_listed(manifests.for_models, state.samples, state, now)
+    scheduler.apply(state.snapshot())
+    state.take_actions()
+    return OfflineCluster(scheduler, state, held, tuple(warnings), applications.app_groups, pods)
 
 
-class _Feed:
-    def __init__(
-        self,
-        manifests: Manifests,
-        now: float,
-        scheduler_names: frozenset[str],
-        forced: str,
-        visible: Visibility,
-        topology: DescribedTopology,
-        spreading: PlannedSpreading,
-    ) -> None:
-        self._manifests = manifests
-        self._now = now
-        self._scheduler_names = scheduler_names
-        self._forced = forced
-        self._daemon_sets = DaemonSets()
-        self._unowned: dict[str, list[str]] = {}
-        for each in manifests.daemon_sets:
-            self._daemon_sets.put(f"{each.namespace}/{each.name}", each)
-        # Where the input has no DaemonSets at all, they were left out rather than missing.
-        self._is_daemon = self._daemon_sets.owns if manifests.daemon_sets else _says_so
-        self._classes = ClassTable(visible, self._is_daemon)
-        self._images = NodeImages()
-        self._history = RuntimeHistory()
-        self._priorities = PriorityResolver(manifests.priority_classes)
-        self._nodes = {node.metadata.name for node in manifests.nodes}
-        self._waiting: list[pods.Task] = []
-        self._placed: list[tuple[pods.Task, str]] = []
-        self._jobs: dict[str, pb.Job] = {}
-        self._sizes: Counter[str] = Counter()
-        self._volumes = volume_state(manifests.storage, manifests.nodes)
-        self._topology = topology
-        self._spreading = spreading
-        self.groups = described_groups(manifests.for_models, manifests.owners, topology)
-        self.held: dict[str, str] = {}
-        self._left_out = LeftOut()
-        self.warnings: list[str] = not_honoured(manifests.for_models)
-
-    def events(self) -> Iterator[pb.Event]:
-        """Yield the whole cluster: machines, jobs, namespaces, classes, what finished pods teach, then tasks."""
-        for each in self._manifests.pods:
-            self._take_claims(each)
-            if not self._scheduler_names or pods.scheduler_of(each) in self._scheduler_names:
-                self.groups.put_pod(each.metadata.uid, each)
-        budgets = list(self._budget_records())
-        self._volumes.take_affected()
-        for each in self._manifests.pods:
-            self._sort(each)
-        self.warnings.extend(self._left_out.warnings())
-        self.warnings.extend(missing_groups(self.groups))
-        for node in self._manifests.nodes:
-            described = machine(node, self._classes.visibility.node_annotations)[0]
-            offers = sorted(self._volumes.offers(node.metadata.name).items())
-            described.allocatable.extend(pb.Quantity(resource=name, amount=amount) for name, amount in offers)
-            described.attached.extend(self._volumes.attached(node.metadata.name))
-            self._images.put(described.name, described.images)
-            yield pb.Event(machine=described)
-        yield from self._group_records()
-        for job_id, job in self._jobs.items():
-            job.size = job.size or self._sizes[job_id]
-            yield pb.Event(job=job)
-        yield from self._namespace_records()
-        yield from budgets
-        # Only now is it known what all selectors together look at, and which images make a difference.
-        self._images.want(self._classes.take_images())
-        self._classes.weigh_images(self._images.take_heavy()[0])
-        self._classes.refresh()
-        tasks = (*(task for task, _ in self._placed), *self._waiting)
-        for number in sorted({task.task_class for task in tasks}):
-            yield pb.Event(task_class=self._classes.message(number))
-        yield from self._history.take()
-        yield from events.bound(self._placed)
-        yield from self._topology_records()
-        yield from events.submitted(self._waiting)
-        self.warnings.extend(self._owner_warnings())
-        use = ListedUse(self._manifests.for_models, _PlacedPods(self._nodes, self._placed), self._now)
-        self.warnings.extend(use.warnings)
-        yield from use.events()
-
-    def _group_records(self) -> Iterator[pb.Event]:
-        """Yield the tree and the rules of groups, if some overlay reads them."""
-        if not self._topology.is_read:
-            return
-        spec = self._topology.trees.spec
-        payloads = [] if spec is None else [(TREE_RECORD, TREE_NAME, spec.payload())]
-        for group in self.groups:
-            rules = self.groups.topology(group)
-            if rules is not None:
-                payloads.append((GROUP_RECORD, group.job.id, rules.payload(group.member.source.namespace)))
-        for kind, name, payload in payloads:
-            yield pb.Event(record=pb.Record(key=pb.RecordKey(kind=kind, name=name), payload=payload))
-
-    def _namespace_records(self) -> Iterator[pb.Event]:
-        """Yield the namespaces of the input, and those of its pods that are not described: they have a name."""
-        labels = {each.metadata.name: each.metadata.labels for each in self._manifests.namespaces}
-        for name in sorted({*labels, *(pod.metadata.namespace for pod in self._manifests.pods)}):
-            payload = namespaces.payload(name, labels.get(name, {}))
-            yield pb.Event(
-                record=pb.Record(key=pb.RecordKey(kind=namespaces.KIND, name=name), payload=payload)
-            )
-
-    def _budget_records(self) -> Iterator[pb.Event]:
-        """Yield disruption budgets; classes show what their selectors look at."""
-        for each in self._manifests.budgets:
-            payload, looks, _ = budget_record(each)
-            self._classes.watch(looks)
-            key = pb.RecordKey(kind=BUDGET_RECORD, name=pods.qualified_name(each.metadata))
-            yield pb.Event(record=pb.Record(key=key, payload=payload))
-
-    def _take_claims(self, pod: Pod) -> None:
-        """Note the claims of a pod that runs, or may come to."""
-        claims = claims_of(pod)
-        if not claims:
-            return
-        disposition, node = pods.disposition(pod), pod.spec.node_name
-        runs = disposition is Disposition.BOUND and node in self._nodes
-        if runs or disposition is Disposition.PENDING or pod.metadata.uid == self._forced:
-            task = pods.task(pod, self._classes, self._priorities, created=self._now)
-            rank = ranked(task.priority, task.created, task.uid)
-            self._volumes.put_pod(task.uid, task.name, claims, rank, node if runs else "")
-
-    def _topology_records(self) -> Iterator[pb.Event]:
-        """Yield what the input says of NUMA zones, if some overlay reads it, after the pods that they count."""
-        if RECORD_KIND not in self._classes.visibility.records:
-            return
-        for each in self._manifests.for_models:
-            if not isinstance(each, NodeResourceTopology):
-                continue
-            name = each.metadata.name
-            payload, defects = described(each, partial(self._on_node, name))
-            self.warnings.extend(f"{RECORD_KIND} {name}: {defect}" for defect in defects)
-            key = pb.RecordKey(kind=RECORD_KIND, name=name)
-            yield pb.Event(record=pb.Record(key=key, payload=payload))
-
-    def _on_node(self, node: str) -> list[CountedPod]:
-        return [
-            CountedPod(task.uid, task.name, self._classes.message(task.task_class))
-            for task, place in self._placed
-            if place == node
-        ]
-
-    def _sort(self, pod: Pod) -> None:
-        """Put a pod where it belongs: on its node, in the queue, or aside."""
-        disposition = pods.disposition(pod)
-        forced = pod.metadata.uid == self._forced
-        node = pod.spec.node_name
-        if disposition is Disposition.BOUND and node in self._nodes:
-            self._placed.append((self._task(pod), node))
-        elif forced:
-            self._waiting.append(self._task(pod))
-        elif disposition is Disposition.FINISHED:
-            self._history.finished(pod.metadata.uid, pod)
-        elif disposition is Disposition.BOUND:
-            self._left_out.elsewhere(pod)
-        elif self._scheduler_names and pods.scheduler_of(pod) not in self._scheduler_names:
-            if disposition in (Disposition.PENDING, Disposition.GATED):
-                self._left_out.of_other_scheduler(pod)
-        elif disposition is Disposition.GATED:
-            self.held[pod.metadata.uid] = pods.GATED_REASON
-        elif disposition is Disposition.PENDING and self._volumes.resolution(pod.metadata.uid).reason:
-            resolution = self._volumes.resolution(pod.metadata.uid)
-            self.held[pod.metadata.uid] = resolution.message(len(self._nodes))
-        elif disposition is Disposition.PENDING and self._group_wait(pod):
-            self.held[pod.metadata.uid] = self._group_wait(pod)
-        elif disposition is Disposition.PENDING:
-            self._waiting.append(self._task(pod))
-
-    def _note_owner(self, pod: Pod) -> None:
-        """Note a pod whose DaemonSet is not known, if that makes a difference."""
-        owner = claimed(pod) if self._classes.visibility.daemons else None
-        if owner is not None and not self._is_daemon(pod):
-            name = f"{pod.metadata.namespace}/{owner.name}"
-            self._unowned.setdefault(name, []).append(pods.qualified_name(pod.metadata))
-
-    def _owner_warnings(self) -> Iterator[str]:
-        """Yield one line for each DaemonSet that pods name and the input lacks."""
-        for name, users in sorted(self._unowned.items()):
-            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-            yield (
-                f"Pod {users[0]}{more}: metadata.ownerReferences: DaemonSet {name} is not in the input, thresholds of "
-                "use hold as for any pod; add it with -f"
-            )
-
-    def _group_wait(self, pod: Pod) -> str:
-        """Return what the group of a pod waits for, "" if it has none or nothing keeps it."""
-        group = self.groups.group_of(pod.metadata.uid)
-        if group is None:
-            return ""
-        return self.groups.waits_for(group) or self.groups.beyond(pod.metadata.uid)
-
-    def _task(self, pod: Pod) -> pods.Task:
-        group = self.groups.group_of(pod.metadata.uid)
-        job = self.groups.job(group) if group is not None else pods.job(pod.metadata)
-        if job is not None and group is not None:
-            self._jobs[job.id] = job
-        elif job is not None:
-            self._jobs.setdefault(job.id, job)
-        if job is not None:
-            self._sizes[job.id] += 1
-        pin = self._manifests.pinned.get(pod.metadata.uid, "")
-        task = pods.task(pod, self._classes, self._priorities, machine=pin, created=self._now)
-        resolution = self._volumes.resolution(task.uid)
-        needs = VolumeNeeds(invalid=resolution.reason) if resolution.reason else resolution.needs
-        self._note_owner(pod)
-        own = task.job if job is None else job.id
-        if group is not None:
-            task = self.groups.ranked(group, task)
-        traits = self._classes.with_needs(task.traits, needs)
-        return replace(task, job=own, traits=traits, spread=self._spreading.group(pod))
-
-
-def _says_so(pod: Pod) -> bool:
-    return claimed(pod) is not None
-
-
-class _PlacedPods:
-    """The view that sources of use have of manifests; the uid of a pod is ``namespace/name`` here."""
-
-    def __init__(self, nodes: set[str], placed: Iterable[tuple[pods.Task, str]]) -> None:
-        self._nodes = nodes
-        self._node_of = {task.uid: node for task, node in placed}
-
-    def knows_node(self, name: str) -> bool:
-        return name in self._nodes
-
-    def node_of(self, namespace: str, name: str) -> str:
-        return self._node_of.get(f"{namespace}/{name}", "")
-
-    def uid_of(self, namespace: str, name: str, node: str) -> str:
-        return f"{namespace}/{name}" if node and self.node_of(namespace, name) == node else ""
+def _warnings(manifests: Manifests, state: BridgeState, left_out: LeftOut) -> Iterator[str]:
+    """Yield what the bridge would say of objects other than pods, and what is missing."""
+    for described, text in state.gangs.topology.problems():
+        yield f"ConfigMap {qualified_name(described.found.metadata)}: {text}"
+    yield from not_honoured(manifests.for_models)
+    yield from left_out.warnings()
+    yield from missing_groups(state.gangs.groups)
+    for name, defects in state.custom_records.complaints(RECORD_KIND).items():
+        yield from (f"{RECORD_KIND} {name}: {defect}" for defect in defects)
+    if state.wants_daemon_sets and manifests.daemon_sets:
+        yield from missing_daemon_sets(manifests.pods, manifests.daemon_sets)
+    for kind, name, reason in state.quarantine:
+        yield f"{kind} {name}: cannot be dealt with, and is left aside: {reason}"

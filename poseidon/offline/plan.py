@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from poseidon.manifests.missing import printed_by
-from poseidon.offline.cluster import build
+from poseidon.offline.cluster import OfflineCluster, build
 from poseidon.offline.planned_groups import PlannedGroup, planned_groups
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -186,26 +186,24 @@ def make_plan(
 ) -> Plan:
     """Schedule the waiting pods of ``manifests``, or those of ``scheduler_names`` alone if any are given."""
     cluster = build(manifests, configuration, now, scheduler_names=scheduler_names)
-    outcome = _Outcome()
-    scheduler = cluster.scheduler
+    outcome = _Outcome(cluster)
+    scheduler, known = cluster.scheduler, cluster.state.gangs
     while scheduler.has_work() and outcome.rounds < _MAX_ROUNDS:
-        result = scheduler.run_round()
+        result = cluster.run_round()
         outcome.take(result)
         if not result.deltas:
             break
-        scheduler.report_bound(
-            (delta.task, delta.machine)
-            for delta in result.deltas
-            if delta.kind == pb.Delta.PLACE and not outcome.victims.keys() & set(delta.depends_on)
-        )
+    outcome.settle()
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
-    pending.extend(_left_waiting(scheduler, outcome, has_nodes=bool(manifests.nodes)))
-    groups = planned_groups(cluster.groups, cluster.tree, scheduler.tasks(), outcome, cluster.held)
+    tasks = list(scheduler.tasks())
+    pending.extend(_left_waiting(tasks, outcome, has_nodes=bool(manifests.nodes)))
+    tree = known.topology.trees.tree()
+    groups = planned_groups(known.groups, tree, tasks, outcome, cluster.held)
     # What is shown of nodes is how they are once everybody has gone who has to.
-    scheduler.apply(pb.Event(task_removed=uid) for uid in outcome.victims)
+    cluster.let_go()
     return Plan(
         bindings=tuple(sorted(outcome.bindings, key=lambda each: each.pod)),
-        preemptions=tuple(sorted(outcome.preemptions(cluster.groups), key=lambda each: each.pod)),
+        preemptions=tuple(sorted(outcome.preemptions(known.groups), key=lambda each: each.pod)),
         migrations=tuple(sorted(outcome.migrations, key=lambda each: each.pod)),
         pending=tuple(sorted(pending, key=lambda each: each.pod)),
         nodes=tuple(sorted(_node_uses(scheduler), key=lambda each: each.node)),
@@ -220,14 +218,15 @@ def make_plan(
 class _Outcome:
     """Gathers what the rounds decide. Uids are ``namespace/name`` here, see `Manifests`."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: OfflineCluster) -> None:
+        self._cluster = cluster
         self.rounds = 0
         self.figures = Round()
         self._placed: dict[str, Binding] = {}
         self.migrations: list[Migration] = []
         self.reasons: dict[str, str] = {}
         self.gangs: dict[str, pb.GangState] = {}
-        self.victims: dict[str, str] = {}
+        self.victims, self.failed = cluster.victims, cluster.failed
 
     def take(self, result: pb.RoundResult) -> None:
         """Add a round."""
@@ -243,10 +242,11 @@ class _Outcome:
                 self._placed[delta.task] = Binding(delta.task, delta.machine, tuple(sorted(delta.depends_on)))
             elif delta.kind == pb.Delta.MIGRATE:
                 self.migrations.append(Migration(delta.task, delta.from_machine, delta.machine))
-            elif delta.withdrawn:
-                self.victims.pop(delta.task, None)
-            else:
-                self.victims[delta.task] = delta.machine
+
+    def settle(self) -> None:
+        """Leave out the placements that the bridge has given back."""
+        is_placed = self._cluster.is_placed
+        self._placed = {pod: each for pod, each in self._placed.items() if is_placed(pod, each.node)}
 
     @property
     def bindings(self) -> Iterable[Binding]:
@@ -281,11 +281,11 @@ def _budgets_unknown(manifests: Manifests, outcome: _Outcome) -> Iterable[str]:
         )
 
 
-def _left_waiting(scheduler: EmbeddedScheduler, outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:
+def _left_waiting(tasks: Iterable[pb.TaskState], outcome: _Outcome, *, has_nodes: bool) -> Iterable[Pending]:
     placed = {each.pod for each in outcome.bindings}
-    for task in scheduler.tasks():
+    for task in tasks:
         if task.state in ("PENDING", "BACKOFF") and task.uid not in placed:
-            reason = outcome.reasons.get(task.uid) or task.message
+            reason = outcome.reasons.get(task.uid) or task.message or outcome.failed.get(task.uid, "")
             yield Pending(task.uid, reason if has_nodes else NO_NODES)
 
 

@@ -22,10 +22,11 @@ _OWNERS = {
     "ReplicaSet": "apps/",
     "StatefulSet": "apps/",
     "ReplicationController": "v1",
+    "Deployment": "apps/",
 }
-"""Owners by kind whose pods are spread, and how their apiVersion begins."""
-
-_HASH_LABEL = "pod-template-hash"
+"""Owners by kind whose pods are spread, and how their apiVersion begins. A Deployment is that of pods which a plan
+makes before there is a ReplicaSet.
+"""
 
 
 def may_spread(pod: Pod) -> bool:
@@ -41,23 +42,6 @@ def owner_group(pod: Pod) -> str:
     if owner.api_version and not owner.api_version.startswith(_OWNERS[owner.kind]):
         return ""
     return intern(f"{pod.metadata.namespace or 'default'}/{owner.kind}/{owner.name}")
-
-
-def planned_group(pod: Pod) -> str:
-    """Return the same for pods out of manifests, where those that a Deployment will create have no ReplicaSet yet.
-
-    Pods of its ReplicaSets, which are named after it and the template's hash, count as the Deployment's too.
-    """
-    owner = pod.metadata.controller()
-    if owner is None or owner.kind not in ("Deployment", "ReplicaSet"):
-        return owner_group(pod)
-    name = owner.name
-    if owner.kind == "ReplicaSet":
-        ending = f"-{pod.metadata.labels.get(_HASH_LABEL, '')}"
-        if ending == "-" or not name.endswith(ending):
-            return owner_group(pod)
-        name = name.removesuffix(ending)
-    return f"{pod.metadata.namespace or 'default'}/Deployment/{name}"
 
 
 class ServiceSelectors:

@@ -85,16 +85,14 @@ class ClassTable:
         """What of pods and nodes models look at."""
         return self._visibility
 
-    def traits(
-        self, pod: Pod, *, machine: str = "", needs: VolumeNeeds = NO_NEEDS, priority: int | None = None
-    ) -> Traits:
-        """Return the traits of a pod, pinned to ``machine`` if given, not by ``spec.nodeName``.
+    def traits(self, pod: Pod, *, needs: VolumeNeeds = NO_NEEDS, priority: int | None = None) -> Traits:
+        """Return the traits of a pod; ``spec.nodeName`` is none of them.
 
         ``needs`` is what its volumes ask for, ``priority`` the pod's if its spec does not say. The pod's
         own selectors count from here on; what they see of pods met before comes into their classes with
         ``refresh``.
         """
-        template = self._templates.intern(pod, machine=machine, priority=priority)
+        template = self._templates.intern(pod, priority=priority)
         if template not in self._observed:
             self._observe(template)
         labels = pod.metadata.labels
@@ -114,9 +112,9 @@ class ClassTable:
             return traits
         return self._interned(traits.template, traits.scene, traits.values, ending=traits.ending, needs=needs)
 
-    def intern(self, pod: Pod, *, machine: str = "") -> int:
+    def intern(self, pod: Pod) -> int:
         """Return the number of a pod's class as far as things are known; see ``traits``."""
-        return self.traits(pod, machine=machine).task_class
+        return self.traits(pod).task_class
 
     def refresh(self) -> bool:
         """Bring the classes of all traits up to date. Returns whether some have changed."""

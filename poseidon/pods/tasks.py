@@ -74,13 +74,10 @@ def disposition(pod: Pod) -> Disposition:
     return Disposition.GATED if pod.spec.scheduling_gates else Disposition.PENDING
 
 
-def task(
-    pod: Pod, classes: ClassTable, priorities: PriorityResolver, *, machine: str = "", created: float = 0.0
-) -> Task:
+def task(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -> Task:
     """Translate a pod, registering its class.
 
-    ``machine`` pins the task; ``created`` stands in for a missing creation time. A PriorityClass that does
-    not exist (deleted since admission, or never there) counts as priority 0.
+    A PriorityClass that does not exist (deleted since admission, or never there) counts as priority 0.
     """
     metadata, pod = pod.metadata, as_counted(pod)
     if not pod.spec.preemption_policy and priorities.never_preempts(pod.spec):
@@ -94,11 +91,11 @@ def task(
     return Task(
         uid=metadata.uid,
         name=qualified_name(metadata),
-        traits=classes.traits(pod, machine=machine, priority=priority),
+        traits=classes.traits(pod, priority=priority),
         job=job_id(metadata),
         priority=priority,
         # The protocol counts from 1970; whatever claims to be older is simply among the oldest.
-        created=created if time is None else max(time, 0.0),
+        created=max(time or 0.0, 0.0),
         scheduled=_since(pod, "PodScheduled") if timed else 0.0,
         initialized=_since(pod, "Initialized") if timed else 0.0,
     )

@@ -37,13 +37,13 @@ _SPEC_CACHE_LIMIT = 50_000
 
 
 def describe(
-    pod: Pod, visibility: Visibility, *, machine: str = "", priority: int | None = None, daemon: bool = False
+    pod: Pod, visibility: Visibility, *, priority: int | None = None, daemon: bool = False
 ) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """Return a pod's class without number, labels and namespace, and what is wrong with the pod's spec.
 
-    ``machine`` pins the class; ``priority`` is the pod's, if its spec does not say; ``daemon``: it is a
-    DaemonSet's. A class with defects carries them as ``invalid`` and, of the rules, only ports besides, so that the
-    solver always accepts it, never places it, and still counts it where it runs.
+    ``priority`` is the pod's, if its spec does not say; ``daemon``: it is a DaemonSet's. A class with defects carries
+    them as ``invalid`` and, of the rules, only ports besides, so that the solver always accepts it, never places it,
+    and still counts it where it runs.
     """
     spec = pod.spec
     defects: list[Defect] = []
@@ -56,7 +56,6 @@ def describe(
         requests=quantities(requests),
         assumed=quantities(assumed_requests(spec)),
         annotations=visibility.annotations_of(pod),
-        machine=machine,
         ports=host_ports(spec, defects),
         never_preempts=spec.preemption_policy == NEVER,
         runs_to_completion=_runs_to_completion(spec),
@@ -104,14 +103,14 @@ class TemplateTable:
         self._by_content: dict[bytes, Plain] = {}
         self._templates: dict[Template, Template] = {}
 
-    def intern(self, pod: Pod, *, machine: str = "", priority: int | None = None) -> Template:
+    def intern(self, pod: Pod, *, priority: int | None = None) -> Template:
         """Return the pod's template; ``priority`` is the pod's, if its spec does not say."""
-        key = self._spec_key(pod, machine, priority)
+        key = self._spec_key(pod, priority)
         known = self._by_spec.get(key)
         if known is not None:
             return known
         daemon = self._visibility.daemons and self._is_daemon(pod)
-        message, defects = describe(pod, self._visibility, machine=machine, priority=priority, daemon=daemon)
+        message, defects = describe(pod, self._visibility, priority=priority, daemon=daemon)
         own = tuple(message.images)
         del message.images[:]
         plain = self._by_content.setdefault(canonical(message), Plain(message, defects))
@@ -129,7 +128,7 @@ class TemplateTable:
         self._by_content = {content: each for content, each in self._by_content.items() if each in plain}
         self._by_spec = {spec: each for spec, each in self._by_spec.items() if each in self._templates}
 
-    def _spec_key(self, pod: Pod, machine: str, priority: int | None) -> bytes:
+    def _spec_key(self, pod: Pod, priority: int | None) -> bytes:
         spec = pod.spec
         return self._encode(
             (
@@ -146,7 +145,6 @@ class TemplateTable:
                 spec.preemption_policy == NEVER,
                 _runs_to_completion(spec),
                 _awaits_claims(spec),
-                machine,
                 self._visibility.annotations_of(pod),
                 _identity(pod),
                 _service_class(pod, priority) if self._visibility.service_classes else "",

@@ -185,6 +185,11 @@ class AvailableVolumes:
         for profile, count in found.items():
             yield profile.resource, min(count, NO_LIMIT)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether some machine may offer something else than before."""
+        return bool(self._changed)
+
     def take_changed(self) -> set[str]:
         """Return the machines that may offer something else than before, once."""
         changed, self._changed = self._changed, set()

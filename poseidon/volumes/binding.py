@@ -109,6 +109,11 @@ class VolumeBindings:
         self._forget(uid)
         self._settled.pop(uid, None)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether something is to be written, or has settled."""
+        return bool(self._writes or self._settled)
+
     def take_writes(self) -> list[ClaimWrite]:
         """Return what has to be written, once."""
         writes, self._writes = self._writes, []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from poseidon.kube.watch.quarantine import Quarantine
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.binding import VolumeBindings, VolumeOptions
 from poseidon.volumes.catalogue import Catalogue
-from poseidon.volumes.limits import AttachLimits
+from poseidon.volumes.limits import AttachLimits, attachments
 from poseidon.volumes.matching import implies
 from poseidon.volumes.records import claim_record, provision_record
 from poseidon.volumes.resolution import NOTHING, TAKEN, Resolution, needs_of, obstacle, without_volume
@@ -191,6 +192,12 @@ class VolumeState:
         pod = self._pods.get(uid)
         return pod.resolution if pod is not None else NOTHING
 
+    @property
+    def has_news(self) -> bool:
+        """Whether one of those calls that return something once may return something."""
+        changed = self._affected or self._changed_nodes or self._available.has_changed
+        return bool(changed) or self._bindings.has_news
+
     def take_affected(self) -> list[tuple[str, Resolution]]:
         """Return the pods for which something else holds than before, once. Those being bound stay as they are."""
         found: dict[str, Resolution] = {}
@@ -228,6 +235,23 @@ class VolumeState:
                 found.add(volume.name)
         return tuple(sorted(found))
 
+    def shared(self, uid: str) -> Counter[str]:
+        """Return how many volumes of a placed pod are attached to its machine for others as well, by resource."""
+        pod = self._pods.get(uid)
+        found: Counter[str] = Counter()
+        for key in {each.key for each in pod.claims} if pod is not None else ():
+            claim = self._storage.claim(key)
+            if (
+                claim is not None
+                and claim.bound
+                and pod is not None
+                and self._holders.is_shared(key, pod.place)
+            ):
+                volume = self._storage.volume(claim.volume)
+                if volume is not None and volume.driver:
+                    found[attachments(volume.driver)] += 1
+        return found
+
     def offers(self, node: str) -> dict[str, int]:
         """Return what a machine offers to volumes, by resource."""
         return dict(self._limits.amounts(node)) | dict(self._available.amounts(node))
@@ -253,7 +277,7 @@ class VolumeState:
         return uid in self._bindings
 
     def refused(self, write: ClaimWrite, reason: str) -> None:
-        """A write has failed for good."""
+        """A write has failed for good; without a reason, what it was to begin counts as done."""
         self._bindings.refused(write, reason)
 
     def abandon(self, uid: str) -> None:

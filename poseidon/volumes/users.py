@@ -94,6 +94,10 @@ class Holders:
         """Return the claims that pods on a machine use."""
         return self._on.get(node, ())
 
+    def is_shared(self, key: str, node: str) -> bool:
+        """Whether several pods on a machine use a claim."""
+        return len(self._placed.get((key, node), ())) > 1
+
     def holds(self, key: str, node: str, uid: str) -> bool:
         """Whether a placed pod is the one that holds the claim on its machine."""
         there = self._placed.get((key, node))

@@ -62,7 +62,7 @@ def test_decent_pods_do_not_notice(tmp_path):
     assert house.placed > drawn / 200, "some have to be placed, so that rounds see them"
     assert house.rejected() < OBJECTS / 2, "most of what is drawn has to be read"
     assert house.state.pod_count == len(house.pods)
-    assert not [*house.state.gangs._groups], "nothing is kept of what is gone"
+    assert not [*house.state.gangs.groups], "nothing is kept of what is gone"
     assert not len(house.state.custom_records)
     assert not len(house.quarantine)
 

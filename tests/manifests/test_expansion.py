@@ -229,7 +229,6 @@ class TestDaemonSet:
         assert len(load(workload("DaemonSet", "agent", template={"hostNetwork": True}), tainted).pods) == 1
 
 
-def test_a_template_that_names_a_node_pins_pods_that_do_not_exist_yet(load):
+def test_pods_of_a_template_that_names_a_node_are_there_from_the_start(load):
     loaded = load(workload("Deployment", "web", template={"nodeName": "n1"}), pod("bare", nodeName="n2"))
-    assert loaded.pinned == {"shop/web-0": "n1"}
-    assert {each.metadata.name: each.spec.node_name for each in loaded.pods} == {"web-0": "", "bare": "n2"}
+    assert {each.metadata.name: each.spec.node_name for each in loaded.pods} == {"web-0": "n1", "bare": "n2"}

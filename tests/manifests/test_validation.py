@@ -201,7 +201,7 @@ def test_a_missing_priority_class_is_worth_one_warning(load):
     assert loaded.warnings == (
         (
             "Pod shop/a and 1 more: spec.priorityClassName: PriorityClass 'high' is not in the input, "
-            "priority 0 is assumed; add what `kubectl get priorityclasses -o yaml` prints"
+            "so its pods wait; add what `kubectl get priorityclasses -o yaml` prints"
         ),
     )
 

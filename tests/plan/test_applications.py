@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from poseidon.manifests.controllers.applications import read_applications
+from poseidon.embedding import load_configuration
 from poseidon.manifests.loader import load_manifests
+from poseidon.offline.cluster import build
 from tests.network import boutique
 from tests.plan.objects import node, pod
 
@@ -52,9 +53,20 @@ def latency(origin, destination, value, percentile="p90"):
     return {f"netperf.{percentile}.latency.milliseconds.origin.{origin}.destination.{destination}": value}
 
 
-def read(*paths, percentile="p90"):
-    manifests = load_manifests(list(map(str, paths)))
-    return read_applications(manifests.for_models, manifests.nodes, percentile)
+def weights(*paths, percentile="p90", folder=None):
+    """What the solver is told of costs, by the name of the record."""
+    config = folder / "config.cfg"
+    config.write_text(
+        "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
+        f"costModels: [{{name: network_overhead, args: {{percentile: {percentile}}}}}]\n"
+    )
+    state = build(load_manifests(list(map(str, paths))), load_configuration(config), 0.0).state
+    records = [each.record for each in state.snapshot() if each.WhichOneof("body") == "record"]
+    return {
+        each.key.name: json.loads(each.payload)["weights"]
+        for each in records
+        if each.key.kind == "NetworkTopology"
+    }
 
 
 @pytest.mark.parametrize("algorithm", boutique.ORDERS)
@@ -75,7 +87,7 @@ def test_bad_objects_warn_and_the_rest_goes_on(run, write):
     assert len(shown.json["appGroups"][0]["topologyOrder"]) == 11
 
 
-def test_costs_follow_from_the_config_map(write):
+def test_costs_follow_from_the_config_map(write, tmp_path):
     file = write(
         topology({"name": "UserDefined", "topologyList": []}),
         config_map(
@@ -86,20 +98,29 @@ def test_costs_follow_from_the_config_map(write):
         placed_node("w2", "west", "z2"),
         placed_node("e1", "east", "z3"),
     )
-    (record,) = read(file).records
-    assert (record.key.kind, record.key.name) == ("NetworkTopology", "shop/net")
-    assert json.loads(record.payload)["weights"]["NetperfCosts"] == {
+    assert weights(file, folder=tmp_path)["shop/net"]["NetperfCosts"] == {
         "region": {"west": {"east": 20}, "east": {"west": 20}},
         "zone": {"z1": {"z2": 5}, "z2": {"z1": 5}},
     }
-    slow = json.loads(read(file, percentile="p99").records[0].payload)["weights"]["NetperfCosts"]
+    slow = weights(file, percentile="p99", folder=tmp_path)["shop/net"]["NetperfCosts"]
     assert slow == {"region": {}, "zone": {"z1": {"z2": 9}, "z2": {"z1": 9}}}
 
 
-def test_wrong_measurements_warn(write):
-    found = read(write(topology(), config_map(**latency("a", "b", "fast"))))
-    assert any("'fast' is not a number of milliseconds; it is ignored" in each for each in found.warnings)
-    assert "NetperfCosts" not in json.loads(found.records[0].payload)["weights"]
+def test_wrong_measurements_warn_and_no_costs_follow_from_them(run, write, tmp_path):
+    """As in a running bridge, where the last good costs stay in force: here there are none."""
+    wrong = config_map(**latency("w1", "e1", "fast"), **latency("w2", "e1", "20"))
+    nodes = [placed_node("w2", "west", "z2"), placed_node("e1", "east", "z3")]
+    file = write(topology(), wrong, *nodes)
+    assert "'fast' is not a number of milliseconds; no costs follow from it" in run("plan", "-f", file).stderr
+    assert "NetperfCosts" not in weights(file, folder=tmp_path)["shop/net"]
+
+
+def test_a_topology_or_an_application_with_faults_is_not_in_force(run, write, tmp_path):
+    """As in a running bridge: models are told nothing of it."""
+    faulty = topology({"name": "UserDefined", "topologyList": "none"})
+    outcome = run("plan", "-f", write(faulty, app_group(maxNetworkCost=-1), node("n1")))
+    assert outcome.stderr.count("; nothing is in force") > 1
+    assert weights(write(faulty, node("n1")), folder=tmp_path) == {}
 
 
 def test_bandwidth_annotations_are_requests_where_configured(run, write, tmp_path):

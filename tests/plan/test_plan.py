@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
+from poseidon.embedding import load_configuration
+from poseidon.manifests.loader import load_manifests
+from poseidon.offline.cluster import build
 from tests.plan.objects import affinity, node, pod
+from tests.support.storage import claim, using, volume
 
 KEYS = ["bindings", "preemptions", "migrations", "pending", "groups", "appGroups", "round"]
 ROUND_KEYS = [
@@ -162,11 +167,13 @@ def test_only_the_named_scheduler_takes_part_when_asked(plan):
     assert answer["pending"] == []
 
 
-def test_workloads_are_expanded_and_a_template_may_name_a_node(plan):
+def test_pods_of_a_template_that_names_a_node_count_there_and_are_bound_by_nobody(plan):
     template = {"spec": {"nodeName": "n2", "containers": [{"name": "c"}]}}
     spec = {"replicas": 2, "template": template}
     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
-    assert bound(plan(node("n1"), node("n2"), web)) == {"default/web-0": "n2", "default/web-1": "n2"}
+    large = pod("large", cpu="3900m")
+    assert bound(plan(node("n1"), node("n2", cpu=5, pods=3), web, large)) == {"shop/large": "n2"}
+    assert bound(plan(node("n2", cpu=5, pods=2), web, large)) == {}
 
 
 def test_a_daemon_sets_pods_reach_their_nodes_cordoned_or_not(plan):
@@ -239,3 +246,81 @@ def test_what_a_group_asks_for_in_vain_is_a_warning(run, write):
     assert outcome.status == 0
     assert "PodGroup shop/train: spec.schedulingConstraints is not honoured" in outcome.stderr
     assert "spec.disruptionMode is not honoured" in outcome.stderr
+
+
+def test_a_pod_whose_priority_class_does_not_exist_waits_as_in_a_cluster(plan, run, write):
+    unknown = pod("p", priorityClassName="gone")
+    told = "no PriorityClass 'gone' exists; create it, or create the pod again with another one"
+    reason = f"spec.priorityClassName: {told}"
+    assert reasons(plan(node("n1"), unknown)) == {"shop/p": reason}
+    running = pod("runs", priorityClassName="gone", nodeName="n1", phase="Running", cpu=3)
+    assert bound(plan(node("n1"), running, pod("q", cpu=1, priority=-1))) == {"shop/q": "n1"}
+    explained = run("explain", "-f", write(node("n1"), unknown), "--pod", "shop/p")
+    assert "1 of 1 nodes are feasible" in explained.stdout
+    assert reason in explained.stdout
+
+
+def test_room_is_kept_for_a_pod_that_was_nominated(plan, tmp_path):
+    """Others have left for it already: somebody who is no more important does not take what they left."""
+    first = pod("first", cpu=3, priority=5, metadata={"creationTimestamp": "2026-01-30T12:00:00Z"})
+    second = pod("second", cpu=3, priority=5, metadata={"creationTimestamp": "2026-01-31T11:00:00Z"})
+    assert bound(plan(node("n1"), first, second)) == {"shop/first": "n1"}
+    second["status"]["nominatedNodeName"] = "n1"
+    records = [each.record for each in told(tmp_path, node("n1"), first, second)]
+    nominated = {each.key.name: each.payload for each in records if each.key.kind == "NominatedTask"}
+    assert nominated == {"shop/second": b"n1"}
+
+
+def test_gangs_that_have_been_whole_are_told_from_those_that_have_not(tmp_path):
+    """As by a bridge that begins anew."""
+    group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": {"minMember": 2}}
+    member = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
+    pods = [pod("a", metadata=member, nodeName="n1", phase="Running"), pod("b", metadata=member)]
+    for phase, was_whole in (("Pending", False), ("Running", True)):
+        found = {**group, "metadata": {"name": "g", "namespace": "shop"}, "status": {"phase": phase}}
+        events = told(tmp_path, node("n1"), found, *pods)
+        assert [each.job.was_whole for each in events if each.WhichOneof("body") == "job"] == [was_whole]
+
+
+def test_a_pod_elsewhere_goes_on_using_its_claims(plan):
+    """It runs on a node outside the input, and is the one that may use the claim all the same."""
+    solo = claim("c", namespace="shop", volume="v", modes=("ReadWriteOncePod",))
+    elsewhere = pod("elsewhere", volumes=using("c"), nodeName="gone", phase="Running")
+    answer = plan(node("n1"), volume("v", to="shop/c"), solo, elsewhere, pod("p", volumes=using("c")))
+    assert "already in-use by another pod" in reasons(answer)["shop/p"]
+
+
+def test_new_pods_of_a_deployment_are_its_replica_sets(tmp_path):
+    """So they are kept apart from the pods that it has already."""
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "c"}]}}},
+    }
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d8", "uid": "r", "controller": True}
+    labels = {"pod-template-hash": "5d8"}
+    there = pod(
+        "web-5d8-x", metadata={"labels": labels, "ownerReferences": [owner]}, nodeName="n1", phase="Running"
+    )
+    events = told(tmp_path, node("n1"), deployment, there)
+    groups = [each.tasks.spread_group or each.bound.spread_group for each in events]
+    assert sorted(filter(None, groups)) == ["shop/ReplicaSet/web-5d8"] * 2
+
+
+def test_whose_pods_of_other_schedulers_are_does_not_matter(tmp_path):
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "r", "controller": True}
+    metadata = {"ownerReferences": [owner]}
+    theirs = pod("theirs", metadata=metadata, schedulerName="volcano", nodeName="n1", phase="Running")
+    ours = pod("ours", metadata=metadata, schedulerName="poseidon")
+    events = told(tmp_path, node("n1"), theirs, ours, names=frozenset({"poseidon"}))
+    jobs = {each.bound.names[0]: each.bound.job for each in events if each.WhichOneof("body") == "bound"}
+    assert jobs == {"shop/theirs": ""}
+
+
+def told(folder, *objects, names=frozenset()):
+    """What the solver is told of objects."""
+    file = folder / "told.yaml"
+    file.write_text(yaml.safe_dump_all(objects))
+    cluster = build(load_manifests([str(file)]), load_configuration(None), 1.8e9, scheduler_names=names)
+    return cluster.state.snapshot()

@@ -229,6 +229,10 @@ def test_a_volume_that_is_attached_already_counts_once(run, write):
     assert planned(run, write, *shared(limit=1)) == ({"shop/joins": "n1"}, {})
 
 
+def test_it_costs_nothing_where_more_volumes_are_attached_than_should_be(run, write):
+    assert planned(run, write, *shared(limit=0)) == ({"shop/joins": "n1"}, {})
+
+
 def test_it_saves_its_users_alone_an_attachment(run, write):
     others = [in_shop("d", volume="w"), volume("w", to="shop/d", driver="disk.example.com")]
     objects = [

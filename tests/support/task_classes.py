@@ -16,15 +16,14 @@ def class_content(
     visibility: Visibility | None = None,
     onlookers: SelectorIndex | None = None,
     *,
-    machine: str = "",
     daemon: bool = False,
 ) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """The class of a pod, with id 0, as ``onlookers`` see it, and what is wrong with the pod's spec.
 
-    ``machine`` pins the class; ``daemon``: the pod is a DaemonSet's.
+    ``daemon``: the pod is a DaemonSet's.
     """
     visible = visibility or Visibility()
-    message, defects = describe(pod, visible, machine=machine, daemon=daemon)
+    message, defects = describe(pod, visible, daemon=daemon)
     namespace, labels = pod.metadata.namespace or "default", pod.metadata.labels
     sight = (onlookers or SelectorIndex()).visible_labels(namespace, frozenset(labels))
     ending = pod.metadata.deletion_timestamp is not None

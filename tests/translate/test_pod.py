@@ -94,8 +94,8 @@ def test_a_task_carries_what_the_pod_says():
 
 
 def test_missing_times_and_classes_have_a_stand_in():
-    found = task(make_pod(priorityClassName="gone"), ClassTable(), PriorityResolver(), created=7.0)
-    assert (found.created, found.priority) == (7.0, 0)
+    found = task(make_pod(priorityClassName="gone"), ClassTable(), PriorityResolver())
+    assert (found.created, found.priority) == (0.0, 0)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,6 @@ def manifests(limits, drivers, pods):
         namespaces=(),
         pods=tuple(found),
         priority_classes=(),
-        pinned={},
         warnings=(),
         storage=tuple(typed(each) for each in kept),
     )

@@ -77,12 +77,13 @@ class Gangs:
         self._jobs = jobs
         self._placements = placements
         self._machines = machines
-        self._groups = groups
-        self._statuses = PodGroupStatuses(self._groups, wall, self._quarantine)
+        self.groups = groups
+        """Who is in which group, and what each asks for."""
+        self._statuses = PodGroupStatuses(self.groups, wall, self._quarantine)
         self._conditions = GroupConditions(wall)
-        self._former = FormerWholeness(self._groups, options.timeout, wall)
+        self._former = FormerWholeness(self.groups, options.timeout, wall)
         self.topology = TopologyGroups(
-            self._groups, arguments, wall, self._name_of, quarantine, tree_is_read=tree_is_read
+            self.groups, arguments, wall, self._name_of, quarantine, tree_is_read=tree_is_read
         )
         self._said: dict[str, dict[tuple[str, str], str]] = {}
         self._actions: list[Action] = []
@@ -103,9 +104,9 @@ class Gangs:
             for change in changes:
                 if change.object is not None:
                     self._former.object_seen(change.uid, change.object)
-                    self._groups.put_source(kind, change.uid, change.object)
+                    self.groups.put_source(kind, change.uid, change.object)
                     continue
-                self._groups.remove_source(change.uid)
+                self.groups.remove_source(change.uid)
                 self._statuses.forget(change.uid)
                 self._conditions.forget(change.uid)
                 self._said.pop(change.uid, None)
@@ -124,39 +125,37 @@ class Gangs:
 
     def pod_changed(self, uid: str, pod: Pod) -> None:
         """Take a pod of ours as it is now, whatever has become of it."""
-        self._groups.put_pod(uid, pod)
+        self.groups.put_pod(uid, pod)
 
     def pod_gone(self, uid: str) -> None:
         """A pod exists no longer, or is not ours any more."""
-        self._groups.remove_pod(uid)
+        self.groups.remove_pod(uid)
         self.topology.pod_gone(uid)
 
     def translated(self, task: Task) -> tuple[Task, str]:
         """Return a task with job and rank of its group, and why it has to wait ("": it need not)."""
-        group = self._groups.group_of(task.uid)
+        group = self.groups.group_of(task.uid)
         if group is None:
             return task, ""
         if group.member.share:
             self._wanted_kinds.add(group.member.source.kind)
         if task.job != group.job.id:
             task = replace(task, job=group.job.id)
-        return self._groups.ranked(group, task), self._groups.waits_for(group) or self._groups.beyond(
-            task.uid
-        )
+        return self.groups.ranked(group, task), self.groups.waits_for(group) or self.groups.beyond(task.uid)
 
     def job(self, uid: str) -> pb.Job | None:
         """Return the job of the pod's group, None for a pod by itself."""
-        group = self._groups.group_of(uid)
-        return self._groups.job(group) if group is not None else None
+        group = self.groups.group_of(uid)
+        return self.groups.job(group) if group is not None else None
 
     # --- what follows --------------------------------------------------------------------------------------
 
     def apply(self) -> None:
         """Carry on after any change of pods or objects."""
-        for change in self._groups.take_changes():
+        for change in self.groups.take_changes():
             with self._quarantine.attempt("jobs", change.job.id, name=change.job.name):
                 self._apply(change)
-        moved = self._groups.take_moved()
+        moved = self.groups.take_moved()
         for group in moved:
             with self._quarantine.attempt("problems of groups", group.job.id, name=group.member.name):
                 self._tell_problem(group)
@@ -170,7 +169,7 @@ class Gangs:
             if record is None:
                 continue
             self._tasks.hold(record, group=waits_for)
-            record.task = self._groups.ranked(change.group, record.task)
+            record.task = self.groups.ranked(change.group, record.task)
             self._tasks.mark(uid)
             if record.waits_for and record.schedulable:
                 self._placements.announce(record, record.waits_for)
@@ -188,7 +187,7 @@ class Gangs:
         ended = not state.running and state.state != pb.GangState.PREEMPTED
         if ended or state.state in (pb.GangState.BOUND, pb.GangState.FAILED):
             self._jobs.note_whole(state.job, state.state == pb.GangState.BOUND)
-        group = self._groups.of_job(state.job)
+        group = self.groups.of_job(state.job)
         reason = _REASONS.get(state.state)
         if group is None:
             return
@@ -201,7 +200,7 @@ class Gangs:
             self._forget_said(group)
         else:
             self._say(group, reason, message)
-        known = self._groups.source(group)
+        known = self.groups.source(group)
         write = self._conditions.consider(*known, state.state, message) if known is not None else None
         self._actions += [WriteGroupCondition(write)] if write is not None else []
 
@@ -216,11 +215,11 @@ class Gangs:
         return [*actions, *self.topology.take_actions()]
 
     def _tell_problem(self, group: Group) -> None:
-        known = self._groups.source(group)
+        known = self.groups.source(group)
         if known is None or isinstance(known[1], DescribedMap):
             # What is wrong with a ConfigMap is told whether it has pods or not.
             return
-        demand = self._groups.demand(group)
+        demand = self.groups.demand(group)
         if demand is None or group.member.share:
             return
         if demand.problem:
@@ -245,7 +244,7 @@ class Gangs:
 
     def _about(self, group: Group) -> ObjectRef | None:
         """Return the object that says what a group asks for, None if there is none to write about."""
-        known, source = self._groups.source(group), group.member.source
+        known, source = self.groups.source(group), group.member.source
         if known is None:
             return None
         uid, found = known
@@ -262,7 +261,7 @@ class Gangs:
         return record.task.name if record is not None else uid
 
     def _forget_said(self, group: Group) -> None:
-        known = self._groups.source(group)
+        known = self.groups.source(group)
         if known is not None:
             self._said.get(known[0], {}).pop(group.member[1:3], None)
 
@@ -270,7 +269,7 @@ class Gangs:
         """Return why a group could not be placed even if all nodes were empty, or ""."""
         if needed <= slots:
             return ""
-        known, field = self._groups.source(group), "minCount"
+        known, field = self.groups.source(group), "minCount"
         if known is not None and isinstance(known[1], PodGroup | DescribedMap):
             field = "spec.minMember" if isinstance(known[1], PodGroup) else "data.size"
         return (

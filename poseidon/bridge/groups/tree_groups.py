@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from poseidon.bridge.groups.notes import TopologyNotes
@@ -155,6 +155,16 @@ class TopologyGroups:
         ]
         for job in dict.fromkeys((*late, *emptied)):
             self._look(job, passing=True)
+
+    def problems(self) -> Iterator[tuple[DescribedMap[Any], str]]:
+        """Yield the ConfigMaps that are wrong, or say something in vain, each with what is to be said of it."""
+        said: list[tuple[DescribedMap[Any], str]] = [*self.trees.problems()]
+        for name in self._maps:
+            described = self._maps.get(name)
+            if described is not None:
+                said.append((described, described.problem or "; ".join(described.reading.remarks)))
+            said.extend(self._maps.ignored(name))
+        return ((described, text) for described, text in said if text)
 
     def take_actions(self) -> list[Action]:
         """Return what has to be done, once."""

@@ -62,6 +62,8 @@ class Storage:
 
     def apply(self) -> None:
         """Carry on after any change: to claims, volumes, classes, machines, or where pods are."""
+        if not self._volumes.has_news:
+            return
         for uid, reason in self._volumes.take_settled().items():
             record = self._tasks.get(uid)
             if record is not None:

@@ -62,6 +62,7 @@ class Placements:
         self._tasks = tasks
         self._machines = machines
         self._bind_check = bind_check
+        self._volumes = volumes
         self._pending_reasons = pending_reasons
         self._evictions = evictions
         self._refusals = refusals
@@ -221,7 +222,12 @@ class Placements:
         if record is None or record.binding != node:
             # Whatever is wrong with it is not the node's doing; the API server knows.
             return ""
-        problem = self._bind_check.refusal(record.task.task_class, node, lambda: self._waiting.absent(record))
+        problem = self._bind_check.refusal(
+            record.task.task_class,
+            node,
+            lambda: self._waiting.absent(record),
+            lambda: self._volumes.shared(uid),
+        )
         if problem:
             self._refusals.note(Kind.BINDING, Reason.UNFIT, record.task.name, problem)
         return problem

@@ -28,14 +28,9 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Pods that are still to be created, and the claims that come with them.
-
-    ``pinned`` maps uid to node where the template names one; the pods themselves carry no ``nodeName``, as they
-    run nowhere yet.
-    """
+    """Pods that are still to be created, and the claims that come with them."""
 
     pods: tuple[Pod, ...]
-    pinned: dict[str, str]
     claims: tuple[PersistentVolumeClaim, ...] = ()
 
 
@@ -48,7 +43,7 @@ def expand(inventory: Inventory) -> Expansion:
     """
     expander = _Expander(inventory)
     pods = tuple(expander.pods())
-    return Expansion(pods, expander.pinned, tuple(expander.claims))
+    return Expansion(pods, tuple(expander.claims))
 
 
 class _Expander:
@@ -57,7 +52,6 @@ class _Expander:
         self._workloads = inventory.workloads
         self._owned: dict[Key, list[tuple[str, Pod]]] = defaultdict(list)
         self._taken: dict[tuple[str, str], Pod | None] = {}
-        self.pinned: dict[str, str] = {}
         self.claims: list[PersistentVolumeClaim] = []
         self._claimed = {
             (each.metadata.namespace, each.metadata.name)
@@ -137,6 +131,18 @@ class _Expander:
                     provided += max(owned.spec.replicas, self._active("ReplicaSet", owned.metadata))
         return workload.spec.replicas - provided
 
+    def _replica_set_of(self, deployment: ObjectMeta) -> tuple[str, ObjectMeta]:
+        """Return kind and metadata of the ReplicaSet of a Deployment's new pods, or its own."""
+        key = (deployment.namespace, "Deployment", deployment.name)
+        known = [each for _, each in self._replica_sets.get(key, ())]
+        if known:
+            return "ReplicaSet", max(known, key=lambda each: each.spec.replicas).metadata
+        for _, pod in self._owned.get(key, ()):
+            owner = pod.metadata.controller()
+            if owner is not None and owner.kind == "ReplicaSet":
+                return owner.kind, ObjectMeta(name=owner.name, namespace=deployment.namespace, uid=owner.uid)
+        return "Deployment", deployment
+
     def _missing_of_job(self, kind: str, job: Job) -> int:
         """Return parallelism, or what completions leave to do if that is less, minus the active pods."""
         if job.spec.suspend or job.over:
@@ -214,6 +220,8 @@ class _Expander:
 
     def _pod(self, kind: str, owner: ObjectMeta, template: PodTemplate, name: str) -> Pod:
         self._taken[owner.namespace, name] = None
+        if kind == "Deployment":
+            kind, owner = self._replica_set_of(owner)
         metadata = ObjectMeta(
             name=name,
             namespace=owner.namespace,
@@ -222,10 +230,7 @@ class _Expander:
             annotations=template.metadata.annotations,
             owner_references=(OwnerReference(kind=kind, name=owner.name, uid=owner.uid, controller=True),),
         )
-        if not template.spec.node_name:
-            return Pod(metadata=metadata, spec=template.spec)
-        self.pinned[metadata.uid] = template.spec.node_name
-        return Pod(metadata=metadata, spec=replace(template.spec, node_name=""))
+        return Pod(metadata=metadata, spec=template.spec)
 
 
 def _is_active(pod: Pod) -> bool:

@@ -1,23 +1,14 @@
-"""The groups of pods that an input describes."""
+"""What an input says of groups in vain, what it lacks of them, and the sizes of workloads."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.kube.api.pod_groups import (
-    NativePodGroup,
-    PodGroup,
-    ScaledOwner,
-    ScaleSpec,
-    ScaleStatus,
-    Workload,
-)
+from poseidon.kube.api.pod_groups import NativePodGroup, ScaledOwner, ScaleSpec, ScaleStatus
 from poseidon.kube.api.workloads import DaemonSet, Job, ReplicaWorkload
 from poseidon.manifests.missing import listed, printed_by
 from poseidon.pod_groups.demands import ignored_by_native
-from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, TOPOLOGY_GROUP, WORKLOAD
-from poseidon.pod_groups.sources import Source
 
 _RESOURCES = {
     POD_GROUP: "podgroups.scheduling.x-k8s.io",
@@ -30,29 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from poseidon.kube.api.core import KubeStruct
-    from poseidon.manifests.controllers.topology import DescribedTopology
-
-
-def described_groups(
-    objects: Iterable[KubeStruct],
-    owners: Iterable[tuple[str, ScaledOwner]],
-    topology: DescribedTopology,
-) -> Groups:
-    """Return groups that know the objects, and no pods yet."""
-    groups = Groups()
-    for name in topology.names:
-        groups.put_described(*name, topology.maps.get(name))
-    found: list[tuple[str, Source]] = [*owners]
-    for each in objects:
-        if isinstance(each, PodGroup):
-            found.append((POD_GROUP, each))
-        elif isinstance(each, Workload):
-            found.append((WORKLOAD, each))
-        elif isinstance(each, NativePodGroup):
-            found.append((NATIVE_POD_GROUP, each))
-    for kind, source in found:
-        groups.put_source(kind, f"{kind} {source.metadata.namespace}/{source.metadata.name}", source)
-    return groups
+    from poseidon.pod_groups.groups import Groups
 
 
 def not_honoured(objects: Iterable[KubeStruct]) -> list[str]:

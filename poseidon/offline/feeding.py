@@ -1,0 +1,136 @@
+"""What manifests say of a cluster, told to the state of a bridge as its watches would tell it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec.structs import replace
+
+from poseidon.disruption_budgets.records import BUDGET_RECORD
+from poseidon.kube.api.app_network import AppGroup, ConfigMap, NetworkTopology
+from poseidon.kube.api.core import KubeStruct, Namespace, ObjectMeta
+from poseidon.kube.api.node_topology import NodeResourceTopology
+from poseidon.kube.api.pod_groups import NativePodGroup, PodGroup, ScaledOwner, Workload
+from poseidon.kube.api.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from poseidon.kube.watch.changes import Change
+from poseidon.numa.node_topology import RECORD_KIND
+from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
+from poseidon.pods.daemon_sets import claimed
+from poseidon.pods.tasks import Disposition, disposition, qualified_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from poseidon.bridge.state import BridgeState
+    from poseidon.kube.api.core import Pod
+    from poseidon.manifests.loader import Manifests
+    from poseidon.pod_groups.sources import Source
+
+T = TypeVar("T", bound=KubeStruct)
+
+_GROUPS: tuple[tuple[str, type[Source]], ...] = (
+    (POD_GROUP, PodGroup),
+    (WORKLOAD, Workload),
+    (NATIVE_POD_GROUP, NativePodGroup),
+)
+
+
+def feed(manifests: Manifests, state: BridgeState, pods: Iterable[Pod], *, trees: bool) -> None:
+    """Tell ``state`` everything, ``pods`` for those of the manifests, in the order in which a bridge comes to know it.
+
+    ``trees``: some model looks at the cluster's tree.
+    """
+    state.nodes_changed(_changes(manifests.nodes))
+    state.priority_classes_changed(_changes(manifests.priority_classes))
+    state.namespaces_changed(_changes(_namespaces(manifests)))
+    state.services_changed(_changes(manifests.services))
+    state.storage_classes_changed(_of(manifests.storage, StorageClass))
+    state.csi_nodes_changed(_of(manifests.storage, CsiNode))
+    state.volumes_changed(_of(manifests.storage, PersistentVolume))
+    state.claims_changed(_of(manifests.storage, PersistentVolumeClaim))
+    if state.wants_daemon_sets:
+        state.daemon_sets_changed(_changes(_daemon_sets(manifests)))
+    _feed_groups(manifests, state, trees=trees)
+    state.pods_changed([Change(each.metadata.uid, each) for each in pods])
+    _feed_applications(manifests.for_models, state)
+    for custom in state.custom_resources:
+        take = state.custom_records.taker(custom, 0)
+        if custom.kind == BUDGET_RECORD:
+            take(_changes(manifests.budgets))
+        elif custom.kind == RECORD_KIND:
+            take(_of(manifests.for_models, NodeResourceTopology))
+    state.gangs.begin()
+
+
+def as_created(pod: Pod, now: float) -> Pod:
+    """Return a pod that has a creation time: ``now``, in seconds since the epoch, unless it states one."""
+    if pod.metadata.creation_timestamp:
+        return pod
+    time = datetime.fromtimestamp(now, UTC).isoformat()
+    return replace(pod, metadata=replace(pod.metadata, creation_timestamp=time))
+
+
+def as_pending(pod: Pod, nodes: Mapping[str, object]) -> Pod:
+    """Return a pod as one that looks for a node, if it runs on none of ``nodes``."""
+    if disposition(pod) is Disposition.BOUND and pod.spec.node_name in nodes:
+        return pod
+    spec = replace(pod.spec, node_name="", scheduling_gates=())
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=None), spec=spec)
+
+
+def _feed_groups(manifests: Manifests, state: BridgeState, *, trees: bool) -> None:
+    """Tell of what describes groups, and of the sizes of workloads."""
+    for kind, struct in _GROUPS:
+        found = [each for each in manifests.for_models if isinstance(each, struct)]
+        state.gangs.taker(kind)(_changes(found, kind))
+    for kind, owner in manifests.owners:
+        state.gangs.taker(kind)(_changes([owner], kind))
+    maps = _of(manifests.for_models, ConfigMap)
+    state.gangs.group_maps_changed(maps)
+    if trees:
+        state.gangs.topology.tree_maps_changed(maps)
+
+
+def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> None:
+    book = state.applications
+    if book is None:
+        return
+    book.app_groups_changed(_of(objects, AppGroup))
+    book.topologies_changed(_of(objects, NetworkTopology))
+    wanted = book.wanted_config_maps()
+    for each in objects:
+        if isinstance(each, ConfigMap):
+            name = (each.metadata.namespace, each.metadata.name)
+            if name in wanted:
+                book.config_map_changed(name, each.data)
+
+
+def _namespaces(manifests: Manifests) -> list[Namespace]:
+    """Return the namespaces of the input, and those of its pods that are not described: they have a name."""
+    known = {each.metadata.name: each for each in manifests.namespaces}
+    names = sorted({*known, *(pod.metadata.namespace for pod in manifests.pods)})
+    return [known.get(name) or Namespace(metadata=ObjectMeta(name=name)) for name in names]
+
+
+def _daemon_sets(manifests: Manifests) -> list[ScaledOwner]:
+    """Return the DaemonSets of the input; where it has none at all, those that pods name were left out of it."""
+    if manifests.daemon_sets:
+        return [ScaledOwner(metadata=each) for each in manifests.daemon_sets]
+    named = ((pod.metadata.namespace, owner.name) for pod in manifests.pods if (owner := claimed(pod)))
+    return [
+        ScaledOwner(metadata=ObjectMeta(name=name, namespace=space)) for space, name in dict.fromkeys(named)
+    ]
+
+
+def _of(objects: Iterable[KubeStruct], kind: type[T]) -> list[Change[T]]:
+    return _changes([each for each in objects if isinstance(each, kind)])
+
+
+def _changes(objects: Iterable[T], kind: str = "") -> list[Change[T]]:
+    """Return objects as changes; what tells them apart is their name, after ``kind`` if it is given."""
+    name_of: Callable[[ObjectMeta], str] = qualified_name
+    return [
+        Change(f"{kind} {name_of(each.metadata)}".lstrip(), each)  # type: ignore[attr-defined]  # all have metadata
+        for each in objects
+    ]

@@ -1,0 +1,120 @@
+"""Small random clusters: what the judge draws, cut down, and besides what its clusters leave out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from benchmarks.judge.generation import random_cluster
+from benchmarks.judge.objects import NAMESPACES, Object, chance, named
+
+MOST_NODES, MOST_RUNNING, MOST_WAITING = 8, 8, 16
+NOW = 1_800_000_000.0
+BEFORE = "2027-01-15T07:00:00Z"
+"""An hour before ``NOW``."""
+
+_GROUPED = "scheduling.x-k8s.io/pod-group"
+
+
+def small_cluster(seed: int) -> list[Object]:
+    """The objects of a cluster, of which some are missing that others name."""
+    draw = random.Random(f"equivalence {seed}")
+    drawn = random_cluster(seed)
+    nodes = draw.sample(drawn.nodes, min(len(drawn.nodes), draw.randint(1, MOST_NODES)))
+    names = {each["metadata"]["name"] for each in nodes}
+    running = [each for each in drawn.running if each["spec"]["nodeName"] in names or chance(draw, 0.05)]
+    waiting = draw.sample(drawn.waiting, min(len(drawn.waiting), draw.randint(1, MOST_WAITING)))
+    pods = [*running[:MOST_RUNNING], *waiting]
+    for each in pods:
+        _vary(draw, each)
+    scaffold = [
+        each for each in drawn.scaffold if each["metadata"]["name"] not in names or chance(draw, 0.95)
+    ]
+    return [*_namespaces(draw), *nodes, *scaffold, *_around(draw, nodes), *pods]
+
+
+def _namespaces(draw: random.Random) -> Iterable[Object]:
+    for name, labels in NAMESPACES.items():
+        if chance(draw, 0.9):
+            made = named("Namespace", name)
+            made["metadata"]["labels"] = labels
+            yield made
+
+
+def _vary(draw: random.Random, pod: Object) -> None:
+    """Give a pod some of what most pods do not have."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    runs = "nodeName" in spec
+    pod["status"] = {"phase": "Running" if runs else "Pending"}
+    if chance(draw, 0.5):
+        metadata["creationTimestamp"] = BEFORE
+    if chance(draw, 0.08):
+        spec["priorityClassName"] = "unknown"
+    if chance(draw, 0.1):
+        spec["priorityClassName"] = "urgent"
+    if chance(draw, 0.15):
+        metadata.setdefault("labels", {})[_GROUPED] = draw.choice(("gang", "large", "missing"))
+    if chance(draw, 0.4):
+        kind, version = draw.choice(
+            (("ReplicaSet", "apps/v1"), ("DaemonSet", "apps/v1"), ("Job", "batch/v1"))
+        )
+        owner = {"kind": kind, "apiVersion": version, "name": draw.choice("ab"), "controller": True}
+        metadata["ownerReferences"] = [{**owner, "uid": f"{kind}-{metadata['namespace']}-{owner['name']}"}]
+        if chance(draw, 0.2):
+            metadata.setdefault("annotations", {})["firmament-gang-scheduling"] = "50"
+    if chance(draw, 0.04):
+        metadata["deletionTimestamp"] = BEFORE
+    if chance(draw, 0.04):
+        pod["status"] = {"phase": draw.choice(("Succeeded", "Failed"))}
+    if not runs and chance(draw, 0.05):
+        pod["status"]["nominatedNodeName"] = "n00"
+    if not runs and chance(draw, 0.1):
+        message = "0/3 nodes are available: 3 Insufficient cpu."
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        pod["status"]["conditions"] = [condition]
+
+
+def _around(draw: random.Random, nodes: list[Object]) -> Iterable[Object]:
+    """What stands around pods and nodes: groups, budgets, services, owners, measurements."""
+    yield named("PriorityClass", "urgent", "scheduling.k8s.io/v1", value=5000)
+    if chance(draw, 0.3):
+        yield named("PriorityClass", "usual", "scheduling.k8s.io/v1", value=7, globalDefault=True)
+    for space in NAMESPACES:
+        for name, least in (("gang", 2), ("large", 40)):
+            if chance(draw, 0.7):
+                yield _in(
+                    space, named("PodGroup", name, "scheduling.x-k8s.io/v1alpha1", spec={"minMember": least})
+                )
+        if chance(draw, 0.3):
+            selector = {"matchLabels": {"app": draw.choice(("web", "db"))}}
+            status = {"disruptionsAllowed": draw.choice((0, 1)), "observedGeneration": 1}
+            budget = named(
+                "PodDisruptionBudget", "b", "policy/v1", spec={"selector": selector}, status=status
+            )
+            budget["metadata"]["generation"] = 1
+            yield _in(space, budget)
+        if chance(draw, 0.3):
+            yield _in(space, named("Service", "s", spec={"selector": {"app": draw.choice(("web", "cache"))}}))
+        if chance(draw, 0.5):
+            yield _in(space, _owner("DaemonSet", "a", {"template": {"metadata": {}, "spec": _NOWHERE}}))
+        if chance(draw, 0.3):
+            yield _in(space, _owner("ReplicaSet", "a", {"replicas": 0, "template": {"spec": _NOWHERE}}))
+    for node in nodes:
+        if chance(draw, 0.3):
+            name = node["metadata"]["name"]
+            usage = {"nodeUsage": {"resources": {"cpu": "1500m", "memory": "1Gi"}}}
+            report = {"updateTime": BEFORE, "nodeMetric": usage}
+            yield named("NodeMetric", name, "slo.koordinator.sh/v1alpha1", status=report)
+
+
+_NOWHERE = {"nodeSelector": {"there-is": "none"}, "containers": [{"name": "main", "image": "main"}]}
+
+
+def _owner(kind: str, name: str, spec: Object) -> Object:
+    return named(kind, name, "apps/v1", spec=spec)
+
+
+def _in(namespace: str, made: Object) -> Object:
+    uid = f"{made['kind']}-{namespace}-{made['metadata']['name']}"
+    made["metadata"] |= {"namespace": namespace, "uid": uid}
+    return made
