@@ -132,12 +132,10 @@ def job_id(metadata: ObjectMeta) -> str:
     return identity(OWNER, *of_kind, owner.uid) if owner.uid else identity(OWNER, *of_kind)
 
 
-def job(metadata: ObjectMeta, *, size: int = 0) -> pb.Job | None:
-    """Return the job that a pod belongs to, None for a pod that owns itself. ``size`` 0 means unknown."""
+def job(metadata: ObjectMeta) -> pb.Job | None:
+    """Return the job that a pod belongs to, None for a pod that owns itself."""
     owner = metadata.controller()
     if owner is None:
         return None
     namespace = metadata.namespace or "default"
-    return pb.Job(
-        id=job_id(metadata), name=f"{namespace}/{owner.kind}/{owner.name}", size=size, namespace=namespace
-    )
+    return pb.Job(id=job_id(metadata), name=f"{namespace}/{owner.kind}/{owner.name}", namespace=namespace)

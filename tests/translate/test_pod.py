@@ -59,9 +59,9 @@ def owned(**reference):
 
 def test_the_controller_is_the_job():
     metadata = owned(kind="ReplicaSet", name="web", uid="rs-1", controller=True)
-    found = job(metadata, size=3)
+    found = job(metadata)
     assert found is not None
-    assert (found.id, found.name, found.namespace, found.size) == (OWNER, "shop/ReplicaSet/web", "shop", 3)
+    assert (found.id, found.name, found.namespace) == (OWNER, "shop/ReplicaSet/web", "shop")
 
 
 def test_an_owner_that_does_not_control_is_no_job():
